@@ -1,0 +1,1 @@
+"""Heat Convergence: an orchestration service for OpenStack that converges stacks."""
