@@ -1,0 +1,1 @@
+"""What every part may know: errors, identifiers, clock, request context."""

@@ -1,0 +1,264 @@
+"""The one hierarchy of errors.
+
+Class names are what clients see as ``error.type``; codes and statuses follow the
+Orchestration API's exception table.  A class says whether trying again can help
+(``retry``); nothing else in the service decides that by looking at message text.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Retry(enum.Enum):
+    """Whether, and how, the same attempt may be repeated."""
+
+    NEVER = "never"
+    BACKOFF = "backoff"
+    AT_ONCE = "at_once"
+
+
+class Error(Exception):
+    """Root of all errors of this service.
+
+    ``http_status`` is the answer the API gives; ``retry`` what a worker does.
+    """
+
+    http_status = 500
+    retry = Retry.NEVER
+
+    def __init__(self, message: str = "", *, path: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+# -- 400: the request is wrong ------------------------------------------------
+
+
+class Invalid(Error):
+    http_status = 400
+
+
+class HTTPBadRequest(Invalid):
+    """A request that the API layer itself refuses."""
+
+
+class StackValidationFailed(Invalid):
+    """A template, its parameters or its properties do not hold together."""
+
+
+class InvalidSchemaError(Invalid):
+    """A parameter's own declaration is wrong."""
+
+
+class InvalidTemplateReference(Invalid):
+    """A reference to a resource that the template does not have."""
+
+    def __init__(self, resource: str, key: str = "", *, message: str = "") -> None:
+        super().__init__(
+            message or f'The specified reference "{resource}" (in {key}) is incorrect.'
+        )
+        self.resource = resource
+        self.key = key
+
+
+class InvalidTemplateVersion(Invalid):
+    """The template's version key is missing, doubled or unknown."""
+
+
+class InvalidTemplateSection(Invalid):
+    """A top-level key that the template's version does not know."""
+
+
+class InvalidTemplateAttribute(Invalid):
+    """An attribute that the resource's type does not have."""
+
+
+class CircularDependencyException(Invalid):
+    """Resources need each other in a ring; ``cycle`` names it in order."""
+
+    def __init__(self, cycle: tuple[str, ...]) -> None:
+        super().__init__("Circular Dependency Found: " + " -> ".join((*cycle, cycle[0])))
+        self.cycle = cycle
+
+
+class UnknownUserParameter(Invalid):
+    """A parameter value for a name that the template does not declare."""
+
+
+class UserParameterMissing(Invalid):
+    """A declared parameter has neither a value nor a default."""
+
+
+class ImmutableParameterModified(Invalid):
+    """An update changes a parameter that its template calls immutable."""
+
+
+class RequestLimitExceeded(Invalid):
+    """A configured limit on size, depth or number is passed."""
+
+
+class DownloadLimitExceeded(Invalid):
+    """A fetched document is larger than allowed."""
+
+
+class NotSupported(Invalid):
+    """The thing exists but this cannot be done with it, or not now."""
+
+
+class ResourceActionNotSupported(Invalid):
+    """The resource's type has no such action."""
+
+
+class ResourceTypeUnavailable(Invalid):
+    """The type's service is not in the catalogue."""
+
+
+class ResourcePropertyConflict(Invalid):
+    """Properties that exclude each other are both given."""
+
+
+class PropertyUnspecifiedError(Invalid):
+    """At least one of several properties is needed."""
+
+
+class InvalidBreakPointHook(Invalid):
+    """A hook that does not exist or is not set."""
+
+
+class InvalidRestrictedAction(Invalid):
+    """A restricted action other than update or replace."""
+
+
+class InvalidMergeStrategyForParam(Invalid):
+    """A merge strategy that the parameter's type does not know."""
+
+
+class ConflictingMergeStrategyForParam(Invalid):
+    """Two environment files name different strategies for one parameter."""
+
+
+class InvalidExternalResourceDependency(Invalid):
+    """A resource with external_id also has depends_on."""
+
+
+class PhysicalResourceNameAmbiguity(Invalid):
+    """A name that finds more than one physical resource."""
+
+
+# -- 403, 404, 409 ------------------------------------------------------------
+
+
+class Forbidden(Error):
+    http_status = 403
+
+
+class HTTPForbidden(Forbidden):
+    """Refused by the API layer before any policy rule."""
+
+
+class NotFound(Error):
+    http_status = 404
+
+
+class EntityNotFound(NotFound):
+    def __init__(self, entity: str, name: str) -> None:
+        super().__init__(f"The {entity} ({name}) could not be found.")
+
+
+class ResourceNotFound(NotFound):
+    def __init__(self, resource: str, stack: str) -> None:
+        super().__init__(
+            f"The Resource ({resource}) could not be found in Stack {stack}."
+        )
+
+
+class ResourceNotAvailable(NotFound):
+    def __init__(self, resource: str) -> None:
+        super().__init__(f"The Resource ({resource}) is not available.")
+
+
+class SnapshotNotFound(NotFound):
+    """No such snapshot of this stack."""
+
+
+class StackExists(Error):
+    http_status = 409
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The Stack ({name}) already exists.")
+
+
+class ActionInProgress(Error):
+    http_status = 409
+
+    def __init__(self, name: str, action: str) -> None:
+        super().__init__(f"Stack {name} already has an action ({action}) in progress.")
+
+
+# -- the service itself -------------------------------------------------------
+
+
+class Unavailable(Error):
+    """Database or bus cannot be reached now; the same request may succeed later."""
+
+    http_status = 503
+    retry = Retry.BACKOFF
+
+
+class ConcurrentTransaction(Error):
+    """The database refused a transaction for the sake of another; run it again."""
+
+    http_status = 503
+    retry = Retry.AT_ONCE
+
+
+class StorageRefused(Error):
+    """The database will not store this, now or later: a value that it cannot hold."""
+
+
+class InvalidEncryptionKey(Error):
+    """Secrets can't be sealed or opened with the keys that are configured."""
+
+
+# -- what a cloud call can end in ---------------------------------------------
+
+
+class ResourceFailure(Error):
+    """A verb of a resource type failed for good."""
+
+
+class ResourceGone(Error):
+    """The physical resource does not exist (any more)."""
+
+    http_status = 404
+
+
+class TemporaryFailure(Error):
+    """The service could not answer now: throttled, conflicting, unreachable."""
+
+    http_status = 503
+    retry = Retry.BACKOFF
+
+    def __init__(self, message: str = "", *, after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.after_s = after_s
+
+
+class Throttled(TemporaryFailure):
+    """The service asks to slow down; ``after_s`` is what it asked for."""
+
+
+class Conflict(TemporaryFailure):
+    """Another operation holds the physical resource."""
+
+
+class OverQuota(Error):
+    """The project's quota is used up; retried, for something may be freed."""
+
+    http_status = 403
+    retry = Retry.BACKOFF

@@ -1,0 +1,39 @@
+"""All options by group, for the daemons and for oslo-config-generator.
+
+Decides which files of this package count; knows no value.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from oslo_config import cfg
+
+from heat_convergence.conf import api, engine, limits, observer, rpc, service
+
+_GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
+    (service.GROUP, service.OPTS),
+    (limits.GROUP, limits.OPTS),
+    (engine.GROUP, engine.OPTS),
+    (engine.ENGINE_GROUP, engine.ENGINE_OPTS),
+    (observer.GROUP, observer.OPTS),
+    (api.GROUP, api.OPTS),
+    (rpc.GROUP, rpc.OPTS),
+    (limits.REVISION_GROUP, limits.REVISION_OPTS),
+    (limits.YAQL_GROUP, limits.YAQL_OPTS),
+)
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Make every option known to ``conf``; harmless when repeated."""
+    for group, opts in _GROUPS:
+        conf.register_opts(opts, group=group)
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """(group, options), as oslo-config-generator asks for them; None is DEFAULT."""
+    by_group: dict[str | None, list[cfg.Opt]] = {}
+    for group, options in _GROUPS:
+        by_group.setdefault(group, []).extend(copy.deepcopy(options))
+    return list(by_group.items())

@@ -1,0 +1,51 @@
+"""What all daemons share: who they are and on what they run.
+
+Read by ``cli`` alone.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from oslo_config import cfg
+
+GROUP = None
+
+CONCURRENCY = cfg.StrOpt(
+    "concurrency",
+    default="eventlet",
+    choices=[
+        ("eventlet", "greenthreads; many waiting requests at little memory"),
+        ("threading", "native threads"),
+    ],
+    help="What the daemons' workers run on.",
+)
+
+OPTS = [
+    CONCURRENCY,
+    cfg.HostAddressOpt(
+        "host",
+        default=socket.gethostname(),
+        sample_default="<hostname>",
+        help="Name of this node in the list of services and on the bus.",
+    ),
+    cfg.MultiStrOpt(
+        "auth_encryption_key",
+        default=[],
+        secret=True,
+        help="Any text of 32 or more random characters, with which secrets are encrypted"
+        " in the database.  All daemons need the same.  May be given several times: the"
+        " first encrypts, all decrypt, so that keys can be changed.",
+    ),
+    cfg.StrOpt(
+        "environment_dir",
+        default="/etc/heat-convergence/environment.d",
+        help="Directory whose files are environments that lie beneath every user's.",
+    ),
+    cfg.IntOpt(
+        "periodic_interval",
+        default=60,
+        min=1,
+        help="Seconds between two signs of life in the list of services.",
+    ),
+]
