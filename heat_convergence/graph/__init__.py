@@ -1,0 +1,1 @@
+"""Immutable directed graphs: leaves, order, cycles."""

@@ -1,0 +1,81 @@
+"""Order, leaves and rings, by example and against a naive twin."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heat_convergence.graph.graph import Graph
+
+SMALL = st.dictionaries(
+    st.integers(0, 8), st.frozensets(st.integers(0, 8), max_size=4), max_size=9
+)
+
+
+def test_diamond():
+    graph = Graph.from_requirements({"d": ["b", "c"], "b": ["a"], "c": ["a"]})
+    assert graph.leaves() == ("a",)
+    assert graph.order() == ("a", "b", "c", "d")
+    assert graph.requires("d") == {"b", "c"}
+    assert graph.needed_by("a") == {"b", "c"}
+    assert graph.cycle() is None
+    assert len(graph) == 4
+    assert "a" in graph
+    assert "x" not in graph
+
+
+def test_ring_is_named_in_order_from_its_smallest():
+    graph = Graph.from_requirements({"a": ["c"], "c": ["b"], "b": ["d"], "d": ["c"], "e": []})
+    assert graph.cycle() == ("b", "d", "c")
+    assert graph.order() == ("e",)
+
+
+def test_node_that_needs_itself():
+    assert Graph.from_requirements({"a": ["a"]}).cycle() == ("a",)
+
+
+def test_reversed_is_the_order_of_deleting():
+    graph = Graph.from_requirements({"b": ["a"], "c": ["b"]})
+    assert graph.reversed().order() == ("c", "b", "a")
+
+
+def test_reachable():
+    graph = Graph.from_requirements({"b": ["a"], "c": ["b"], "d": []})
+    assert graph.reachable(["b"]) == {"b", "c"}
+
+
+def test_dot_escapes_names():
+    dot = Graph.from_requirements({'a"b': ["c\\d"]}).to_dot()
+    assert '"c\\\\d" -> "a\\"b";' in dot
+
+
+def test_deep_chain_needs_no_recursion():
+    size = 50_000
+    graph = Graph.from_requirements({n: [n - 1] for n in range(1, size)})
+    assert graph.order() == tuple(range(size))
+    assert Graph.from_requirements({n: [(n + 1) % size] for n in range(size)}).cycle() == tuple(
+        range(size)
+    )
+
+
+@given(SMALL)
+def test_order_respects_every_edge_or_there_is_a_ring(requirements):
+    graph = Graph.from_requirements(requirements)
+    order = graph.order()
+    place = {node: index for index, node in enumerate(order)}
+    assert all(place[need] < place[node] for node in order for need in graph.requires(node))
+    assert (graph.cycle() is None) == (len(order) == len(graph))
+
+
+@given(SMALL)
+def test_ring_is_one(requirements):
+    graph = Graph.from_requirements(requirements)
+    ring = graph.cycle()
+    if ring is not None:
+        assert len(set(ring)) == len(ring)
+        for node, following in zip(ring, ring[1:] + ring[:1], strict=True):
+            assert following in graph.requires(node)
+
+
+@given(SMALL)
+def test_leaves_are_what_needs_nothing(requirements):
+    graph = Graph.from_requirements(requirements)
+    assert set(graph.leaves()) == {n for n in graph if not graph.requires(n)}
