@@ -1,0 +1,1 @@
+"""Template text to partly evaluated definitions."""

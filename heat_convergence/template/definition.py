@@ -1,0 +1,93 @@
+"""One resource as the goal wants it, evaluated as far as the template alone allows.
+
+Made by ``evaluate.build``, stored with the resource's row, finished by the engine
+once what it draws on is ready.  Must not look at other resources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heat_convergence.template import expression
+
+Json = Any
+Value = Any
+
+DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """``type`` is the template's word, the registry is not applied yet.
+
+    ``properties``, ``metadata`` and ``update_policy`` hold expressions where they
+    read other resources; each is a map, or as a whole one expression.
+    ``requires`` are the names that must be ready first (``depends_on`` and every
+    reference), ``draws_on`` those of them whose values are read.  ``sensitive``
+    says that the value of a hidden parameter went into it: the store encrypts it.
+    """
+
+    name: str
+    type: str
+    properties: Value = field(default_factory=dict)
+    metadata: Value = field(default_factory=dict)
+    update_policy: Value = field(default_factory=dict)
+    deletion_policy: str = DELETE
+    external_id: str | None = None
+    description: str = ""
+    requires: frozenset[str] = frozenset()
+    draws_on: frozenset[str] = frozenset()
+    sensitive: bool = False
+
+    def dump(self) -> dict[str, Json]:
+        """Plain JSON; fields at their default are left out, as is the name."""
+        data = self._content()
+        if self.requires:
+            data["requires"] = sorted(self.requires)
+        if self.draws_on:
+            data["draws_on"] = sorted(self.draws_on)
+        if self.sensitive:
+            data["sensitive"] = True
+        return data
+
+    @classmethod
+    def load(cls, name: str, data: Mapping[str, Json]) -> Definition:
+        """The definition that ``dump`` wrote."""
+        return cls(
+            name=name,
+            type=data["type"],
+            properties=expression.load(data.get("properties", {})),
+            metadata=expression.load(data.get("metadata", {})),
+            update_policy=expression.load(data.get("update_policy", {})),
+            deletion_policy=data.get("deletion_policy", DELETE),
+            external_id=data.get("external_id"),
+            description=data.get("description", ""),
+            requires=frozenset(data.get("requires", ())),
+            draws_on=frozenset(data.get("draws_on", ())),
+            sensitive=data.get("sensitive", False),
+        )
+
+    def _content(self) -> dict[str, Json]:
+        data: dict[str, Json] = {"type": self.type}
+        for key in ("properties", "metadata", "update_policy"):
+            dumped = expression.dump(getattr(self, key))
+            if dumped:
+                data[key] = dumped
+        if self.deletion_policy != DELETE:
+            data["deletion_policy"] = self.deletion_policy
+        if self.external_id is not None:
+            data["external_id"] = self.external_id
+        if self.description:
+            data["description"] = self.description
+        return data
+
+
+def fingerprint(definition: Definition) -> str:
+    """SHA-256, in hex, of what the definition says; the order of maps does not
+    count, nor does an explicit ``depends_on``."""
+    text = json.dumps(definition._content(), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

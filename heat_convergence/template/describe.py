@@ -1,0 +1,134 @@
+"""What the API tells of templates: validation view, versions, functions.
+
+Called by the api's controllers.  Decides only the shapes; must not validate.
+
+Source: heat-facts ``rest_api.md``, views ``validate``, ``template_versions`` and
+``template_functions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.common.errors import NotFound
+from heat_convergence.template.constraints import (
+    AllowedPattern,
+    AllowedValues,
+    Constraint,
+    CustomConstraint,
+    Length,
+    Modulo,
+    Range,
+)
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluated import EvaluatedTemplate
+from heat_convergence.template.functions.builtin import BUILTIN
+from heat_convergence.template.parameter_values import MASK, ParameterValue
+from heat_convergence.template.problems import nearest
+from heat_convergence.template.template import version_named
+from heat_convergence.template.versions import VERSIONS
+
+Json = Any
+
+
+def validation_view(evaluated: EvaluatedTemplate, environment: Environment) -> dict[str, Json]:
+    """The answer to POST /validate, for a template built with missing values allowed.
+
+    ``NestedParameters`` is added by whoever follows nested templates.
+    """
+    shown = environment.to_dict()
+    del shown["encrypted_param_names"]
+    return {**template_view(evaluated), "Environment": shown}
+
+
+def template_view(evaluated: EvaluatedTemplate) -> dict[str, Json]:
+    """Description, parameters and groups: also of each nested template."""
+    view: dict[str, Json] = {
+        "Description": evaluated.description,
+        "Parameters": {
+            name: parameter_view(value)
+            for name, value in evaluated.parameters.items()
+            if not value.pseudo
+        },
+    }
+    if evaluated.parameter_groups:
+        view["ParameterGroups"] = list(evaluated.parameter_groups)
+    return view
+
+
+def parameter_view(parameter: ParameterValue) -> dict[str, Json]:
+    """One parameter; keys without a value are left out."""
+    schema = parameter.schema
+    view: dict[str, Json] = {
+        "Type": schema.type.value,
+        "Description": schema.description,
+        "NoEcho": "true" if schema.hidden else "false",
+        "Label": schema.label or schema.name,
+    }
+    if schema.default is not None:
+        view["Default"] = schema.default
+    if parameter.is_set:
+        view["Value"] = MASK if schema.hidden else parameter.value
+    if schema.tags:
+        view["Tags"] = list(schema.tags)
+    descriptions = []
+    for constraint in schema.constraints:
+        view.update(_constraint_keys(constraint))
+        if constraint.description:
+            descriptions.append(constraint.description)
+    told = schema.constraint_description or " ".join(descriptions)
+    if told:
+        view["ConstraintDescription"] = told
+    return view
+
+
+def _constraint_keys(constraint: Constraint) -> dict[str, Json]:
+    match constraint:
+        case Range(low, high):
+            return _given(MinValue=low, MaxValue=high)
+        case Length(low, high):
+            return _given(MinLength=low, MaxLength=high)
+        case Modulo(step, offset):
+            return {"Step": step, "Offset": offset}
+        case AllowedValues(values):
+            return {"AllowedValues": list(values)}
+        case AllowedPattern(pattern):
+            return {"AllowedPattern": pattern}
+        case CustomConstraint(name):
+            return {"CustomConstraint": name}
+    return {}
+
+
+def _given(**entries: Json) -> dict[str, Json]:
+    return {key: value for key, value in entries.items() if value is not None}
+
+
+def template_versions() -> list[dict[str, Json]]:
+    """Every version with its kind and other names."""
+    return [
+        {
+            "version": version.id,
+            "type": version.kind.value,
+            "aliases": [f"{version.key}.{alias}" for alias in version.aliases],
+        }
+        for version in VERSIONS.values()
+    ]
+
+
+def template_functions(
+    version_name: str, *, with_conditions: bool = False, plugins: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
+    """The functions of a version, named ``<key>.<date>``; ``plugins`` are summaries by
+    name.  Raises ``NotFound``."""
+    version = version_named(version_name)
+    if version is None:
+        raise NotFound(
+            f"Template with version {version_name} not found{nearest(version_name, VERSIONS)}"
+        )
+    variants = dict(version.functions)
+    if with_conditions:
+        variants = {**version.condition_functions, **variants}
+    summaries = dict(plugins or {})
+    summaries |= {name: BUILTIN[name, variant].summary for name, variant in variants.items()}
+    return [{"functions": name, "description": summaries[name]} for name in sorted(summaries)]

@@ -1,0 +1,142 @@
+"""What is left of a function call that needs a resource's value.
+
+A partly evaluated value is plain JSON in which some nodes are ``Expression``.
+Decides how such a value is written as plain JSON and read back.  Called by the
+evaluator and by definitions; must not evaluate anything.
+
+The written form has three marks, each a map with one key.  User data that looks
+like a mark is wrapped, so that reading gives back exactly what was written:
+
+* ``{"$call": [function, variant, arguments]}``  an expression
+* ``{"$data": {...}}``  a map of the user's that has a mark as its only key
+* ``{"$content": hash}``  a long string, kept by its hash (see ``share``)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any  # plain JSON
+Value = Any  # JSON with expressions in it
+
+_CALL, _DATA, _CONTENT = "$call", "$data", "$content"
+_MARKS = frozenset({_CALL, _DATA, _CONTENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A call that cannot be evaluated yet; its arguments are, as far as possible.
+
+    ``variant`` names the behaviour that the template's version gives the function,
+    so that the template is not needed to finish it.
+    """
+
+    function: str
+    variant: str
+    arguments: Value
+
+
+def is_known(value: Value) -> bool:
+    """Whether no expression is left in it."""
+    if isinstance(value, dict):
+        return all(is_known(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return all(is_known(item) for item in value)
+    return not isinstance(value, Expression)
+
+
+def expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression]]:
+    """Every expression with its place, as ``a.b[0]``, the outer before the inner."""
+    if isinstance(value, Expression):
+        yield where, value
+        yield from expressions(value.arguments, _under(where, value.function))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from expressions(item, _under(where, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from expressions(item, f"{where}[{index}]")
+
+
+def dump(value: Value) -> Json:
+    """The value as plain JSON."""
+    if isinstance(value, Expression):
+        return {_CALL: [value.function, value.variant, dump(value.arguments)]}
+    if isinstance(value, Mapping):
+        plain = {key: dump(item) for key, item in value.items()}
+        return {_DATA: plain} if _looks_marked(plain) else plain
+    if isinstance(value, list | tuple):
+        return [dump(item) for item in value]
+    return value
+
+
+def load(data: Json) -> Value:
+    """What ``dump`` was given; raises ``ValueError`` for what it cannot have made."""
+    if isinstance(data, list):
+        return [load(item) for item in data]
+    if not isinstance(data, Mapping):
+        return data
+    if not _looks_marked(data):
+        return {key: load(item) for key, item in data.items()}
+    mark, body = next(iter(data.items()))
+    if mark == _CALL and isinstance(body, list) and len(body) == 3:
+        return Expression(body[0], body[1], load(body[2]))
+    if mark == _DATA and isinstance(body, Mapping):
+        return {key: load(item) for key, item in body.items()}
+    raise ValueError(f"a dumped value has a malformed {mark}")
+
+
+def share(dumped: Json, contents: dict[str, str], *, min_chars: int = 4096) -> Json:
+    """Move long strings of a dumped value into ``contents``, by SHA-256.
+
+    Definitions that carry the same file then hold only its hash.
+    """
+    if isinstance(dumped, str):
+        if len(dumped) < min_chars:
+            return dumped
+        digest = hashlib.sha256(dumped.encode("utf-8", "surrogatepass")).hexdigest()
+        contents[digest] = dumped
+        return {_CONTENT: digest}
+    if isinstance(dumped, list):
+        return [share(item, contents, min_chars=min_chars) for item in dumped]
+    if isinstance(dumped, Mapping):
+        return {k: share(v, contents, min_chars=min_chars) for k, v in dumped.items()}
+    return dumped
+
+
+def unshare(shared: Json, content: Callable[[str], str]) -> Json:
+    """The dumped value again; ``content`` gives a text by its hash."""
+    if isinstance(shared, list):
+        return [unshare(item, content) for item in shared]
+    if not isinstance(shared, Mapping):
+        return shared
+    if _looks_marked(shared):
+        mark, body = next(iter(shared.items()))
+        if mark == _CONTENT:
+            return content(body)
+        if mark == _DATA:  # the map within is the user's, whatever it looks like
+            return {_DATA: {key: unshare(item, content) for key, item in body.items()}}
+    return {key: unshare(item, content) for key, item in shared.items()}
+
+
+def shared_hashes(shared: Json) -> frozenset[str]:
+    """The hashes that ``unshare`` will ask for."""
+    found: set[str] = set()
+
+    def note(digest: str) -> str:
+        found.add(digest)
+        return ""
+
+    unshare(shared, note)
+    return frozenset(found)
+
+
+def _looks_marked(value: Mapping[str, Json]) -> bool:
+    return len(value) == 1 and next(iter(value)) in _MARKS
+
+
+def _under(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key

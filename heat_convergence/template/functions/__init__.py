@@ -1,0 +1,1 @@
+"""The template language's functions, one file a family."""

@@ -1,0 +1,48 @@
+"""CFN's mappings and availability zones.
+
+Called by the evaluator.  Must not ask a cloud: the zones come with the scope.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heat_convergence.template.functions.base import (
+    UNKNOWN,
+    Function,
+    FunctionError,
+    Scope,
+    is_open,
+    need_list,
+    need_string,
+)
+
+Json = Any
+Value = Any
+
+
+def _check_find(arguments: Value) -> None:
+    need_list(arguments, "[map, key, subkey]", at_least=3, at_most=3)
+    if not is_open(arguments):
+        need_string(arguments[0], "The name of a mapping")
+
+
+def _find_in_map(arguments: Json, scope: Scope) -> Value:
+    name, *keys = arguments
+    found = scope.mapping(name)
+    if found is UNKNOWN:
+        return UNKNOWN
+    for key in keys:
+        text = key if isinstance(key, str) else str(key)
+        if not isinstance(found, dict) or text not in found:
+            raise FunctionError(f'The mapping "{name}" has no "{text}"')
+        found = found[text]
+    return found
+
+
+def _zones(arguments: Json, scope: Scope) -> Value:
+    return scope.zones()
+
+
+FN_FIND_IN_MAP = Function("A value of the Mappings section.", _find_in_map, _check_find)
+FN_GET_AZS = Function("The availability zones.", _zones)

@@ -1,0 +1,259 @@
+"""Functions that make strings, or take them apart.
+
+Called by the evaluator.  Must charge the scope for what they make, as a chain of
+them can double a string at every step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from heat_convergence.template.functions.base import (
+    Function,
+    FunctionError,
+    Scope,
+    is_open,
+    json_text,
+    need_list,
+    need_map,
+    need_string,
+    need_type,
+    type_name,
+)
+
+Json = Any
+Value = Any
+Render = Callable[[Json], str]
+
+_REPLACE_FORM = "{template: <string>, params: {<placeholder>: <value>, ...}}"
+
+
+# -- joining ------------------------------------------------------------------
+
+
+def _check_join(arguments: Value) -> None:
+    need_list(arguments, "[delimiter, [item, ...]]", at_least=2, at_most=2)
+    _check_join_parts(arguments)
+
+
+def _check_join_many(arguments: Value) -> None:
+    need_list(arguments, "[delimiter, [item, ...], ...]", at_least=2)
+    _check_join_parts(arguments)
+
+
+def _check_join_parts(arguments: Value) -> None:
+    if is_open(arguments):
+        return
+    need_string(arguments[0], "The delimiter")
+    for part in arguments[1:]:
+        need_type(part, list, "What is joined")
+
+
+def _joiner(render: Render) -> Callable[[Json, Scope], Value]:
+    def join(arguments: Json, scope: Scope) -> Value:
+        delimiter, *lists = arguments
+        items = [render(item) for part in lists for item in part or ()]
+        scope.charge(sum(map(len, items)) + len(delimiter) * len(items))
+        joined: str = delimiter.join(items)
+        return joined
+
+    return join
+
+
+def _string_item(item: Json) -> str:
+    if item is None:
+        return ""
+    if not isinstance(item, str):
+        raise FunctionError(f"Items to join must be strings, not {type_name(item)}s")
+    return item
+
+
+def _json_item(item: Json) -> str:
+    if isinstance(item, dict | list):
+        return json_text(item)
+    if item is None or isinstance(item, str):
+        return item or ""
+    raise FunctionError(f"Items to join must be strings, maps or lists, not {type_name(item)}s")
+
+
+# -- replacing ----------------------------------------------------------------
+
+
+def _check_replace(arguments: Value) -> None:
+    need_map(arguments, _REPLACE_FORM, required=("template", "params"))
+    if not is_open(arguments):
+        _check_replace_parts(arguments["template"], arguments["params"])
+
+
+def _check_replace_parts(template: Value, params: Value) -> None:
+    need_string(template, "The template")
+    if not isinstance(params, dict) and not is_open(params):
+        raise FunctionError(f"params must be a map, not a {type_name(params)}")
+    if isinstance(params, dict) and "" in params:
+        raise FunctionError("A placeholder must not be empty")
+
+
+def _scalar_text(value: Json) -> str:
+    if isinstance(value, dict | list):
+        raise FunctionError(
+            f"What replaces a placeholder must be a string or number, not a {type_name(value)}"
+        )
+    return "" if value is None else str(value)
+
+
+def _json_or_text(value: Json) -> str:
+    return json_text(value) if isinstance(value, dict | list) else _scalar_text(value)
+
+
+def _replacer(render: Render) -> Callable[[Json, Scope], Value]:
+    def replace(arguments: Json, scope: Scope) -> Value:
+        replaced, _ = _replaced(arguments["template"], arguments["params"], render, scope)
+        return replaced
+
+    return replace
+
+
+def _replace_strict(arguments: Json, scope: Scope) -> Value:
+    replaced, unused = _replaced(arguments["template"], arguments["params"], _json_or_text, scope)
+    if unused:
+        raise FunctionError(f"These params are not in the template: {', '.join(unused)}")
+    return replaced
+
+
+def _replace_very_strict(arguments: Json, scope: Scope) -> Value:
+    for name, value in arguments["params"].items():
+        if value is None or value == "":
+            raise FunctionError(f'The param "{name}" has no value')
+    return _replace_strict(arguments, scope)
+
+
+def _replaced(
+    template: str, params: Mapping[str, Json], render: Render, scope: Scope
+) -> tuple[str, list[str]]:
+    """The text, and the placeholders that it did not have.
+
+    The longest placeholder is replaced first; what was put in is not looked at
+    again, hence the pieces: even ones are text, odd ones done.
+    """
+    pieces = [template]
+    unused = []
+    for name in sorted(params, key=lambda name: (-len(name), name)):
+        replacement = render(params[name])
+        cut: list[str] = []
+        found = 0
+        for index, piece in enumerate(pieces):
+            if index % 2:
+                cut.append(piece)
+                continue
+            first, *others = piece.split(name)
+            cut.append(first)
+            for other in others:
+                cut += (replacement, other)
+            found += len(others)
+        scope.charge(found * len(replacement))
+        if not found:
+            unused.append(name)
+        pieces = cut
+    scope.charge(len(template))
+    return "".join(pieces), unused
+
+
+def _check_cfn_replace(arguments: Value) -> None:
+    need_list(arguments, "[{<placeholder>: <value>, ...}, template]", at_least=2, at_most=2)
+    if not is_open(arguments):
+        _check_replace_parts(arguments[1], arguments[0])
+
+
+def _cfn_replace(arguments: Json, scope: Scope) -> Value:
+    replaced, _ = _replaced(arguments[1], arguments[0], _scalar_text, scope)
+    return replaced
+
+
+# -- the rest -----------------------------------------------------------------
+
+
+def _check_split(arguments: Value) -> None:
+    need_list(arguments, "[delimiter, string, (index)]", at_least=2, at_most=3)
+    _check_split_parts(arguments)
+
+
+def _check_cfn_split(arguments: Value) -> None:
+    need_list(arguments, "[delimiter, string]", at_least=2, at_most=2)
+    _check_split_parts(arguments)
+
+
+def _check_split_parts(arguments: Value) -> None:
+    if is_open(arguments):
+        return
+    need_string(arguments[0], "The delimiter")
+    if arguments[0] == "":
+        raise FunctionError("The delimiter must not be empty")
+    if arguments[1] is not None:
+        need_string(arguments[1], "What is split")
+
+
+def _split(arguments: Json, scope: Scope) -> Value:
+    delimiter, text, *index = arguments
+    if text is None:
+        return None
+    scope.charge(len(text))
+    pieces: list[str] = text.split(delimiter)
+    return pieces[_split_index(index[0], len(pieces))] if index else pieces
+
+
+def _split_index(index: Json, length: int) -> int:
+    try:
+        number = int(index)
+    except (TypeError, ValueError) as error:
+        raise FunctionError(f"The index must be a number, not {index!r}") from error
+    if not -length <= number < length:
+        raise FunctionError(f"The index {number} is out of range: there are {length} pieces")
+    return number
+
+
+def _check_digest(arguments: Value) -> None:
+    need_list(arguments, "[algorithm, string]", at_least=2, at_most=2)
+    if not is_open(arguments):
+        need_string(arguments[0], "The algorithm")
+        need_string(arguments[1], "What is digested")
+
+
+def _digest(arguments: Sequence[str], scope: Scope) -> Value:
+    algorithm, text = arguments
+    scope.charge(len(text))
+    try:
+        return hashlib.new(algorithm, text.encode("latin-1"), usedforsecurity=False).hexdigest()
+    except UnicodeEncodeError as error:
+        raise FunctionError("What is digested must be Latin-1 text") from error
+    except (ValueError, TypeError) as error:
+        raise FunctionError(f'There is no digest algorithm "{algorithm}"') from error
+
+
+def _check_string(arguments: Value) -> None:
+    need_string(arguments, "The argument")
+
+
+def _same(arguments: Json, scope: Scope) -> Value:
+    return arguments
+
+
+LIST_JOIN = Function("The strings of a list in one, with a delimiter.",
+                     _joiner(_string_item), _check_join)  # fmt: skip
+LIST_JOIN_MANY = Function("The members of lists in one string, with a delimiter.",
+                          _joiner(_json_item), _check_join_many)  # fmt: skip
+STR_REPLACE = Function("A text with placeholders replaced.",
+                       _replacer(_scalar_text), _check_replace)  # fmt: skip
+STR_REPLACE_JSON = Function("A text with placeholders replaced; maps and lists as JSON.",
+                            _replacer(_json_or_text), _check_replace)  # fmt: skip
+STR_REPLACE_STRICT = Function("As str_replace; every placeholder must be in the text.",
+                              _replace_strict, _check_replace)  # fmt: skip
+STR_REPLACE_VSTRICT = Function("As str_replace_strict; no replacement may be empty.",
+                               _replace_very_strict, _check_replace)  # fmt: skip
+FN_REPLACE = Function("A text with placeholders replaced.", _cfn_replace, _check_cfn_replace)
+STR_SPLIT = Function("The pieces of a string between delimiters, or one of them.",
+                     _split, _check_split)  # fmt: skip
+FN_SPLIT = Function("The pieces of a string between delimiters.", _split, _check_cfn_split)
+DIGEST = Function("The digest of a string, in hexadecimal.", _digest, _check_digest)
+FN_BASE64 = Function("The string itself; services encode it.", _same, _check_string)

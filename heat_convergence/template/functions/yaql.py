@@ -1,0 +1,128 @@
+"""``yaql``: an expression of the YAQL language over some data.
+
+Called by the evaluator.  Decides how much an expression may consume: items per
+iterator, bytes per value, and steps (function calls) in all.  Must give nothing
+back that JSON does not have.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import yaql as library
+from yaql.language.exceptions import YaqlException
+
+from heat_convergence.template.events import key_text
+from heat_convergence.template.functions import yaql_bounds
+from heat_convergence.template.functions.base import (
+    Function,
+    FunctionError,
+    Scope,
+    is_open,
+    need_map,
+    need_string,
+)
+from heat_convergence.template.limits import DEFAULT, Limits
+
+Json = Any
+Value = Any
+
+_FORM = "{expression: <YAQL expression>, data: <any value>}"
+
+# What an expression of a user's can make the library or its functions raise.
+_FAILURES = (
+    YaqlException,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+    yaql_bounds.Exhausted,
+)
+
+
+@functools.lru_cache(maxsize=8)
+def _engine(limit_iterators: int, memory_quota_bytes: int) -> Any:
+    return library.YaqlFactory().create(
+        options={
+            "yaql.limitIterators": limit_iterators,
+            "yaql.memoryQuota": memory_quota_bytes,
+            "yaql.convertTuplesToLists": True,
+            "yaql.convertSetsToLists": True,
+        }
+    )
+
+
+@functools.lru_cache(maxsize=2048)
+def _parsed(expression: str, limit_iterators: int, memory_quota_bytes: int) -> Any:
+    engine = _engine(limit_iterators, memory_quota_bytes)
+    # The engine's parser keeps its state in itself; a copy serves this call alone,
+    # for others may be parsing in other threads.
+    private = copy.copy(engine)
+    private._parser = copy.copy(engine.parser)
+    private._lexer = engine.lexer.clone()
+    return private(expression)
+
+
+def _statement(expression: str, limits: Limits) -> Any:
+    if len(expression) > limits.yaql_max_expression_size:
+        raise FunctionError(
+            f"A YAQL expression may have {limits.yaql_max_expression_size} characters,"
+            f" not {len(expression)}"
+        )
+    try:
+        return _parsed(expression, limits.yaql_limit_iterators, limits.yaql_memory_quota_bytes)
+    except _FAILURES as error:
+        raise FunctionError(f"Bad YAQL expression: {_reason(error)}") from error
+
+
+def _check(arguments: Value) -> None:
+    need_map(arguments, _FORM, required=("expression", "data"))
+    if is_open(arguments):
+        return
+    need_string(arguments["expression"], "The expression")
+    if isinstance(arguments["expression"], str):
+        _statement(arguments["expression"], DEFAULT)
+
+
+def _evaluate(arguments: Json, scope: Scope) -> Value:
+    limits = scope.limits
+    statement = _statement(arguments["expression"], limits)
+    context = yaql_bounds.context(scope.steps_left)
+    try:
+        result = statement.evaluate(data={"data": arguments["data"]}, context=context)
+        return _plain(result, scope)
+    except _FAILURES as error:
+        raise FunctionError(f"YAQL: {_reason(error)}") from error
+    finally:
+        scope.steps_left = max(context.steps_left, 0)
+
+
+def _plain(value: Any, scope: Scope) -> Json:
+    """The result as JSON, each member charged."""
+    if isinstance(value, str):
+        scope.charge(len(value))
+        return value
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and value - value == 0:
+        return value
+    if isinstance(value, list):
+        scope.charge(len(value))
+        return [_plain(item, scope) for item in value]
+    if isinstance(value, dict):
+        scope.charge(len(value))
+        return {key_text(_plain(key, scope)): _plain(item, scope) for key, item in value.items()}
+    raise FunctionError(f"The YAQL expression gives a {type(value).__name__}, which is not JSON")
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+YAQL = Function("The result of a YAQL expression over data.", _evaluate, _check)

@@ -1,0 +1,240 @@
+"""Which type or template implements a resource, and what guards it.
+
+Decides mappings, hooks and restricted actions from an environment's
+``resource_registry``.  Called when a goal is planned and whenever a resource is
+about to act.  Must not load templates or know resource types.
+
+Source: heat-facts ``events_and_states.md``, "resource_registry forms".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from heat_convergence.common.errors import (
+    HTTPBadRequest,
+    InvalidBreakPointHook,
+    InvalidRestrictedAction,
+    StackValidationFailed,
+)
+from heat_convergence.template.problems import nearest
+
+Json = Any
+HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
+RESTRICTED_ACTIONS = ("update", "replace")
+_RESOURCES, _HOOKS, _RESTRICTED, _BASE_URL = "resources", "hooks", "restricted_actions", "base_url"
+_MAX_CHAIN = 50
+
+
+def is_template(implementation: str) -> bool:
+    """Whether it names a template rather than a type."""
+    return implementation.endswith((".yaml", ".template"))
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """What implements a type.  ``from_user`` False: the operator's environment said
+    so, whose templates may come from files of the host."""
+
+    target: str
+    from_user: bool = True
+
+    @property
+    def is_template(self) -> bool:
+        return is_template(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """``entries`` is a ``resource_registry`` as written; ``base`` the operator's."""
+
+    entries: Mapping[str, Json]
+    base: Registry | None = None
+
+    @classmethod
+    def parse(cls, entries: Json, base: Registry | None = None) -> Registry:
+        """Raises ``HTTPBadRequest``, ``InvalidBreakPointHook`` and
+        ``InvalidRestrictedAction``."""
+        if not isinstance(entries, dict):
+            raise HTTPBadRequest('"resource_registry" in the environment is not a map.')
+        for name, target in entries.items():
+            if name == _RESOURCES:
+                _check_resources(target)
+            elif target is not None and not isinstance(target, str):
+                raise HTTPBadRequest(f'The resource_registry entry "{name}" must be a string.')
+        return cls(entries, base)
+
+    def resolve(self, type_name: str, resource_name: str | None = None) -> str:
+        """The implementing type's name or template's key; the type itself when no
+        entry concerns it."""
+        return self.lookup(type_name, resource_name).target
+
+    def lookup(self, type_name: str, resource_name: str | None = None) -> Implementation:
+        """As ``resolve``, with where the answer comes from.
+
+        Raises ``StackValidationFailed`` for entries that lead round in a ring.
+        """
+        seen = [type_name]
+        found = Implementation(type_name)
+        while not is_template(found.target):
+            following = self._next(found.target, resource_name)
+            if following is None or following.target == found.target:
+                return found
+            if following.target in seen or len(seen) > _MAX_CHAIN:
+                ring = " -> ".join([*seen, following.target])
+                raise StackValidationFailed(f"The resource_registry leads round: {ring}")
+            seen.append(following.target)
+            found = following
+        return found
+
+    def _next(self, type_name: str, resource_name: str | None) -> Implementation | None:
+        if self._removes(type_name):
+            return None
+        best = min(self._matches(type_name, resource_name), default=None)
+        if best is not None:
+            return Implementation(best[-1])
+        if self.base is not None:
+            inherited = self.base._next(type_name, resource_name)
+            return inherited and Implementation(inherited.target, from_user=False)
+        return None
+
+    def _matches(
+        self, type_name: str, resource_name: str | None
+    ) -> Iterator[tuple[int, tuple[str, ...], str]]:
+        """Sortable: a longer path comes first, then by path."""
+        specific = self._resources().get(resource_name) if resource_name is not None else None
+        if isinstance(specific, dict) and resource_name is not None:
+            for pattern, target in _applying(specific, type_name):
+                yield (-3, (_RESOURCES, resource_name, pattern), target)
+        for pattern, target in _applying(self.entries, type_name):
+            yield (-1, (pattern,), target)
+
+    def _removes(self, type_name: str) -> bool:
+        return any(
+            target is None and _pattern_matches(pattern, type_name)
+            for pattern, target in self.entries.items()
+        )
+
+    def _resources(self) -> Mapping[str, Json]:
+        resources = self.entries.get(_RESOURCES)
+        return resources if isinstance(resources, dict) else {}
+
+    def hooks(self, resource_name: str) -> frozenset[str]:
+        """Where the user wants a stop at this resource."""
+        return self._guards(resource_name, _HOOKS)
+
+    def restricted_actions(self, resource_name: str) -> frozenset[str]:
+        """``update`` and ``replace``, where they are forbidden."""
+        return self._guards(resource_name, _RESTRICTED)
+
+    def _guards(self, resource_name: str, key: str) -> frozenset[str]:
+        found = {
+            item
+            for pattern, body in self._resources().items()
+            if isinstance(body, dict) and fnmatchcase(resource_name, pattern)
+            for item in _listed(body.get(key))
+        }
+        inherited = self.base._guards(resource_name, key) if self.base else frozenset()
+        return frozenset(found) | inherited
+
+    def for_child(self, resource_name: str) -> Registry:
+        """What the stack behind a resource inherits: all mappings, and what is nested
+        under entries that match the resource; an exact entry is applied last."""
+        mine = {
+            name: entry
+            for name, entry in self.entries.items()
+            if name != _RESOURCES
+        }
+        inner: dict[str, Json] = {}
+        resources = self._resources()
+        patterns = [name for name in resources if name != resource_name]
+        for pattern in [*patterns, resource_name]:
+            body = resources.get(pattern)
+            if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
+                inner.update({key: item for key, item in body.items() if isinstance(item, dict)})
+        below = self.base and self.base.for_child(resource_name)
+        return Registry({**mine, _RESOURCES: inner}, below)
+
+    def type_names(self) -> frozenset[str]:
+        """Types that the entries define, wildcards left out."""
+        own = {
+            name
+            for name, target in self.entries.items()
+            if isinstance(target, str) and name != _BASE_URL and not name.endswith("*")
+        }
+        return frozenset(own) | (self.base.type_names() if self.base else frozenset())
+
+    def template_names(self) -> frozenset[str]:
+        """The templates that entries name, anywhere."""
+        return frozenset(_templates(self.entries)) | (
+            self.base.template_names() if self.base else frozenset()
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """The user's entries in a stable form, always with ``resources``."""
+        entries = dict(sorted(self.entries.items()))
+        entries[_RESOURCES] = dict(self._resources())
+        return entries
+
+
+def _applying(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
+    for pattern, target in entries.items():
+        if not isinstance(target, str) or pattern in (_RESOURCES, _BASE_URL):
+            continue
+        if pattern == type_name:
+            yield pattern, target
+        elif pattern.endswith("*") and type_name.startswith(pattern[:-1]):
+            if target.endswith("*"):
+                yield pattern, target[:-1] + type_name[len(pattern) - 1 :]
+            elif target != type_name:
+                yield pattern, target
+
+
+def _pattern_matches(pattern: str, type_name: str) -> bool:
+    return pattern == type_name or (pattern.endswith("*") and type_name.startswith(pattern[:-1]))
+
+
+def _check_resources(resources: Json) -> None:
+    if resources is None:
+        return
+    if not isinstance(resources, dict):
+        raise HTTPBadRequest('"resources" in the resource_registry is not a map.')
+    for body in resources.values():
+        if isinstance(body, dict):
+            _check_body(body)
+
+
+def _check_body(body: Mapping[str, Json]) -> None:
+    for key, value in body.items():
+        if key == _HOOKS:
+            for hook in _listed(value):
+                if hook not in HOOKS:
+                    raise InvalidBreakPointHook(
+                        f'"{hook}" is not a valid hook type{nearest(hook, HOOKS)}'
+                    )
+        elif key == _RESTRICTED:
+            for action in _listed(value):
+                if action not in RESTRICTED_ACTIONS:
+                    raise InvalidRestrictedAction(
+                        f'"{action}" is not a restricted action'
+                        f" ({', '.join(RESTRICTED_ACTIONS)})"
+                    )
+        elif isinstance(value, dict):
+            _check_body(value)
+
+
+def _listed(value: Json) -> list[Json]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _templates(entries: Mapping[str, Json]) -> Iterator[str]:
+    for value in entries.values():
+        if isinstance(value, dict):
+            yield from _templates(value)
+        elif isinstance(value, str) and is_template(value):
+            yield value

@@ -1,0 +1,253 @@
+"""Environments: documents, mappings, hooks, children, patches, merging of files."""
+
+import pytest
+from template_helpers import hot
+
+from heat_convergence.common import errors
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.environment_dir import load_global
+from heat_convergence.template.merging import merge_environment_files
+from heat_convergence.template.template import Template
+
+EMPTY = {
+    "parameters": {},
+    "parameter_defaults": {},
+    "resource_registry": {"resources": {}},
+    "event_sinks": [],
+    "encrypted_param_names": [],
+}
+
+
+def registry(entries, base=None):
+    below = Environment.parse({"resource_registry": base}) if base is not None else None
+    return Environment.parse({"resource_registry": entries}, base=below).registry
+
+
+@pytest.mark.parametrize("source", [None, "", {}, "{}", "# nothing"])
+def test_empty(source):
+    assert Environment.parse(source).to_dict() == EMPTY
+
+
+def test_stable_form_can_be_read_again():
+    source = {
+        "parameters": {"b": 1},
+        "resource_registry": {"B": "C", "A": "x.yaml", "resources": {"r": {"A": "B"}}},
+        "event_sinks": [{"type": "zaqar-queue", "target": "q"}],
+        "encrypted_param_names": ["b"],
+        "parameter_merge_strategies": {"b": "merge"},
+    }
+    stable = Environment.parse(source).to_dict()
+    assert Environment.parse(stable).to_dict() == stable
+    assert list(stable["resource_registry"]) == ["A", "B", "resources"]
+    assert "parameter_merge_strategies" not in stable
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("[]", errors.HTTPBadRequest),
+        ("text", errors.HTTPBadRequest),
+        ({"parameter": {}}, errors.HTTPBadRequest),
+        ({"parameters": None}, errors.HTTPBadRequest),
+        ({"parameters": []}, errors.HTTPBadRequest),
+        ({"event_sinks": {}}, errors.HTTPBadRequest),
+        ({"event_sinks": ["x"]}, errors.HTTPBadRequest),
+        ({"resource_registry": {"A": 5}}, errors.HTTPBadRequest),
+        ({"resource_registry": {"resources": []}}, errors.HTTPBadRequest),
+        ({"resource_registry": {"resources": {"r": {"hooks": "pre-crate"}}}},
+         errors.InvalidBreakPointHook),
+        ({"resource_registry": {"resources": {"r": {"c": {"hooks": ["x"]}}}}},
+         errors.InvalidBreakPointHook),
+        ({"resource_registry": {"resources": {"r": {"restricted_actions": "delete"}}}},
+         errors.InvalidRestrictedAction),
+    ],
+)  # fmt: skip
+def test_refuses(source, error):
+    with pytest.raises(error):
+        Environment.parse(source)
+
+
+@pytest.mark.parametrize(
+    ("entries", "name", "expected"),
+    [
+        ({}, "A::X", "A::X"),
+        ({"A::X": "B::Y"}, "A::X", "B::Y"),
+        ({"A::X": "B::Y", "B::Y": "C::Z"}, "A::X", "C::Z"),
+        ({"A::X": "dir/x.yaml"}, "A::X", "dir/x.yaml"),
+        ({"A::*": "B::*"}, "A::X::Y", "B::X::Y"),
+        ({"A::*": "B::Y"}, "A::X", "B::Y"),
+        ({"A::*": "A::Y"}, "A::Y", "A::Y"),
+        ({"A::X": "A::X"}, "A::X", "A::X"),
+        ({"A::X": None, "A::*": "B::*"}, "A::X", "A::X"),
+        ({"resources": {"r": {"A::X": "C"}}, "A::X": "B"}, "A::X", "C"),
+        ({"resources": {"r*": {"A::X": "C"}}}, "A::X", "A::X"),
+        ({"resources": {"other": {"A::X": "C"}}, "A::X": "B"}, "A::X", "B"),
+        ({}, "nested.yaml", "nested.yaml"),
+    ],
+)
+def test_resolve(entries, name, expected):
+    assert registry(entries).resolve(name, "r") == expected
+
+
+def test_the_operators_entries_come_last():
+    base = {"A::X": "base.yaml", "B::*": "C::*"}
+    assert registry({}, base).lookup("A::X").from_user is False
+    assert registry({"A::*": "U::*"}, base).resolve("A::X") == "U::X"
+    assert registry({"A::X": "B::Q"}, base).resolve("A::X") == "C::Q"
+    assert registry({"A::X": None}, base).resolve("A::X") == "A::X"
+    assert registry({"A::X": "x.yaml"}, base).lookup("A::X").is_template
+
+
+def test_mappings_in_a_ring():
+    with pytest.raises(errors.StackValidationFailed, match="A -> B -> A"):
+        registry({"A": "B", "B": "A"}).resolve("A")
+
+
+def test_hooks_and_restricted_actions():
+    found = registry(
+        {"resources": {
+            "web*": {"hooks": "pre-create", "restricted_actions": "replace"},
+            "web1": {"hooks": ["post-update", "pre-create"]},
+            "group": {"web*": {"hooks": "pre-delete"}, "A": "B"},
+            "gr*": {"exact": {"hooks": "pre-update"}},
+        }}
+    )  # fmt: skip
+    assert found.hooks("web1") == {"pre-create", "post-update"}
+    assert found.hooks("Web1") == frozenset()
+    assert found.restricted_actions("web9") == {"replace"}
+    child = found.for_child("group")
+    assert child.hooks("web7") == {"pre-delete"}
+    assert child.hooks("exact") == {"pre-update"}
+    assert child.hooks("group") == frozenset()
+
+
+def test_child_environment():
+    parent = Environment.parse(
+        {
+            "parameters": {"p": 1},
+            "parameter_defaults": {"d": 2},
+            "resource_registry": {"A": "B", "resources": {"r": {"c": {"A": "C"}}}},
+            "encrypted_param_names": ["p"],
+        }
+    )
+    child = parent.for_child("r", {"q": 3})
+    assert child.parameters == {"q": 3}
+    assert child.parameter_defaults == {"d": 2}
+    assert child.registry.resolve("A") == "B"
+    assert child.registry.resolve("A", "c") == "C"
+    assert child.encrypted_param_names == ()
+
+
+def test_patch():
+    old = Environment.parse(
+        {
+            "parameters": {"a": 1, "b": 2},
+            "resource_registry": {
+                "A": "B", "C::X": "D", "C::Y": "D", "resources": {"r": {"A": "E"}}},
+        }
+    )  # fmt: skip
+    new = Environment.parse(
+        {
+            "parameters": {"b": 3},
+            "resource_registry": {
+                "C::*": None, "F": "G", "resources": {"r": {"hooks": "pre-update"}}},
+        }
+    )  # fmt: skip
+    patched = old.patched(new, ["a"])
+    assert patched.parameters == {"b": 3}
+    assert patched.registry.resolve("A") == "B"
+    assert patched.registry.resolve("C::X") == "C::X"
+    assert patched.registry.resolve("F") == "G"
+    assert patched.registry.resolve("A", "r") == "E"
+    assert patched.registry.hooks("r") == {"pre-update"}
+
+
+def test_global_directory(tmp_path):
+    assert load_global(tmp_path / "absent").to_dict() == EMPTY
+    (tmp_path / "a.yaml").write_text("resource_registry: {A: B, C: D}\n")
+    (tmp_path / "b.yaml").write_text("resource_registry: {A: E}\nparameter_defaults: {x: 1}\n")
+    (tmp_path / ".hidden").write_text("not: [an environment")
+    found = load_global(tmp_path)
+    assert found.registry.resolve("A") == "E"
+    assert found.registry.resolve("C") == "D"
+    user = Environment.parse({"parameter_defaults": {"y": 2}}, base=found)
+    assert user.parameter_defaults == {"x": 1, "y": 2}
+    (tmp_path / "c.yaml").write_text("parameter: {}\n")
+    with pytest.raises(errors.Invalid, match=r"c\.yaml"):
+        load_global(tmp_path)
+
+
+SCHEMAS = Template.parse(
+    hot(
+        parameters={
+            "text": {"type": "string"},
+            "number": {"type": "number"},
+            "list": {"type": "comma_delimited_list"},
+            "map": {"type": "json"},
+            "flag": {"type": "boolean"},
+        }
+    )
+).parameters
+
+
+def merged(*texts, request=None):
+    files = {f"e{n}": text for n, text in enumerate(texts)}
+    return merge_environment_files(files, list(files), SCHEMAS, request=request)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "strategy", "expected"),
+    [
+        ("text", "a", "b", "overwrite", "b"),
+        ("text", "a", "b", "merge", "ab"),
+        ("number", "1", "2", "merge", 3),
+        ("list", "a", "[b, c]", "merge", ["a", "b", "c"]),
+        ("map", "{a: 1, n: {x: 1}}", "{a: 2, n: {y: 2}}", "merge", {"a": 2, "n": {"y": 2}}),
+        ("map", "{a: s, n: {x: [1]}}", "{a: t, n: {x: [2]}}", "deep_merge",
+         {"a": "st", "n": {"x": [1, 2]}}),
+    ],
+)  # fmt: skip
+def test_strategies(name, first, second, strategy, expected):
+    found = merged(
+        f"parameters: {{{name}: {first}}}",
+        f"parameters: {{{name}: {second}}}\nparameter_merge_strategies: {{{name}: {strategy}}}",
+    )
+    assert found.parameters[name] == expected
+    by_default = merged(
+        f"parameters: {{{name}: {first}}}",
+        f"parameters: {{{name}: {second}}}\nparameter_merge_strategies: {{default: {strategy}}}",
+    )
+    assert by_default.parameters[name] == expected
+
+
+def test_merging_the_rest():
+    found = merged(
+        "parameters: {unknown: 1}\nevent_sinks: [{type: a}]\n"
+        "resource_registry: {A: B, resources: {r: {A: C}}}",
+        "parameters: {other: 1, text: t}\nevent_sinks: [{type: b}]\n"
+        "resource_registry: {A: null, D: E, resources: {s: {A: C}}}",
+    )
+    assert found.parameters == {"unknown": 1, "text": "t"}
+    assert found.event_sinks == ({"type": "a"},)
+    assert found.registry.resolve("A") == "B"
+    assert found.registry.resolve("D") == "E"
+    assert found.registry.resolve("A", "r") == "B"
+    assert found.registry.resolve("A", "s") == "C"
+    over = merged("parameters: {text: file}", request={"parameters": {"text": "request"}})
+    assert over.parameters == {"text": "file"}
+
+
+def test_merging_refuses():
+    with pytest.raises(errors.InvalidMergeStrategyForParam):
+        merged("parameters: {flag: true}",
+               "parameters: {flag: false}\nparameter_merge_strategies: {flag: merge}")
+    with pytest.raises(errors.ConflictingMergeStrategyForParam):
+        merged("parameters: {map: {}}\nparameter_merge_strategies: {map: merge}",
+               "parameters: {map: {}}\nparameter_merge_strategies: {map: deep_merge}")
+    with pytest.raises(errors.HTTPBadRequest, match="e0"):
+        merged("parameters: [")
+    with pytest.raises(errors.HTTPBadRequest, match="sideways"):
+        merged("parameters: {map: {}}",
+               "parameters: {map: {}}\nparameter_merge_strategies: {map: sideways}")
+    with pytest.raises(errors.HTTPBadRequest, match="absent"):
+        merge_environment_files({}, ["absent"], SCHEMAS)

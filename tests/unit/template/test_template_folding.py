@@ -1,0 +1,271 @@
+"""Folding first and finishing later gives what evaluating everything at the end gives."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from template_helpers import Inputs, evaluated, hot
+
+from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.template.definition import Definition, fingerprint
+from heat_convergence.template.evaluate import (
+    UNKNOWN,
+    PathApplied,
+    advance,
+    attribute_uses,
+    finish,
+    is_known,
+    references,
+)
+from heat_convergence.template.expression import (
+    Expression,
+    dump,
+    load,
+    share,
+    shared_hashes,
+    unshare,
+)
+from heat_convergence.template.functions.base import Function
+
+TEXT = st.sampled_from(["", "a", "b", "$x", "ab$x", "a,b", "k", "1"])
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+# Attributes of the resources a and b, with what the functions below like to be given.
+VALUES = {"text": "a,b", "list": ["a", "$x"], "map": {"k": "a", "a": {"k": 1}}, "none": None}
+
+
+def calls(inner):
+    """Calls of every family around ``inner``, rightly formed or not."""
+    texts, lists = st.one_of(TEXT, inner), st.one_of(st.lists(inner, max_size=3), inner)
+    maps = st.one_of(st.dictionaries(TEXT, inner, max_size=3), inner)
+    return st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(TEXT, inner, max_size=2),
+        st.fixed_dictionaries({"list_join": st.tuples(TEXT, lists).map(list)}),
+        st.fixed_dictionaries({"list_concat": st.lists(lists, max_size=2)}),
+        st.fixed_dictionaries({"list_concat_unique": st.lists(lists, max_size=2)}),
+        st.fixed_dictionaries({"map_merge": st.lists(maps, max_size=2)}),
+        st.fixed_dictionaries({"filter": st.tuples(lists, lists).map(list)}),
+        st.fixed_dictionaries({"contains": st.tuples(inner, lists).map(list)}),
+        st.fixed_dictionaries({"str_split": st.tuples(st.just(","), texts).map(list)}),
+        st.fixed_dictionaries({"digest": st.tuples(st.just("md5"), texts).map(list)}),
+        st.fixed_dictionaries({"str_replace": st.fixed_dictionaries(
+            {"template": texts, "params": maps})}),
+        st.fixed_dictionaries({"repeat": st.fixed_dictionaries(
+            {"template": inner, "for_each": st.dictionaries(st.just("$x"), lists)})}),
+        st.fixed_dictionaries({"map_replace": st.tuples(
+            maps, st.fixed_dictionaries({"keys": maps})).map(list)}),
+        st.fixed_dictionaries({"yaql": st.fixed_dictionaries(
+            {"expression": st.sampled_from(["$.data", "[$.data, 1]", "$.data.len()"]),
+             "data": inner})}),
+        st.fixed_dictionaries({"if": st.tuples(st.booleans(), inner).map(list)}),
+    )  # fmt: skip
+
+
+READS = st.one_of(
+    st.sampled_from(["a", "b"]).map(lambda name: {"get_resource": name}),
+    st.tuples(st.sampled_from(["a", "b"]), st.sampled_from([*VALUES, "absent"])).map(
+        lambda pair: {"get_attr": list(pair)}
+    ),
+    st.just({"get_attr": ["a", "map", "a", "k"]}),
+    st.just({"get_param": "p"}),
+)
+NODES = st.recursive(READS | TEXT | st.integers(0, 3), calls, max_leaves=8)
+
+
+class Reading:
+    """The same values written into the template: nothing is left to be finished."""
+
+    def __init__(self, inputs):
+        self.inputs = inputs
+
+    def replaced(self, node):
+        if isinstance(node, list):
+            return [self.replaced(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if set(node) == {"get_resource"}:
+            return self.value(self.inputs.reference_id(node["get_resource"]))
+        if set(node) == {"get_attr"}:
+            resource, name, *path = node["get_attr"]
+            value = self.inputs.attribute(resource, name, path)
+            for part in path:
+                value = value.get(part) if isinstance(value, dict) else None
+            return self.value(value)
+        return {key: self.replaced(item) for key, item in node.items()}
+
+    @staticmethod
+    def value(value):
+        return {"get_param": ["all", json.dumps(value)]}
+
+
+def outcome(action):
+    try:
+        return action()
+    except Error as error:
+        return type(error)
+
+
+def fold(value, parameters=None):
+    parameters = parameters or {}
+    declared = {name: {"type": "json", "default": {}} for name in parameters}
+    source = hot(
+        parameters={"p": {"type": "string", "default": "a"}, **declared},
+        resources={"a": {"type": "T"}, "b": {"type": "T"}},
+        outputs={"it": {"value": value}},
+    )
+    return evaluated(source, {"parameters": parameters}).outputs["it"].value
+
+
+INPUTS = Inputs({"a": VALUES, "b": VALUES}, {"a": "id-a", "b": "id-b"})
+
+
+@settings(max_examples=150, deadline=None)
+@given(NODES)
+def test_folding_first_equals_evaluating_all_at_the_end(node):
+    reading = Reading(INPUTS)
+    everything = {json.dumps(v): v for v in [*VALUES.values(), "id-a", "id-b", 1]}
+
+    def at_once():
+        return finish(fold(reading.replaced(node), {"all": everything}), INPUTS)
+
+    def in_turns():
+        folded = fold(node)
+        return finish(load(json.loads(json.dumps(dump(folded)))), INPUTS)
+
+    assert outcome(in_turns) == outcome(at_once)
+
+
+class Late:
+    """Answers as ``INPUTS``, for the names that are there already."""
+
+    def __init__(self, known):
+        self.known = known
+
+    def reference_id(self, resource):
+        return INPUTS.reference_id(resource) if resource in self.known else UNKNOWN
+
+    def attribute(self, resource, name, path):
+        return INPUTS.attribute(resource, name, path) if resource in self.known else UNKNOWN
+
+
+@settings(max_examples=80, deadline=None)
+@given(NODES, st.permutations([{"a"}, {"b"}, set()]))
+def test_the_order_of_arrival_does_not_matter(node, arrivals):
+    folded = outcome(lambda: fold(node))
+    if isinstance(folded, type):
+        return
+
+    def step_by_step():
+        value = folded
+        for known in arrivals:
+            value = advance(value, Late(known))
+        return finish(value, INPUTS)
+
+    assert outcome(step_by_step) == outcome(lambda: finish(folded, INPUTS))
+
+
+@given(PLAIN)
+def test_dumped_data_is_never_mistaken_for_an_expression(data):
+    for mark in ("$call", "$data", "$content"):
+        value = {mark: data, "deep": [{mark: data}, {mark: {mark: data}}]}
+        for item in (value, value["deep"], {mark: data}):
+            assert load(json.loads(json.dumps(dump(item)))) == item
+            contents = {}
+            shared = share(dump(item), contents, min_chars=1)
+            assert shared_hashes(shared) <= set(contents)
+            assert load(unshare(shared, contents.__getitem__)) == item
+
+
+def test_malformed_dump():
+    with pytest.raises(ValueError, match="malformed"):
+        load({"$call": 1})
+
+
+def test_equal_long_texts_are_shared():
+    contents = {}
+    share([{"user_data": "x" * 5000}, {"user_data": "x" * 5000}, "short"], contents)
+    assert list(contents.values()) == ["x" * 5000]
+
+
+def test_smallest_expression_and_what_it_reads():
+    value = {"list_join": ["-", [{"get_param": "p"}, {"get_attr": ["a", "map", "k"]}]]}
+    folded = fold(value)
+    read = Expression("get_attr", "attr_optional_name", ["a", "map", "k"])
+    assert folded == Expression("list_join", "multi_list_json_items", ["-", ["a", read]])
+    assert references(folded) == {"a"}
+    assert not is_known(folded)
+    (use,) = attribute_uses({"x": [folded]})
+    assert (use.resource, use.attribute, use.path) == ("a", "map", ("k",))
+    assert use.where == "x[0].list_join[1][1]"
+    assert finish(folded, INPUTS) == "a-a"
+
+
+def test_all_attributes_and_applied_paths():
+    assert finish(fold({"get_attr": ["a"]}), INPUTS) == VALUES
+
+    class Applied(Inputs):
+        def attribute(self, resource, name, path):
+            return PathApplied(list(path))
+
+    assert finish(fold({"get_attr": ["a", "outputs", "x", 0]}), Applied()) == ["x", 0]
+
+
+def test_mistakes_at_the_end_tell_where():
+    folded = fold({"str_split": [",", {"get_attr": ["a", "text"]}, 7]})
+    with pytest.raises(StackValidationFailed, match=r"r\.properties\.v: The index 7"):
+        finish(folded, INPUTS, where="r.properties.v")
+    with pytest.raises(StackValidationFailed, match="no value yet"):
+        finish(folded, Late(set()))
+
+
+def test_fingerprint_ignores_order_but_nothing_else():
+    one = Definition("r", "T", {"a": 1, "b": {"c": 2, "d": 3}}, requires=frozenset("x"))
+    other = Definition("r", "T", {"b": {"d": 3, "c": 2}, "a": 1})
+    assert fingerprint(one) == fingerprint(other)
+    assert fingerprint(one) != fingerprint(Definition("r", "T", {"a": 1}))
+    call = Expression("get_attr", "v", ["a"])
+    assert fingerprint(Definition("r", "T", {"a": call})) != fingerprint(
+        Definition("r", "T", {"a": dump(call)})
+    )
+
+
+def test_definitions_and_outputs_survive_storage():
+    found = evaluated(
+        hot(
+            parameters={"s": {"type": "string", "default": "x", "hidden": True}},
+            resources={
+                "a": {"type": "T", "metadata": {"get_attr": ["b", "m"]}, "description": "d"},
+                "b": {"type": "U", "external_id": "e", "properties": {"x": {"get_param": "s"}}},
+                "c": {"type": "V", "depends_on": ["a"], "update_policy": {"p": 1},
+                      "deletion_policy": "Snapshot", "properties": {"$call": [1, 2, 3]}},
+            },
+            outputs={"o": {"value": {"get_resource": "a"}, "description": "d"},
+                     "off": {"value": 1, "condition": False}},
+        )
+    )  # fmt: skip
+    for stored in (*found.definitions.values(), *found.outputs.values()):
+        again = type(stored).load(stored.name, json.loads(json.dumps(stored.dump())))
+        assert again == stored
+
+
+def test_functions_of_plugins():
+    def shout(arguments, scope):
+        return arguments.upper()
+
+    plugins = {"shout": Function("Louder.", shout), "get_param": Function("Never.", shout)}
+    source = hot(
+        resources={"a": {"type": "T"}},
+        outputs={"now": {"value": {"shout": "a"}}, "later": {"value": {"shout": {
+            "get_attr": ["a", "text"]}}}, "own": {"value": {"get_param": "OS::stack_name"}}},
+    )  # fmt: skip
+    outputs = evaluated(source, functions=plugins).outputs
+    assert outputs["now"].value == "A"
+    assert outputs["own"].value == "stack"
+    assert finish(outputs["later"].value, INPUTS, functions=plugins) == "A,B"
+    with pytest.raises(StackValidationFailed, match="any more"):
+        finish(outputs["later"].value, INPUTS)

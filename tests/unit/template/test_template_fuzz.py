@@ -1,0 +1,165 @@
+"""Mutated templates: only documented errors come out of parsing and evaluating."""
+
+import json
+from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from template_helpers import FACTS, Inputs
+
+from heat_convergence.common.errors import Error
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluate import Missing, build, finish
+from heat_convergence.template.limits import Limits
+from heat_convergence.template.template import Template
+from heat_convergence.template.versions import KNOWN_FUNCTIONS, VERSIONS
+
+SMALL = Limits(
+    max_depth=40, max_nodes=5_000, max_result_size=20_000, yaql_max_steps=500,
+    max_template_size=20_000,
+)  # fmt: skip
+
+HOT = {
+    "heat_template_version": "2021-04-16",
+    "description": "d",
+    "parameter_groups": [{"label": "l", "parameters": ["p"]}],
+    "parameters": {
+        "p": {"type": "string", "default": "x", "constraints": [{"length": {"max": 3}}]},
+        "j": {"type": "json", "default": {"a": [1]}, "hidden": True},
+        "n": {"type": "number", "default": 1, "constraints": [{"range": {"min": 0}}]},
+    },
+    "conditions": {"c": {"not": {"equals": [{"get_param": "p"}, "y"]}}, "d": {"or": ["c", False]}},
+    "resources": {
+        "a": {"type": "T", "condition": "c", "properties": {
+            "x": {"str_replace": {"template": "a$x", "params": {"$x": {"get_param": "p"}}}},
+            "y": {"repeat": {"template": "%i%", "for_each": {"%i%": {"get_param": ["j", "a"]}}}},
+            "z": {"yaql": {"expression": "$.data.x + 1", "data": {"x": {"get_param": "n"}}}}}},
+        "b": {"type": "T", "depends_on": ["a"], "deletion_policy": "Retain", "properties": {
+            "x": {"list_join": [",", [{"get_attr": ["a", "x"]}, {"get_resource": "a"}]]},
+            "y": {"map_replace": [{"map_merge": [{"k": 1}, {"get_param": "j"}]}, {"keys": {}}]},
+            "z": {"make_url": {"host": "h", "port": {"get_param": "n"}}},
+            "q": {"if": ["d", {"digest": ["md5", "x"]}, {"str_split": [",", "a,b", 1]}]}}},
+    },
+    "outputs": {"o": {"value": {"get_attr": ["b", "y", 0]}, "condition": "c"}},
+}  # fmt: skip
+CFN = {
+    "AWSTemplateFormatVersion": "2010-09-09",
+    "Parameters": {"P": {"Type": "String", "Default": "x", "AllowedPattern": "[a-z]"}},
+    "Mappings": {"M": {"x": {"s": 1}}},
+    "Conditions": {"C": {"Fn::And": [{"Fn::Equals": [{"Ref": "P"}, "x"]}, True]}},
+    "Resources": {
+        "A": {"Type": "T", "Properties": {"m": {"Fn::FindInMap": ["M", {"Ref": "P"}, "s"]}}},
+        "B": {"Type": "T", "DependsOn": "A", "Condition": "C", "Properties": {
+            "j": {"Fn::Join": ["", [{"Ref": "A"}, {"Fn::GetAtt": ["A", "x"]}]]},
+            "s": {"Fn::Select": [0, {"Fn::Split": [",", "a,b"]}]}}},
+    },
+    "Outputs": {"O": {"Value": {"Fn::If": ["C", {"Ref": "B"}, 1]}}},
+}  # fmt: skip
+
+WORDS = [*sorted(KNOWN_FUNCTIONS), *"c a b p j A P M x type value".split(), ""]
+NAMES = st.sampled_from(WORDS)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 10**30) | st.floats(-2, 2) | NAMES
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def places(node):
+    """Every list and map in a document, with the keys in it."""
+    children = node.items() if isinstance(node, dict) else enumerate(node)
+    found = [(node, key) for key, _ in children]
+    for _, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        if isinstance(child, dict | list):
+            found += places(child)
+    return found
+
+
+@st.composite
+def mutated(draw):
+    document = json.loads(json.dumps(draw(st.sampled_from([HOT, CFN]))))
+    for _ in range(draw(st.integers(1, 3))):
+        node, key = draw(st.sampled_from(places(document) or [(document, "x")]))
+        change = draw(st.sampled_from(["replace", "delete", "rename", "wrap"]))
+        if change == "delete":
+            del node[key]
+        elif change == "rename" and isinstance(node, dict):
+            node[draw(NAMES)] = node.pop(key)
+        elif change == "wrap":
+            node[key] = {draw(NAMES): node[key]}
+        else:
+            node[key] = draw(ANYTHING)
+    for version in VERSIONS.values():
+        if version.key in document and draw(st.integers(0, 20)) == 0:
+            document[version.key] = version.date
+    return document
+
+
+def attempt(action):
+    """What it gives, or None when it fails as documented: anything but an ``Error``
+    that says something fails the test."""
+    try:
+        return action()
+    except Error as error:
+        told = error
+    assert str(told)
+    assert told.http_status == 400
+    return None
+
+
+def run(source, missing):
+    """Parse, build, store and finish."""
+    inputs = Inputs({name: {"x": "v", "y": [1]} for name in "abAB"})
+    found = attempt(
+        lambda: build(
+            Template.parse(source, limits=SMALL),
+            Environment(),
+            {"f": "x"},
+            FACTS,
+            missing=missing,
+        )
+    )
+    if found is None:
+        return
+    for definition in found.definitions.values():
+        again = type(definition).load(definition.name, json.loads(json.dumps(definition.dump())))
+        assert again == definition
+    values = [definition.properties for definition in found.definitions.values()]
+    for value in [*values, *(output.value for output in found.outputs.values())]:
+        plain = attempt(partial(finish, value, inputs, limits=SMALL))
+        json.dumps(plain, allow_nan=False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mutated(), st.sampled_from(Missing))
+def test_mutated_documents(document, missing):
+    run(document, missing)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mutated(), st.data())
+def test_mutated_text(document, data):
+    text = json.dumps(document, indent=1)
+    for _ in range(data.draw(st.integers(0, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = start + data.draw(st.integers(0, 4))
+        piece = data.draw(st.text(alphabet='{}[]:,"\\&*!|>-%@#\n\t aé0.', max_size=3))
+        text = text[:start] + piece + text[end:]
+    run(text, Missing.REFUSE)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ANYTHING, NAMES)
+def test_environments_of_any_kind(content, name):
+    for source in (content, {name: content}, {"resource_registry": content},
+                   {"resource_registry": {"resources": content}}):  # fmt: skip
+        if isinstance(source, dict | str):
+            attempt(partial(use_environment, source))
+
+
+def use_environment(source):
+    environment = Environment.parse(source)
+    environment.registry.resolve("a", "a")
+    environment.for_child("a", {}).registry.hooks("b")
+    json.dumps(environment.to_dict())

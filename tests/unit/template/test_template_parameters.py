@@ -1,0 +1,252 @@
+"""Parameters: declarations, values, what wins and what the API shows."""
+
+import pytest
+from template_helpers import evaluated, hot
+
+from heat_convergence.common import errors
+from heat_convergence.template.constraints import (
+    AllowedPattern,
+    AllowedValues,
+    CustomConstraint,
+    Length,
+    Modulo,
+    Range,
+)
+from heat_convergence.template.parameter_values import check_immutable
+
+
+def value_of(declared, given=None, *, version="2021-04-16", **options):
+    environment = {} if given is None else {"parameters": {"p": given}}
+    found = evaluated(hot(version, parameters={"p": declared}), environment, **options)
+    return found.parameters["p"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "value", "shown"),
+    [
+        ("string", "x", "x", "x"),
+        ("string", 5, "5", "5"),
+        ("string", True, "True", "True"),
+        ("number", "5", 5, "5"),
+        ("number", "1.5", 1.5, "1.5"),
+        ("number", 7, 7, "7"),
+        ("boolean", "Yes", True, "True"),
+        ("boolean", "0", False, "False"),
+        ("boolean", 1, True, "True"),
+        ("comma_delimited_list", "a, b", ["a", " b"], "a, b"),
+        ("comma_delimited_list", "", [], ""),
+        ("comma_delimited_list", ["a", 1], ["a", "1"], "a,1"),
+        ("json", '{"a": [1]}', {"a": [1]}, '{"a": [1]}'),
+        ("json", [1], [1], "[1]"),
+        ("json", "", {}, "{}"),
+    ],
+)
+def test_conversion(kind, given, value, shown):
+    found = value_of({"type": kind}, given)
+    assert found.value == value
+    assert type(found.value) is type(value)
+    assert found.api_text == shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("string", {"a": 1}),
+        ("number", "x"),
+        ("number", "nan"),
+        ("number", []),
+        ("boolean", "maybe"),
+        ("boolean", 2),
+        ("comma_delimited_list", {"a": 1}),
+        ("json", "{"),
+        ("json", "5"),
+        ("json", '{"a": NaN}'),
+        ("json", "[" * 100_000),
+    ],
+)
+def test_bad_value(kind, given):
+    with pytest.raises(errors.StackValidationFailed, match="Parameter 'p' is invalid"):
+        value_of({"type": kind}, given)
+
+
+@pytest.mark.parametrize(
+    ("kind", "constraint", "good", "bad"),
+    [
+        ("number", {"range": {"min": 1, "max": "3"}}, 3, 4),
+        ("number", {"range": {"min": 1}}, 100, 0),
+        ("number", {"modulo": {"step": 2, "offset": 1}}, 3, 4),
+        ("number", {"modulo": {"step": 2, "offset": 0}}, 4, 4.5),
+        ("string", {"length": {"min": 2, "max": 3}}, "ab", "abcd"),
+        ("comma_delimited_list", {"length": {"max": 1}}, "a", "a,b"),
+        ("json", {"length": {"min": 1}}, '{"a": 1}', "{}"),
+        ("string", {"allowed_values": ["a", 1]}, "1", "b"),
+        ("number", {"allowed_values": ["1", 2]}, 1, 3),
+        ("boolean", {"allowed_values": [True]}, "yes", "no"),
+        ("comma_delimited_list", {"allowed_values": ["a", "b"]}, "b,a", "a,c"),
+        ("string", {"allowed_pattern": "[a-z]+"}, "abc", "abc1"),
+        ("string", {"allowed_pattern": "(?=.*[0-9])[a-z0-9]+"}, "a1", "a"),
+        ("string", {"custom_constraint": "even"}, "ab", "a"),
+        ("comma_delimited_list", {"custom_constraint": "even"}, "ab,cd", "ab,c"),
+        ("string", {"custom_constraint": "absent"}, None, "x"),
+    ],
+)
+def test_constraints(kind, constraint, good, bad):
+    custom = {"even": lambda value: len(value) % 2 == 0}
+    declared = {"type": kind, "constraints": [constraint], "default": None}
+    if good is not None:
+        value_of(declared, good, custom_constraints=custom)
+    with pytest.raises(errors.StackValidationFailed):
+        value_of(declared, bad, custom_constraints=custom)
+    described = {**constraint, "description": "as I said"}
+    with pytest.raises(errors.StackValidationFailed, match="as I said"):
+        value_of({**declared, "constraints": [described]}, bad, custom_constraints=custom)
+
+
+def test_first_failing_constraint_is_told():
+    constraints = [{"length": {"max": 1}}, {"allowed_values": ["a"]}]
+    with pytest.raises(errors.StackValidationFailed, match="length"):
+        value_of({"type": "string", "constraints": constraints}, "bb")
+
+
+def test_patterns_cannot_hang():
+    declared = {"type": "string", "constraints": [{"allowed_pattern": "(a|aa)+$"}]}
+    with pytest.raises(errors.StackValidationFailed, match="takes too long"):
+        value_of(declared, "a" * 60 + "b")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "string",
+        {},
+        {"type": "String"},
+        {"type": "strin"},
+        {"type": ["string"]},
+        {"type": "string", "defualt": "x"},
+        {"type": "string", "Default": "x"},
+        {"type": "number", "default": "x"},
+        {"type": "string", "hidden": "perhaps"},
+        {"type": "string", "tags": 5},
+        {"type": "string", "constraints": {}},
+        {"type": "string", "constraints": ["x"]},
+        {"type": "string", "constraints": [{}]},
+        {"type": "string", "constraints": [{"lenght": {"min": 1}}]},
+        {"type": "string", "constraints": [{"length": {"min": 1}, "allowed_values": ["a"]}]},
+        {"type": "string", "constraints": [{"range": {"min": 1}}]},
+        {"type": "string", "constraints": [{"length": {"minimum": 1}}]},
+        {"type": "string", "constraints": [{"length": {"min": 1.5}}]},
+        {"type": "string", "constraints": [{"allowed_values": "a"}]},
+        {"type": "string", "constraints": [{"allowed_pattern": "("}]},
+        {"type": "string", "constraints": [{"custom_constraint": 1}]},
+        {"type": "number", "constraints": [{"modulo": {"step": 2}}]},
+        {"type": "number", "constraints": [{"modulo": {"step": 0, "offset": 0}}]},
+        {"type": "number", "constraints": [{"modulo": {"step": 2, "offset": 2}}]},
+        {"type": "number", "constraints": [{"modulo": {"step": 2, "offset": -1}}]},
+        {"type": "string", "default": "abc", "constraints": [{"length": {"max": 2}}]},
+    ],
+)
+def test_bad_declaration(declared):
+    with pytest.raises(errors.InvalidSchemaError, match="p"):
+        value_of(declared, "x")
+
+
+@pytest.mark.parametrize(
+    ("version", "declared"),
+    [
+        ("2016-10-14", {"type": "number", "constraints": [{"modulo": {"step": 2, "offset": 0}}]}),
+        ("2017-09-01", {"type": "string", "tags": ["t"]}),
+    ],
+)
+def test_newer_than_the_version(version, declared):
+    with pytest.raises(errors.InvalidSchemaError):
+        value_of(declared, "2", version=version)
+
+
+def test_empty_default_may_break_a_constraint():
+    declared = {"type": "string", "default": "", "constraints": [{"length": {"min": 3}}]}
+    assert value_of(declared).value == ""
+    with pytest.raises(errors.StackValidationFailed):
+        value_of(declared, "a")
+
+
+def test_missing_unknown_and_null():
+    with pytest.raises(errors.UserParameterMissing, match="p"):
+        value_of({"type": "string"})
+    with pytest.raises(errors.UserParameterMissing):
+        value_of({"type": "string", "default": None})
+    with pytest.raises(errors.UnknownUserParameter, match=r'"size"'):
+        evaluated(
+            hot(parameters={"size": {"type": "number", "default": 1}}),
+            {"parameters": {"siez": 1}},
+        )
+    evaluated(hot(), {"parameter_defaults": {"anything": 1}})
+
+
+def test_what_wins():
+    template = hot(parameters={"p": {"type": "string", "default": "own"}})
+    both = {"parameters": {"p": "given"}, "parameter_defaults": {"p": "for all"}}
+    assert evaluated(template, both).parameters["p"].value == "given"
+    del both["parameters"]
+    assert evaluated(template, both).parameters["p"].value == "for all"
+    assert evaluated(template).parameters["p"].value == "own"
+    assert not evaluated(template).parameters["p"].given
+
+
+def test_hidden_values_are_never_shown():
+    declared = {"type": "string", "hidden": True, "constraints": [{"length": {"max": 3}}]}
+    assert value_of(declared, "abc").api_text == "******"
+    with pytest.raises(errors.StackValidationFailed) as caught:
+        value_of(declared, "secret")
+    assert "secret" not in str(caught.value)
+
+
+def test_cfn_declaration():
+    parameters = {
+        "p": {
+            "Type": "Number", "Default": "3", "MinValue": "1", "MaxValue": 5, "NoEcho": "TRUE",
+            "ConstraintDescription": "one to five", "Label": "L", "Description": "D"},
+        "q": {"Type": "String", "Default": "ab", "MinLength": "1", "MaxLength": "2",
+              "AllowedPattern": "[a-b]*", "AllowedValues": ["ab", "b"]},
+    }  # fmt: skip
+    template = {"AWSTemplateFormatVersion": "2010-09-09", "Parameters": parameters}
+    schema = evaluated(template).parameters["p"].schema
+    assert (schema.hidden, schema.label, schema.constraints) == (True, "L", (Range(1, 5),))
+    assert evaluated(template).parameters["q"].schema.constraints == (
+        AllowedValues(("ab", "b")), AllowedPattern("[a-b]*"), Length(1, 2))  # fmt: skip
+    parameters["p"]["NoEcho"] = False
+    with pytest.raises(errors.StackValidationFailed, match="one to five"):
+        evaluated(template, {"parameters": {"p": 9}})
+
+
+def test_immutable():
+    template = hot(parameters={"p": {"type": "string", "immutable": True}})
+    before = evaluated(template, {"parameters": {"p": "a"}}).parameters
+    after = evaluated(template, {"parameters": {"p": "b"}}).parameters
+    check_immutable(before, before)
+    check_immutable({}, after)
+    with pytest.raises(errors.ImmutableParameterModified, match="p"):
+        check_immutable(before, after)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "described"),
+    [
+        (Range(1, None), {"range": {"min": 1}}),
+        (Length(None, 2, "d"), {"length": {"max": 2}, "description": "d"}),
+        (Modulo(2, 1), {"modulo": {"step": 2, "offset": 1}}),
+        (AllowedValues(("a",)), {"allowed_values": ["a"]}),
+        (AllowedPattern("a"), {"allowed_pattern": "a"}),
+        (CustomConstraint("c"), {"custom_constraint": "c"}),
+    ],
+)
+def test_constraints_describe_themselves(constraint, described):
+    assert constraint.describe() == described
+
+
+def test_constraints_refuse_what_they_cannot_judge():
+    assert "number" in Range(1).check("x")
+    assert "length" in Length(1).check(5)
+    assert "whole" in Modulo(2, 0).check("x")
+    assert "malformed" in AllowedPattern("(").check("x")
+    assert CustomConstraint("c").check("x", {"c": lambda value: "because"}) == "because"
+    assert CustomConstraint("c").check("x", {"c": lambda value: None}) is None

@@ -1,0 +1,279 @@
+"""Mistakes: the error's type, its text, its place, and that all are told together."""
+
+import pytest
+from template_helpers import FACTS, evaluated, hot
+
+from heat_convergence.common import errors
+from heat_convergence.template.evaluate import Missing
+from heat_convergence.template.template import Template
+
+T = {"type": "T"}
+OLD = "2013-05-23"
+
+
+def resources(**named):
+    return hot(resources=named)
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("[]", errors.HTTPBadRequest),
+        ("text", errors.HTTPBadRequest),
+        ("", errors.HTTPBadRequest),
+        ({}, errors.HTTPBadRequest),
+        ({"heat_template_versoin": "2015-04-30"}, errors.HTTPBadRequest),
+        ({"heat_template_version": "2015-04-31"}, errors.InvalidTemplateVersion),
+        ({"heat_template_version": "Newton"}, errors.InvalidTemplateVersion),
+        ({"heat_template_version": 20150430}, errors.InvalidTemplateVersion),
+        ({"heat_template_version": None}, errors.InvalidTemplateVersion),
+        (
+            {"heat_template_version": "newton", "AWSTemplateFormatVersion": "2010-09-09"},
+            errors.InvalidTemplateVersion,
+        ),
+        ({"AWSTemplateFormatVersion": "2012-12-12"}, errors.InvalidTemplateVersion),
+        (hot(resorces={}), errors.StackValidationFailed),
+        (hot("2016-04-08", conditions={}), errors.StackValidationFailed),
+        ({"HeatTemplateFormatVersion": "2012-12-12", "Conditions": {}},
+         errors.StackValidationFailed),
+    ],
+)  # fmt: skip
+def test_not_a_template(source, error):
+    with pytest.raises(errors.Error) as caught:
+        Template.parse(source)
+    assert type(caught.value) is error
+
+
+def test_version_by_date_in_text_and_by_alias():
+    assert Template.parse("heat_template_version: 2015-04-30").version.date == "2015-04-30"
+    assert Template.parse(hot("wallaby")).version.date == "2021-04-16"
+    assert Template.empty().version.date == "2015-04-30"
+
+
+def test_section_error_is_the_callers():
+    with pytest.raises(errors.InvalidTemplateSection, match=r'"output"; did you mean "outputs"'):
+        Template.parse(hot(output={}), section_error=errors.InvalidTemplateSection)
+
+
+def condition(**named):
+    return hot(conditions=named)
+
+
+CASES = [
+    # resources
+    (hot(resources=[]), errors.StackValidationFailed, "resources"),
+    (resources(r="text"), errors.StackValidationFailed, "resources.r"),
+    (resources(r=None), errors.StackValidationFailed, "resources.r"),
+    (resources(r={}), errors.StackValidationFailed, "resources.r.type"),
+    (resources(r={"type": ""}), errors.StackValidationFailed, "resources.r.type"),
+    (resources(r={"type": {"get_param": "p"}}), errors.StackValidationFailed, "resources.r.type"),
+    (resources(r={**T, "propertys": {}}), errors.StackValidationFailed, 'mean "properties"'),
+    (resources(r={**T, "properties": []}), errors.StackValidationFailed, "resources.r.properties"),
+    (resources(r={**T, "metadata": "x"}), errors.StackValidationFailed, "resources.r.metadata"),
+    (resources(r={**T, "update_policy": 1}), errors.StackValidationFailed, "update_policy"),
+    (resources(r={**T, "description": []}), errors.StackValidationFailed, "description"),
+    (resources(r={**T, "depends_on": {"a": 1}}), errors.StackValidationFailed, "depends_on"),
+    (resources(r={**T, "depends_on": "x"}), errors.InvalidTemplateReference, '"x"'),
+    (resources(r={**T, "depends_on": "r"}), errors.CircularDependencyException, "r -> r"),
+    (resources(r={**T, "deletion_policy": "Destroy"}), errors.StackValidationFailed, "Destroy"),
+    (hot(OLD, resources={"r": {**T, "deletion_policy": "delete"}}),
+     errors.StackValidationFailed, 'mean "Delete"'),
+    (hot(OLD, resources={"r": {**T, "condition": True}}), errors.StackValidationFailed,
+     "condition"),
+    (resources(**{"a/b": T}), errors.StackValidationFailed, "/"),
+    (resources(r={**T, "external_id": "i", "depends_on": "s"}, s=T),
+     errors.InvalidExternalResourceDependency, "r"),
+    (resources(r={**T, "external_id": ["i"]}), errors.StackValidationFailed, "external_id"),
+    (resources(r={**T, "properties": {"v": {"get_resource": "s"}}}),
+     errors.InvalidTemplateReference, '"s"'),
+    (resources(r={**T, "properties": {"v": {"get_attr": ["s", "x"]}}}),
+     errors.InvalidTemplateReference, '"s"'),
+    (resources(r={**T, "metadata": {"v": {"get_resource": "s"}}}, s={**T, "condition": False}),
+     errors.InvalidTemplateReference, '"s"'),
+    (resources(r={**T, "properties": {"v": [0, {"get_resource": "s"}]}},
+               s={**T, "depends_on": ["r"]}),
+     errors.CircularDependencyException, "r -> s -> r"),
+    (resources(r={**T, "properties": {"v": {"Ref": "r"}}}), errors.StackValidationFailed,
+     "InvalidTemplateVersion: resources.r.properties.v.Ref"),
+    (resources(r={**T, "properties": {"v": {"get_param": "p"}}}), errors.StackValidationFailed,
+     "Property error: resources.r.properties.v.get_param"),
+    (resources(r={**T, "properties": {"v": {"get_resource": {"get_attr": ["s", "n"]}}}}, s=T),
+     errors.StackValidationFailed, "must be known"),
+    # conditions
+    (condition(c="text"), errors.StackValidationFailed, "conditions.c"),
+    (condition(c=1), errors.StackValidationFailed, "conditions.c"),
+    (condition(c={"equals": [1]}), errors.StackValidationFailed, "conditions.c.equals"),
+    (condition(c={"and": [True]}), errors.StackValidationFailed, "conditions.c.and"),
+    (condition(c={"not": "d"}), errors.StackValidationFailed, '"d" is not defined'),
+    (condition(c={"not": "d"}, d={"or": ["c", False]}), errors.StackValidationFailed, "Circular"),
+    (condition(c={"equals": [{"get_attr": ["r", "x"]}, 1]}), errors.StackValidationFailed,
+     "cannot be used in conditions"),
+    (condition(c={"equals": [{"list_join": ["", []]}, 1]}), errors.StackValidationFailed,
+     "list_join"),
+    (hot(conditions=[]), errors.StackValidationFailed, "conditions"),
+    (resources(r={**T, "condition": "undefined"}), errors.StackValidationFailed,
+     "resources.r.condition"),
+    (hot(parameters={"p": {"type": "string", "default": "x"}},
+         conditions={"c": {"get_param": "p"}}, resources={"r": {**T, "condition": "c"}}),
+     errors.StackValidationFailed, "true or false"),
+    # outputs
+    (hot(outputs=[]), errors.StackValidationFailed, "outputs"),
+    (hot(outputs={"o": "text"}), errors.StackValidationFailed, "outputs.o"),
+    (hot(outputs={"o": {"description": "d"}}), errors.StackValidationFailed, "outputs.o"),
+    (hot(outputs={"o": {"value": {"get_attr": ["s", "x"]}}}), errors.StackValidationFailed,
+     "outputs.o.value.get_attr"),
+    (hot(outputs={"o": {"value": {"get_resource": "s"}}}), errors.InvalidTemplateReference, "s"),
+    (hot(outputs={"o": {"value": {"list_join": 1}}}), errors.StackValidationFailed, "list_join"),
+    # groups
+    (hot(parameter_groups={"a": 1}), errors.StackValidationFailed, "parameter_groups"),
+    (hot(parameter_groups=["a"]), errors.StackValidationFailed, "parameter_groups[0]"),
+    (hot(parameter_groups=[{"label": "l"}]), errors.StackValidationFailed, "parameter_groups[0]"),
+    (hot(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed, '"p"'),
+    (hot(parameters={"p": {"type": "string", "default": "x"}},
+         parameter_groups=[{"parameters": ["p"]}, {"parameters": ["p"]}]),
+     errors.StackValidationFailed, "in a group already"),
+    (hot(parameter_groups=[{"parameters": [], "lable": 1}]), errors.StackValidationFailed,
+     'mean "label"'),
+    # names
+    (hot(parameters={"r": {"type": "string", "default": "x"}}, resources={"r": T}),
+     errors.StackValidationFailed, '"r"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "error", "told"), CASES)
+def test_mistake(source, error, told):
+    with pytest.raises(errors.Error) as caught:
+        evaluated(source)
+    assert type(caught.value) is error
+    assert told in str(caught.value)
+
+
+ACCEPTED = [
+    {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"r": {"Type": "T", "Other": 1}}},
+    hot(outputs={"o": {"value": 1, "other": 2}}),
+    hot(outputs={"o": {"value": {"get_param": "undeclared"}}}),
+    hot(outputs={"o": {"value": {"digest": ["none", "x"]}, "description": None}}),
+    hot(resources={"r": {**T, "properties": None, "depends_on": None, "metadata": None}}),
+    hot(resources={"r": {**T, "depends_on": ["off"]}, "off": {**T, "condition": False}}),
+    hot(resources=None, outputs=None, parameters=None),
+    hot(conditions={"c": {"equals": [{"get_param": "undeclared"}, 1]}}),
+    hot(resources={"r": {**T, "properties": {"unknown_function": {"x": 1}}}}),
+]
+
+
+@pytest.mark.parametrize("source", ACCEPTED)
+def test_accepted(source):
+    evaluated(source)
+
+
+def test_all_mistakes_are_told_with_their_places_in_the_order_of_checks():
+    text = """\
+heat_template_version: 2016-10-14
+outputs:
+  o: {}
+resources:
+  one:
+    type: T
+    propertes: {}
+  two:
+    type: T
+    depends_on: onee
+    properties:
+      v: {get_param: flavour}
+parameters:
+  flavor: {type: strin}
+  size: {type: number}
+conditions:
+  c: 1
+"""
+    with pytest.raises(errors.InvalidSchemaError) as caught:
+        evaluated(text)
+    lines = str(caught.value).splitlines()
+    expected = [
+        ("Invalid parameter flavor", '"string"', "(line 14, column 3)"),
+        ("UserParameterMissing: The Parameter (size)", "", "(line 15, column 3)"),
+        ("conditions.c:", "", "(line 17, column 3)"),
+        ("resources.one.propertes:", '"properties"', "(line 7, column 5)"),
+        ("InvalidTemplateReference:", '"one"', "(line 10, column 5)"),
+        ("Property error: resources.two.properties.v.get_param", "", "(line 12, column 11)"),
+        ("outputs.o:", "", "(line 3, column 3)"),
+    ]
+    assert len(lines) == len(expected)
+    for line, (start, hint, end) in zip(lines, expected, strict=True):
+        assert line.startswith(start)
+        assert hint in line
+        assert line.endswith(end)
+
+
+def test_many_mistakes_are_counted():
+    with pytest.raises(errors.StackValidationFailed, match=r"and 49 more"):
+        evaluated(resources(**{f"r{n}": {} for n in range(100)}))
+
+
+def test_values_are_not_judged_when_they_may_be_missing():
+    source = hot(
+        parameters={"p": {"type": "json"}, "flag": {"type": "boolean"}},
+        resources={
+            "maybe": {**T, "condition": {"get_param": "flag"}},
+            "r": {**T, "properties": {
+                "a": {"map_merge": [{"get_param": "p"}]},
+                "b": {"if": [{"get_param": "flag"}, {"get_resource": "maybe"}, 1]},
+                "c": {"str_split": [",", "a", 7]}}},
+        },
+    )  # fmt: skip
+    found = evaluated(source, missing=Missing.ALLOW)
+    assert set(found.definitions) == {"maybe", "r"}
+    assert found.definitions["r"].requires == {"maybe"}
+    with pytest.raises(errors.UserParameterMissing):
+        evaluated(source)
+    with pytest.raises(errors.StackValidationFailed):
+        evaluated(hot(resources={"r": {}}), missing=Missing.ALLOW)
+
+
+def test_definitions_outputs_and_parameters():
+    source = hot(
+        description="d",
+        parameters={
+            "secret": {"type": "string", "default": "s3", "hidden": True},
+            "open": {"type": "string", "default": "o"},
+        },
+        conditions={"never": False},
+        resources={
+            "a": {**T, "properties": {"v": {"get_param": "secret"}}, "deletion_policy": "retain"},
+            "b": {**T, "depends_on": "a", "properties": {"v": {"get_attr": ["c", "x"]}}},
+            "c": {**T, "external_id": "ext", "metadata": {"v": {"get_param": "open"}}},
+            "d": {**T, "condition": "never", "properties": {"v": {"get_resource": "a"}}},
+        },
+        outputs={
+            "off": {"value": {"get_resource": "d"}, "condition": "never"},
+            "on": {"value": {"get_param": "secret"}, "description": "said"},
+            "omitted": {"value": {"if": ["never", 1]}},
+        },
+    )
+    found = evaluated(source)
+    assert sorted(found.definitions) == ["a", "b", "c"]
+    a, b, c = (found.definitions[name] for name in "abc")
+    assert a.sensitive
+    assert not b.sensitive
+    assert not c.sensitive
+    assert (a.deletion_policy, b.deletion_policy, c.deletion_policy) == (
+        "Retain", "Delete", "Retain")  # fmt: skip
+    assert b.requires == {"a", "c"}
+    assert b.draws_on == {"c"}
+    assert c.external_id == "ext"
+    assert c.metadata == {"v": "o"}
+    assert found.graph.order() == ("a", "c", "b")
+    assert not found.outputs["off"].enabled
+    assert found.outputs["off"].value is None
+    assert found.outputs["on"].sensitive
+    assert found.outputs["on"].description == "said"
+    assert found.outputs["omitted"].value is None
+    assert found.hidden_values == {"secret": "s3"}
+    assert found.description == "d"
+    assert found.api_parameters() == {
+        "OS::project_id": FACTS.project_id,
+        "OS::stack_id": FACTS.id,
+        "OS::stack_name": FACTS.name,
+        "open": "o",
+        "secret": "******",
+    }

@@ -1,0 +1,176 @@
+"""Every version's table entry is the facts', and every function is where it should be."""
+
+import json
+from pathlib import Path
+
+import pytest
+from template_helpers import evaluated
+
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.template.functions.builtin import BUILTIN
+from heat_convergence.template.versions import KNOWN_FUNCTIONS, VERSIONS, Kind
+
+HERE = Path(__file__).parent
+FACTS = json.loads((HERE / "data" / "functions.json").read_text())["versions"]
+SHARED = HERE.parents[3] / "shared" / "heat-facts" / "template_functions.json"
+
+# For each function a call that can be evaluated at once, and what it gives.
+SAMPLES = {
+    "get_param": ("p", "v"),
+    "get_resource": ("other", None),
+    "get_attr": (["other", "x"], None),
+    "get_file": ("f", "content"),
+    "list_join": (["-", ["a", "b"]], "a-b"),
+    "resource_facade": ("deletion_policy", "Delete"),
+    "str_replace": ({"template": "a$x", "params": {"$x": 1}}, "a1"),
+    "str_replace_strict": ({"template": "a$x", "params": {"$x": 1}}, "a1"),
+    "str_replace_vstrict": ({"template": "a$x", "params": {"$x": 1}}, "a1"),
+    "repeat": ({"template": "<x>", "for_each": {"<x>": ["a", "b"]}}, ["a", "b"]),
+    "digest": (["md5", "a"], "0cc175b9c0f1b6a831c399e269772661"),
+    "str_split": ([",", "a,b"], ["a", "b"]),
+    "map_merge": ([{"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+    "map_replace": ([{"a": 1}, {"keys": {"a": "b"}}], {"b": 1}),
+    "yaql": ({"expression": "$.data + 1", "data": 1}, 2),
+    "if": ([True, "y", "n"], "y"),
+    "filter": ([["a"], ["a", "b"]], ["b"]),
+    "make_url": ({"scheme": "http", "host": "h"}, "http://h"),
+    "list_concat": ([["a"], ["a"]], ["a", "a"]),
+    "list_concat_unique": ([["a"], ["a"]], ["a"]),
+    "contains": (["a", ["a"]], True),
+    "Ref": ("p", "v"),
+    "Fn::GetAtt": (["other", "x"], None),
+    "Fn::FindInMap": (["m", "k", "s"], "mapped"),
+    "Fn::GetAZs": ("", ["nova"]),
+    "Fn::Select": ([0, ["a"]], "a"),
+    "Fn::Join": (["-", ["a", "b"]], "a-b"),
+    "Fn::Split": ([",", "a,b"], ["a", "b"]),
+    "Fn::Replace": ([{"$x": "1"}, "a$x"], "a1"),
+    "Fn::Base64": ("a", "a"),
+    "Fn::MemberListToMap": (["N", "V", [".member.0.N=a", ".member.0.V=b"]], {"a": "b"}),
+    "Fn::ResourceFacade": ("DeletionPolicy", "Delete"),
+    "Fn::If": ([True, "y", "n"], "y"),
+    "equals": ([1, 1], True),
+    "not": (False, True),
+    "and": ([True, True], True),
+    "or": ([False, True], True),
+    "Fn::Equals": ([1, 1], True),
+    "Fn::Not": ([False], True),
+    "Fn::And": ([True, True], True),
+    "Fn::Or": ([False, True], True),
+}
+
+
+def template_with(version, value=None, condition=None):
+    words = version.dialect
+    template = {
+        version.key: version.date,
+        words.parameters: {"p": {words.type: "String", "Default": "v"}},
+        words.resources: {
+            "other": {words.type: "T"},
+            "it": {words.type: "T", words.properties: {"value": value}},
+        },
+    }
+    if version.kind is Kind.HOT:
+        template[words.parameters] = {"p": {"type": "string", "default": "v"}}
+    else:
+        template["Mappings"] = {"m": {"k": {"s": "mapped"}}}
+    if condition is not None:
+        template[words.conditions] = {"c": condition}
+        template[words.resources]["it"][words.condition] = "c"
+    return template
+
+
+def fold(version, value):
+    found = evaluated(template_with(version, value), files={"f": "content"})
+    return found.definitions["it"].properties["value"]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the facts are not beside this checkout")
+def test_copy_of_the_facts_is_current():
+    assert json.loads(SHARED.read_text())["versions"] == FACTS
+
+
+def test_same_versions():
+    assert list(VERSIONS) == list(FACTS)
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_table_entry(name):
+    version, fact = VERSIONS[name], FACTS[name]
+    assert version.key == fact["version_key"]
+    assert version.date == fact["version"]
+    assert list(version.aliases) == fact["aliases"]
+    assert version.kind.value == fact["api_list_entry"]["type"]
+    assert sorted(version.sections) == sorted(fact["sections"])
+    assert sorted(version.resource_keys) == sorted(fact["resource_keys"])
+    assert (version.kind is Kind.HOT) == fact["unknown_resource_key_rejected"]
+    assert sorted(version.output_keys) == sorted(fact["output_keys"])
+    assert version.deletion_policies == fact["deletion_policies"]
+    assert version.functions == fact["functions"]
+    assert sorted(version.removed_functions) == sorted(fact["removed_functions"])
+    assert version.condition_functions == fact["condition_functions"]
+    assert version.has_conditions == fact["conditions_supported"]
+    assert sorted(version.parameter_keys) == sorted(fact["parameter_keys"])
+    assert sorted(version.parameter_types) == sorted(fact["parameter_types"])
+    assert sorted(version.parameter_constraints) == sorted(fact["parameter_constraints"])
+    assert sorted(version.pseudo_parameters) == sorted(fact["pseudo_parameters"])
+
+
+def test_every_function_has_a_sample_and_code():
+    assert set(SAMPLES) == KNOWN_FUNCTIONS
+    assert len(KNOWN_FUNCTIONS) == 41
+    used = {
+        pair
+        for version in VERSIONS.values()
+        for pair in [*version.functions.items(), *version.condition_functions.items()]
+    }
+    assert used == set(BUILTIN)
+
+
+BY_VERSION = pytest.mark.parametrize("version", VERSIONS.values(), ids=lambda v: v.id)
+
+
+@BY_VERSION
+def test_functions_present_and_absent(version):
+    fact = FACTS[version.id]
+    for name, (arguments, expected) in SAMPLES.items():
+        call = {name: arguments}
+        if name in fact["removed_functions"]:
+            with pytest.raises(StackValidationFailed, match="InvalidTemplateVersion"):
+                fold(version, call)
+            continue
+        folded = fold(version, call)
+        if name not in fact["functions"]:
+            assert folded == call  # plain data
+        elif expected is not None:
+            assert folded == expected, name
+        else:
+            assert folded.arguments == arguments  # waits for the resource
+
+
+@BY_VERSION
+def test_condition_functions_present_and_absent(version):
+    for name in SAMPLES:
+        template = template_with_condition(version, name)
+        if name in FACTS[version.id]["condition_functions"]:
+            assert "it" in evaluated(template).definitions
+        else:
+            with pytest.raises(StackValidationFailed):
+                evaluated(template)
+
+
+def template_with_condition(version, name):
+    special = {
+        "get_param": "flag",
+        "Ref": "flag",
+        "Fn::FindInMap": ["m", "k", "s"],
+        "yaql": {"expression": "true", "data": None},
+    }
+    arguments = special.get(name, SAMPLES[name][0])
+    template = template_with(version, condition={name: arguments})
+    flag = {"type": "boolean", "default": True}
+    if version.kind is Kind.CFN:
+        flag = {"Type": "Boolean", "Default": True}
+        template["Mappings"] = {"m": {"k": {"s": True}}}
+    template[version.dialect.parameters]["flag"] = flag
+    return template
