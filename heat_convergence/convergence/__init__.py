@@ -1,0 +1,1 @@
+"""The algorithm: states, plan, decisions, rules and the ports they need."""

@@ -1,0 +1,303 @@
+"""What the observer does with what it has seen, in one transaction.
+
+Marks resources ready, finds and posts the next leaves, makes replacements,
+passes on failures and ends the traversal.  Called by ``observer``; everything
+happens under the stack's lock, so that of two resources that together free a
+third one never both miss it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from heat_convergence.convergence import dispatch, ending, failing, replacing
+from heat_convergence.convergence.dispatch import Posting
+from heat_convergence.convergence.failing import Sighting
+from heat_convergence.convergence.model import (
+    Desired,
+    JobState,
+    Observed,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.traversal import Means
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """What to cast after the commit, and what became of the stack.
+
+    ``roll_back`` is the reason why a rollback has to begin in the same transaction,
+    ``next_look_at`` when the first of what was passed over is due again.
+    """
+
+    stack: Stack | None
+    postings: tuple[Posting, ...] = ()
+    next_look_at: datetime | None = None
+    roll_back: str | None = None
+
+    @property
+    def posted(self) -> tuple[str, ...]:
+        """The stack's own jobs among those to cast."""
+        return () if self.stack is None else dispatch.own(self.postings, self.stack)
+
+
+def advance(
+    tx: Transaction,
+    stack_id: str,
+    resource_ids: Sequence[str],
+    sightings: Mapping[str, Sighting],
+    means: Means,
+) -> Advanced:
+    """Takes note of ``resource_ids``.
+
+    ``sightings`` has those that were looked at just now; the others stand as the
+    engine recorded them.  Rows whose job is void or done are passed over.
+    """
+    stack = tx.lock_stack(stack_id)
+    if stack is None or stack.deleted_at is not None:
+        return Advanced(None)
+    rows = [row for row in tx.lock_jobs(resource_ids) if _concerns(row, stack)]
+    sorted_out = _SortedOut(rows, sightings)
+    _wait_on(tx, sorted_out.waiting, sightings, means)
+    _learn(tx, rows, sightings)
+    if not stack.in_progress:
+        _settle(tx, sorted_out.done, means)
+        return Advanced(stack)
+    failing.give_chances(tx, stack, sorted_out.failed, sorted_out.replaced, sightings, means)
+    failed = _fail(tx, stack, sorted_out.failed, sightings, means)
+    replacing.replace(tx, stack, sorted_out.replaced, means)
+    _settle(tx, sorted_out.done, means)
+    leaves = _free(tx, stack, [row.id for row in sorted_out.done], means)
+    return _go_on(tx, stack, sorted_out, leaves, failed, means)
+
+
+def _concerns(row: Resource, stack: Stack) -> bool:
+    return row.job is not None and row.version == stack.version and row.stack_id == stack.id
+
+
+class _SortedOut:
+    """Rows by what is to be done with them."""
+
+    def __init__(self, rows: Sequence[Resource], sightings: Mapping[str, Sighting]) -> None:
+        self.done: list[Resource] = []
+        self.failed: list[Resource] = []
+        self.replaced: list[Resource] = []
+        self.again: list[Resource] = []
+        self.waiting: list[Resource] = []
+        self.later: list[datetime] = []
+        for row in rows:
+            seen = sightings[row.id].observed if row.id in sightings else row.observed
+            if row.job_state is JobState.REPLACE:
+                self.replaced.append(row)
+            elif row.job_state is JobState.RETRY:
+                self._retry(row, due=row.id in sightings)
+            elif row.job_state is not JobState.WATCHED or row.observe_at is None:
+                continue
+            elif seen is _end_of(row):
+                self.done.append(row)
+            elif seen in (Observed.FAILED, Observed.ABSENT):
+                self.failed.append(row)
+            elif row.id in sightings:
+                self.waiting.append(row)
+            else:
+                self.later.append(row.observe_at)
+
+    def _retry(self, row: Resource, *, due: bool) -> None:
+        if due:
+            self.again.append(row)
+        elif row.observe_at is not None:
+            self.later.append(row.observe_at)
+
+
+def _end_of(row: Resource) -> Observed:
+    return Observed.READY if row.desired is Desired.PRESENT else Observed.ABSENT
+
+
+def _wait_on(
+    tx: Transaction, rows: Sequence[Resource], sightings: Mapping[str, Sighting], means: Means
+) -> None:
+    tx.save_resources(
+        {
+            row.id: {
+                "observed": sightings[row.id].observed,
+                "observed_at": means.now,
+                "observe_at": means.now + timedelta(seconds=sightings[row.id].again_s),
+            }
+            for row in rows
+        }
+    )
+
+
+def _learn(
+    tx: Transaction, rows: Sequence[Resource], sightings: Mapping[str, Sighting]
+) -> None:
+    """Attributes and data that came with the look, before anyone draws on them."""
+    for column in ("attributes", "data"):
+        found = ((row, getattr(sightings.get(row.id), column, None)) for row in rows)
+        tx.save_resources(
+            {
+                row.id: {column: new, "sensitive": row.sensitive}
+                for row, new in found
+                if new is not None
+            }
+        )
+
+
+def _settle(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
+    if not rows:
+        return
+    tx.settle([row.id for row in rows], means.now)
+    tx.insert_events(
+        [
+            ending.resource_event(
+                row, row.action, Status.COMPLETE, row.status_reason, means.now, means.ids
+            )
+            for row in rows
+            if row.status is not Status.COMPLETE
+        ]
+    )
+
+
+def _fail(
+    tx: Transaction,
+    stack: Stack,
+    rows: Sequence[Resource],
+    sightings: Mapping[str, Sighting],
+    means: Means,
+) -> str | None:
+    """Marks the rows FAILED; the stack's cause if it now has its first."""
+    if not rows:
+        return stack.first_cause
+    cause = stack.first_cause
+    for row in rows:
+        seen = sightings.get(row.id)
+        reason = seen.reason if seen is not None else row.status_reason
+        tx.update_resources(
+            [row.id],
+            status=Status.FAILED,
+            status_reason=reason,
+            job_state=JobState.HALTED,
+            observe_at=None,
+        )
+        tx.insert_events(
+            [
+                ending.resource_event(
+                    row, row.action, Status.FAILED, reason, means.now, means.ids
+                )
+            ]
+        )
+        cause = cause or f"Resource {row.action} failed: {reason}"
+    return cause
+
+
+def _free(
+    tx: Transaction, stack: Stack, done: Sequence[str], means: Means
+) -> list[str]:
+    """Marks ready; the BLOCKED jobs that nothing holds up any more.
+
+    A freed resource that would run only because of what it draws on, of which
+    nothing was touched, is ready without a job; so its own dependents are next.
+    """
+    leaves: list[str] = []
+    while done:
+        tx.mark_ready(stack.version, done)
+        freed = tx.freed_by(stack.version, done)
+        idle_maybe = [row.id for row in freed if not row.must_run]
+        touched = tx.touched_needs(stack.version, idle_maybe) if idle_maybe else frozenset()
+        leaves.extend(row.id for row in freed if row.must_run or row.id in touched)
+        done = [row_id for row_id in idle_maybe if row_id not in touched]
+        if done:
+            tx.settle(done, means.now)
+    return leaves
+
+
+def _go_on(
+    tx: Transaction,
+    stack: Stack,
+    rows: _SortedOut,
+    leaves: Sequence[str],
+    cause: str | None,
+    means: Means,
+) -> Advanced:
+    if cause is not None:
+        return _stop(tx, stack, cause, means)
+    # What is to be tried again has its room among the jobs in flight already.
+    again = [row.id for row in rows.again]
+    tx.update_resources(again, job_state=JobState.DUE, posted_at=means.now, observe_at=None)
+    if rows.done or rows.replaced:
+        dispatch.line_up(tx, stack, leaves, means.settings, means.now)
+    postings = _take_turns(tx, stack, means)
+    advanced = Advanced(stack, postings, min(rows.later, default=None))
+    at_rest = rows.done and not leaves and not advanced.posted
+    if at_rest and not tx.any_unready(stack.id, stack.version):
+        ending.complete(tx, stack, means.now, means.ids)
+    return advanced
+
+
+def _stop(tx: Transaction, stack: Stack, cause: str, means: Means) -> Advanced:
+    """After a failure nothing new starts, what runs may finish; then the stack is
+    FAILED with the first cause, or rolls back."""
+    first = stack.first_cause is None
+    if first and ending.rolls_back(stack):
+        return Advanced(stack, roll_back=cause)
+    if ending.halt_waiting(tx, stack) == 0:
+        ending.fail(tx, stack, cause, means.now, means.ids)
+    elif first:
+        limit = means.now + timedelta(seconds=means.settings.error_wait_s)
+        deadline = min(stack.deadline_at or limit, limit)
+        tx.update_stack(stack.id, first_cause=cause, deadline_at=deadline)
+    return Advanced(stack)
+
+
+def _take_turns(tx: Transaction, stack: Stack, means: Means) -> tuple[Posting, ...]:
+    return dispatch.take_turns(
+        tx, stack.project_id, stack.tree_id, means.settings, means.now
+    )
+
+
+def time_out(tx: Transaction, stack_id: str, means: Means) -> Advanced:
+    """The stack's deadline has passed: it fails, or rolls back."""
+    stack = tx.lock_stack(stack_id)
+    overdue = (
+        stack is not None
+        and stack.in_progress
+        and stack.deadline_at is not None
+        and stack.deadline_at <= means.now
+    )
+    if stack is None or not overdue:
+        return Advanced(None)
+    if stack.first_cause is None and ending.rolls_back(stack):
+        return Advanced(stack, roll_back="Timed out")
+    ending.fail(tx, stack, stack.first_cause or "Timed out", means.now, means.ids)
+    return Advanced(stack)
+
+
+def unstick(tx: Transaction, stack_id: str, version: int, means: Means) -> Advanced:
+    """For a stack in which nothing is in flight: finds what can go on.
+
+    Finds nothing unless rows contradict each other; then it says so by the jobs
+    that it posts, or ends the traversal.
+    """
+    stack = tx.lock_stack(stack_id)
+    if stack is None or not stack.in_progress or stack.version != version:
+        return Advanced(None)
+    if stack.first_cause is not None:
+        return _stop(tx, stack, stack.first_cause, means)
+    leaves = tx.ready_but_blocked(stack_id, version)
+    dispatch.line_up(tx, stack, leaves, means.settings, means.now)
+    postings = _take_turns(tx, stack, means)
+    if not leaves and not tx.any_unready(stack_id, version):
+        ending.complete(tx, stack, means.now, means.ids)
+    return Advanced(stack, postings)
+
+
+def next_turn(tx: Transaction, project_id: str, means: Means) -> Advanced:
+    """For a project whose jobs are DUE for long: its next ones, if it has room."""
+    return Advanced(
+        None, dispatch.take_turns(tx, project_id, "", means.settings, means.now)
+    )

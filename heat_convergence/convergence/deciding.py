@@ -1,0 +1,113 @@
+"""What a job has to do with its resource: found out from the row alone.
+
+The same code creates, updates, replaces and deletes.  Called by ``engine`` when
+it has claimed a row and resolved its properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from heat_convergence.convergence.model import Action, Desired, Resource, Status, Verb
+from heat_convergence.convergence.plan import REPLACED_WHEN_FAILED
+
+
+class Step(StrEnum):
+    """One call to the resource's type, or none."""
+
+    NOTHING = "nothing"  # reality has these properties already
+    CREATE = "create"
+    FIND_OR_CREATE = "find or create"  # an earlier create may have happened
+    UPDATE = "update"
+    REPLACE = "replace"
+    REFUSE = "refuse"  # an immutable property changed
+    OBSERVE = "observe"  # the work is under way; look how far it is
+    DELETE = "delete"
+    FIND_AND_DELETE = "find and delete"
+    FORGET = "forget"  # gone for us without a call
+    VERB = "verb"  # suspend, resume, check, snapshot
+    ADOPT = "adopt"  # it exists already: look at it, and it is ours
+    EXTERNAL = "external"  # it exists and stays another's: only looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What of the type's schema a decision needs to know of changed properties."""
+
+    names: frozenset[str]
+    in_place: Callable[[str], bool]
+    immutable: Callable[[str], bool]
+    needs_new: Callable[[frozenset[str]], bool]
+
+
+def removal_step(row: Resource) -> Step:
+    """For a resource that is not wanted any more."""
+    if row.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
+        return Step.FORGET
+    if row.physical_id is not None:
+        return Step.DELETE
+    # RULE 4: a create of unknown outcome is looked up, not believed.
+    return Step.FORGET if row.action is Action.INIT else Step.FIND_AND_DELETE
+
+
+def external_id(row: Resource) -> str | None:
+    """The physical id of a resource that the template does not manage."""
+    found: str | None = row.definition.get("external_id")
+    return found
+
+
+def _handed_over(row: Resource) -> bool:
+    """Whether it came with a physical id and has not been looked at since."""
+    unseen = row.physical_id is not None and row.properties is None
+    return unseen and row.action in (Action.INIT, Action.ADOPT)
+
+
+def step_before_properties(row: Resource) -> Step | None:
+    """The step where it does not depend on properties; None where it does."""
+    if row.desired is Desired.ABSENT:
+        return removal_step(row)
+    if row.job in (Verb.CONVERGE, Verb.ADOPT) and external_id(row) is not None:
+        return Step.EXTERNAL
+    if row.job is Verb.ADOPT or (row.job is Verb.CONVERGE and _handed_over(row)):
+        return Step.ADOPT
+    if row.job is not Verb.CONVERGE:
+        return Step.VERB
+    if row.status is Status.FAILED and row.physical_id is not None:
+        return Step.REPLACE if row.action in REPLACED_WHEN_FAILED else None
+    if row.physical_id is None:
+        return Step.CREATE if row.action is Action.INIT else Step.FIND_OR_CREATE
+    if row.action is Action.CREATE and row.status is Status.IN_PROGRESS:
+        return Step.OBSERVE
+    return None
+
+
+def update_step(row: Resource, change: Change) -> Step:
+    """For a resource that exists: what the change of its properties takes."""
+    if not change.names:
+        # What was not seen in its place at last may not be there, or not be up yet.
+        return Step.NOTHING if row.status is Status.COMPLETE else Step.OBSERVE
+    if any(change.immutable(name) for name in change.names):
+        return Step.REFUSE
+    if not all(change.in_place(name) for name in change.names):
+        return Step.REPLACE
+    return Step.REPLACE if change.needs_new(change.names) else Step.UPDATE
+
+
+def action_of(step: Step, row: Resource) -> Action:
+    """The action that the resource shows while the step is done."""
+    if step is Step.VERB and row.job is not None:
+        return Action(row.job.value)
+    if step in (Step.CREATE, Step.FIND_OR_CREATE):
+        return Action.CREATE
+    if step is Step.ADOPT:
+        return Action.ADOPT
+    if step is Step.EXTERNAL:
+        return Action.CHECK
+    if step in (Step.DELETE, Step.FIND_AND_DELETE, Step.FORGET):
+        return Action.DELETE
+    if step is Step.OBSERVE:
+        return Action.CREATE if row.action is Action.CREATE else Action.UPDATE
+    return Action.UPDATE if step in (Step.UPDATE, Step.REFUSE) else row.action
+

@@ -1,0 +1,121 @@
+"""A stack as one document: what abandon and export give, snapshots keep, adopt takes.
+
+Called by ``saving`` and the API, in a transaction or on a reading connection.  Must
+show everything that exists: what is under way or on its way out is listed too, so
+that nothing is orphaned silently.  Source: heat-facts ``rest_api.md``, view abandon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Goal,
+    Json,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.template.loader import load
+from heat_convergence.template.parameter_values import MASK
+
+
+class Secrets(Enum):
+    """Whether values of hidden parameters stand in the document."""
+
+    SHOWN = "shown"  # whoever adopts the stack needs them
+    MASKED = "masked"
+
+
+class Reader(Protocol):
+    """The part of ``ports.Transaction`` that this takes."""
+
+    def get_goal(self, goal_id: str) -> Goal | None: ...
+    def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...
+    def stack_resources(self, stack_id: str) -> list[Resource]: ...
+    def tags_of(self, stack_id: str) -> tuple[str, ...]: ...
+
+
+def document(reader: Reader, stack: Stack, secrets: Secrets) -> tuple[dict[str, Json], bool]:
+    """The document, and whether there are secrets in it."""
+    goal = reader.get_goal(stack.goal_id)
+    if goal is None:
+        raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+    texts = reader.get_contents({goal.template_hash, *goal.files.values()})
+    rows = reader.stack_resources(stack.id)
+    shown = {
+        "name": stack.name,
+        "id": stack.id,
+        "action": str(stack.action),
+        "status": str(stack.status),
+        "environment": _environment(goal, secrets),
+        "files": {name: texts[key] for name, key in sorted(goal.files.items())},
+        "template": load(texts[goal.template_hash]).data,
+        "resources": {row.name: _resource(row) for row in rows if _wanted(row)},
+        "project_id": stack.project_id,
+        "stack_user_project_id": None,
+        "tags": list(reader.tags_of(stack.id)),
+        "in_flight": [_loose(row) for row in rows if _is_loose(row)],
+    }
+    sensitive = any(row.sensitive for row in rows)
+    return shown, sensitive or (goal.sensitive and secrets is Secrets.SHOWN)
+
+
+def _environment(goal: Goal, secrets: Secrets) -> dict[str, Json]:
+    shown = dict(goal.environment)
+    if secrets is Secrets.MASKED:
+        for section in ("parameters", "parameter_defaults"):
+            if section in shown:
+                shown[section] = {
+                    name: MASK if goal.parameters.get(name) == MASK else value
+                    for name, value in shown[section].items()
+                }
+    return shown
+
+
+def _wanted(row: Resource) -> bool:
+    return row.desired is Desired.PRESENT
+
+
+def _resource(row: Resource) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "resource_id": row.physical_id,
+        "type": row.type,
+        "action": str(row.action),
+        "status": str(row.status),
+        "metadata": dict(row.definition.get("metadata") or {}),
+        "resource_data": dict(row.data),
+    }
+
+
+def _is_loose(row: Resource) -> bool:
+    """Whether something of it may exist, or be changed yet, that ``resources`` does
+    not tell: it is being worked on, or is not wanted and not gone."""
+    if row.lease_token is not None or row.status is Status.IN_PROGRESS:
+        return True
+    if row.desired is Desired.PRESENT:
+        return row.physical_id is None and row.action is not Action.INIT
+    gone = row.action is Action.DELETE and row.status is Status.COMPLETE
+    return not gone and (row.physical_id is not None or row.action is not Action.INIT)
+
+
+def _loose(row: Resource) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "type": row.type,
+        "physical_name": row.physical_name,
+        "resource_id": row.physical_id,
+        "action": str(row.action),
+        "status": str(row.status),
+        "wanted": _wanted(row),
+    }
+
+
+def resources_of(saved: Mapping[str, Json] | None) -> Sequence[tuple[str, Mapping[str, Json]]]:
+    """Name and entry of each resource of a document."""
+    return sorted(((saved or {}).get("resources") or {}).items())

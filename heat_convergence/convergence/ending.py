@@ -1,0 +1,162 @@
+"""How a traversal ends: complete, failed, or with the stack gone.
+
+Called under the stack's lock by ``traversal`` and ``advance``.  Touches only the
+stack it is given; casts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence import saving
+from heat_convergence.convergence.model import (
+    IN_FLIGHT,
+    Action,
+    Event,
+    JobState,
+    Json,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.convergence.ports import Transaction
+
+STACK_TYPE = "OS::Heat::Stack"
+_REACH_A_GOAL = frozenset(
+    {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
+)
+_CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
+
+
+def complete(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> None:
+    """RULE 7: called only when no row of the traversal's graph is unready."""
+    reason = f"Stack {stack.action} completed successfully"
+    values: dict[str, object] = {}
+    if stack.action is Action.DELETE:
+        tx.erase_resources(stack.id)
+        tx.erase_snapshots(stack.id)
+        values["deleted_at"] = now
+    else:
+        tx.purge_gone(stack.id)
+    if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
+        values["complete_goal_id"] = stack.goal_id
+        tx.prune_goals(stack.id, (stack.goal_id,))
+    _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
+
+
+def rolls_back(stack: Stack) -> bool:
+    """Whether a failure of this traversal leads to a rollback."""
+    return not stack.disable_rollback and stack.action in _CAN_ROLL_BACK
+
+
+def _rolled_back_to_nothing(stack: Stack) -> bool:
+    """A create that was rolled back: the goal that stands there was never reached."""
+    return stack.action is Action.ROLLBACK and stack.complete_goal_id is None
+
+
+def fail(tx: Transaction, stack: Stack, reason: str, now: datetime, ids: IdFactory) -> None:
+    """The traversal stops here; whatever it still had under way is given up."""
+    abort_jobs(tx, stack, now, ids)
+    _end(tx, stack, Status.FAILED, reason, now, ids, {})
+
+
+def abort_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> None:
+    """No job of the stack starts or is waited for any more; a call that is being
+    made ends by itself and leaves what it made for the next traversal."""
+    rows = tx.lock_unfinished(stack.id)
+    running = [row for row in rows if row.status is Status.IN_PROGRESS]
+    tx.update_resources(
+        [row.id for row in rows], job_state=JobState.HALTED, observe_at=None, observed=None
+    )
+    by_action: dict[Action, list[Resource]] = {}
+    for row in running:
+        by_action.setdefault(row.action, []).append(row)
+    for action, members in sorted(by_action.items()):
+        reason = f"{action} aborted"
+        tx.update_resources(
+            [row.id for row in members], status=Status.FAILED, status_reason=reason
+        )
+        tx.insert_events(
+            [resource_event(row, action, Status.FAILED, reason, now, ids) for row in members]
+        )
+
+
+def halt_waiting(tx: Transaction, stack: Stack) -> int:
+    """Jobs that have not begun are HALTED; the number of those that go on."""
+    rows = tx.lock_unfinished(stack.id)
+    begun = [row for row in rows if row.job_state in IN_FLIGHT and _begun(row)]
+    going_on = {row.id for row in begun}
+    tx.update_resources(
+        [row.id for row in rows if row.id not in going_on], job_state=JobState.HALTED
+    )
+    return len(begun)
+
+
+def _begun(row: Resource) -> bool:
+    held = row.lease_token is not None
+    waited_for = row.observe_at is not None and row.job_state is JobState.WATCHED
+    return held or waited_for
+
+
+def resource_event(
+    row: Resource,
+    action: Action,
+    status: Status,
+    reason: str,
+    now: datetime,
+    ids: IdFactory,
+    properties: Mapping[str, Json] | None = None,
+) -> Event:
+    """The event of a resource's new state; the properties are told when the action
+    begins, and hold for the events after it."""
+    return Event(
+        id=ids(),
+        stack_id=row.stack_id,
+        resource_name=row.name,
+        resource_type=row.type,
+        physical_id=row.physical_id,
+        action=action,
+        status=status,
+        reason=reason,
+        created_at=now,
+        properties=properties,
+        sensitive=row.sensitive,
+    )
+
+
+def stack_event(stack: Stack, status: Status, reason: str, now: datetime, ids: IdFactory) -> Event:
+    """The event of a stack's new state, shown under the stack's own name."""
+    return Event(
+        id=ids(),
+        stack_id=stack.id,
+        resource_name=stack.name,
+        resource_type=STACK_TYPE,
+        physical_id=stack.id,
+        action=stack.action,
+        status=status,
+        reason=reason,
+        created_at=now,
+    )
+
+
+def _end(
+    tx: Transaction,
+    stack: Stack,
+    status: Status,
+    reason: str,
+    now: datetime,
+    ids: IdFactory,
+    values: dict[str, object],
+) -> None:
+    saving.finish(tx, stack, status, reason)
+    tx.update_stack(
+        stack.id,
+        status=status,
+        status_reason=reason,
+        deadline_at=None,
+        first_cause=None,
+        **values,
+    )
+    tx.insert_events([stack_event(stack, status, reason, now, ids)])

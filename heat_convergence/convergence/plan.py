@@ -1,0 +1,405 @@
+"""Old rows and a new goal → the jobs and edges of a traversal.
+
+Decides which incarnation serves each name, what must run, what may stay as it
+is and in which order things go.  Called under the stack's lock by ``traversal``;
+reads nothing but its arguments and calls nothing but ``graph``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from heat_convergence.common.ids import IdFactory, short_id
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Edge,
+    JobState,
+    Json,
+    Resource,
+    Status,
+    Verb,
+)
+from heat_convergence.graph.graph import Graph
+from heat_convergence.template.definition import Definition, fingerprint
+
+REPLACED_WHEN_FAILED = frozenset(
+    {Action.CREATE, Action.UPDATE, Action.CHECK, Action.ADOPT, Action.ROLLBACK}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A definition as the plan needs it: compared by hash, stored as data."""
+
+    name: str
+    type: str
+    implementation: str
+    definition: Mapping[str, Json]
+    definition_hash: str
+    requires: frozenset[str]
+    draws_on: frozenset[str]
+    sensitive: bool = False
+
+    @classmethod
+    def of(cls, definition: Definition, implementation: str) -> Wanted:
+        return cls(
+            name=definition.name,
+            type=definition.type,
+            implementation=implementation,
+            definition=definition.dump(),
+            definition_hash=_hash(definition),
+            requires=definition.requires,
+            draws_on=definition.draws_on,
+            sensitive=definition.sensitive,
+        )
+
+
+def _hash(definition: Definition) -> str:
+    """Of the definition and of what it requires, as an explicit ``depends_on``
+    alone changes the order of deletion."""
+    requires = "\0".join(sorted(definition.requires))
+    return hashlib.sha256(f"{fingerprint(definition)}\0{requires}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a traversal writes.
+
+    ``added`` are new rows, ``changed`` existing rows with a job and another
+    definition, ``rejobbed`` those with a job and the definition they had, ``kept``
+    the ids of rows that enter the graph ready, ``dropped`` those of rows that
+    nothing in reality stands behind.  ``edges`` is the whole graph.
+    """
+
+    added: tuple[Resource, ...]
+    changed: tuple[Resource, ...]
+    rejobbed: tuple[Resource, ...]
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The when and who of a plan."""
+
+    stack_id: str
+    stack_name: str
+    version: int
+    now: datetime
+    ids: IdFactory
+    project_id: str = ""
+    root_id: str = ""
+
+
+def plan_goal(rows: Sequence[Resource], wanted: Mapping[str, Wanted], at: Moment) -> Plan:
+    """The traversal that makes ``rows`` into ``wanted`` and nothing else."""
+    present = _choose_incarnations(rows, wanted, at)
+    absent, dropped = _leave(rows, {row.id for row in present.values()}, at)
+    ready = {row.id for row in present.values() if row.job is None}
+    edges = _order(present, absent, wanted, ready)
+    before = {row.id: row.definition_hash for row in rows}
+    every = _with_states([*present.values(), *absent], edges)
+    again = [row for row in every if row.job is not None and row.id in before]
+    return Plan(
+        added=tuple(row for row in every if row.id not in before),
+        changed=tuple(row for row in again if row.definition_hash != before[row.id]),
+        rejobbed=tuple(row for row in again if row.definition_hash == before[row.id]),
+        kept=tuple(sorted(ready)),
+        dropped=dropped,
+        edges=_as_rows(edges, [row.id for row in every], ready),
+    )
+
+
+def plan_verb(rows: Sequence[Resource], verb: Verb, at: Moment) -> Plan:
+    """The traversal that does one thing to every resource that is there.
+
+    SUSPEND goes from the dependents down, all else from the requirements up.  What
+    an unfinished traversal was to delete stays, halted, for the next goal's.
+    """
+    present = {row.name: row for row in rows if row.desired is Desired.PRESENT}
+    edges: set[tuple[str, str]] = set()
+    for row in present.values():
+        for name in row.requires:
+            if name in present and verb is Verb.SUSPEND:
+                edges.add((row.id, present[name].id))
+            elif name in present:
+                edges.add((present[name].id, row.id))
+    rest = [row for row in rows if row.desired is Desired.ABSENT]
+    planned = [
+        _with_job(row, row.definition, at, verb=verb, must_run=True) for row in present.values()
+    ]
+    jobs = _with_states(planned, edges)
+    halted = [
+        replace(row, job_state=JobState.HALTED, posted_at=None, observed=None, observe_at=None)
+        for row in rest
+        if row.job is not None
+    ]
+    return Plan(
+        added=(),
+        changed=(),
+        rejobbed=(*jobs, *halted),
+        kept=tuple(row.id for row in rest),
+        dropped=(),
+        edges=_as_rows(edges, [row.id for row in jobs], set()),
+    )
+
+
+# -- which incarnation serves a name ------------------------------------------
+
+
+def _choose_incarnations(
+    rows: Sequence[Resource], wanted: Mapping[str, Wanted], at: Moment
+) -> dict[str, Resource]:
+    by_name: dict[str, list[Resource]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, []).append(row)
+    chosen: dict[str, Resource] = {}
+    dirty: set[str] = set()
+    for name in _requirements_first(wanted):
+        want = wanted[name]
+        drawn_dirty = not dirty.isdisjoint(want.draws_on)
+        current = _incarnation(by_name.get(name, ()), want, drawn_dirty)
+        if current is None:
+            chosen[name] = _new_row(want, by_name.get(name, ()), at)
+        elif drawn_dirty or not _settled(current, want):
+            chosen[name] = _continued(current, want, at)
+        else:
+            chosen[name] = current
+            continue
+        dirty.add(name)
+    return chosen
+
+
+def _requirements_first(wanted: Mapping[str, Wanted]) -> Sequence[str]:
+    return Graph.from_requirements(
+        {name: want.requires & wanted.keys() for name, want in wanted.items()}
+    ).order()
+
+
+def _incarnation(
+    rows: Iterable[Resource], want: Wanted, drawn_dirty: bool
+) -> Resource | None:
+    """The row that can go on serving the name, or None when it takes a new one."""
+    usable = [row for row in rows if _usable(row, want, drawn_dirty)]
+    for row in usable:
+        if row.applied_hash == want.definition_hash and row.status is not Status.FAILED:
+            return row
+    for row in usable:
+        if row.desired is Desired.PRESENT:
+            return row
+    return usable[-1] if usable else None
+
+
+def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
+    same_type = row.type == want.type and row.implementation == want.implementation
+    if not same_type or row.action is Action.DELETE:
+        return False
+    if row.definition.get("external_id") != want.definition.get("external_id"):
+        return False  # ours and another's are never the same incarnation
+    if row.status is Status.FAILED and row.physical_id is not None:
+        return row.action not in REPLACED_WHEN_FAILED
+    making = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
+    unknown = row.physical_id is None and row.action is not Action.INIT
+    if making or unknown:
+        # What is being made, or may be found later, was begun with other values: it
+        # may never come up, and it can't be changed until it does.
+        return row.definition_hash == want.definition_hash and not drawn_dirty
+    return True
+
+
+def _settled(row: Resource, want: Wanted) -> bool:
+    return (
+        row.job is None
+        and row.desired is Desired.PRESENT
+        and row.status is Status.COMPLETE
+        and row.action is not Action.INIT
+        and row.applied_hash == want.definition_hash
+    )
+
+
+def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
+    identifier = at.ids()
+    current = [row for row in before if row.desired is Desired.PRESENT]
+    return Resource(
+        id=identifier,
+        stack_id=at.stack_id,
+        name=want.name,
+        type=want.type,
+        implementation=want.implementation,
+        version=at.version,
+        desired=Desired.PRESENT,
+        definition=want.definition,
+        definition_hash=want.definition_hash,
+        physical_name=physical_name(at.stack_name, want.name, identifier),
+        created_at=at.now,
+        requires=tuple(sorted(want.requires)),
+        draws_on=tuple(sorted(want.draws_on)),
+        held_requires=tuple(sorted(want.requires)),
+        sensitive=want.sensitive,
+        job=Verb.CONVERGE,
+        replaces=current[0].id if current else None,
+        project_id=at.project_id,
+        root_id=at.root_id,
+    )
+
+
+def _continued(row: Resource, want: Wanted, at: Moment) -> Resource:
+    own_change = row.job is not None or not _settled(row, want)
+    planned = _with_job(row, want.definition, at, verb=Verb.CONVERGE, must_run=own_change)
+    return replace(
+        planned,
+        desired=Desired.PRESENT,
+        definition_hash=want.definition_hash,
+        requires=tuple(sorted(want.requires)),
+        draws_on=tuple(sorted(want.draws_on)),
+        # What was secret stays sealed: its old values may still be in the row.
+        sensitive=want.sensitive or row.sensitive,
+        replaced_by=None,
+    )
+
+
+def _with_job(
+    row: Resource, definition: Mapping[str, Json], at: Moment, *, verb: Verb, must_run: bool
+) -> Resource:
+    """The row with a job of this traversal; what was under way elsewhere is void."""
+    return replace(
+        row,
+        version=at.version,
+        definition=definition,
+        held_requires=_held(row),
+        job=verb,
+        must_run=must_run,
+        posted_at=None,
+        observed=None,
+        observe_at=None,
+    )
+
+
+def _held(row: Resource) -> tuple[str, ...]:
+    """RULE 5: names that reality may use: those of a job that may have run, too."""
+    if row.job is None:
+        return row.requires if row.applied_hash == row.definition_hash else row.held_requires
+    if row.job_state in (JobState.BLOCKED, JobState.QUEUED):
+        return row.held_requires  # its definition was never tried
+    return tuple(sorted({*row.held_requires, *row.requires}))
+
+
+def _leave(
+    rows: Sequence[Resource], chosen: set[str], at: Moment
+) -> tuple[list[Resource], tuple[str, ...]]:
+    """Rows that serve nothing any more: to be deleted, or never begun."""
+    absent: list[Resource] = []
+    dropped: list[str] = []
+    for row in rows:
+        if row.id in chosen:
+            continue
+        if _nothing_behind(row, at.now):
+            dropped.append(row.id)
+            continue
+        planned = _with_job(row, row.definition, at, verb=Verb.CONVERGE, must_run=True)
+        absent.append(replace(planned, desired=Desired.ABSENT))
+    return absent, tuple(dropped)
+
+
+def _nothing_behind(row: Resource, now: datetime) -> bool:
+    if row.leased(now):
+        return False
+    deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
+    return deleted or (row.action is Action.INIT and row.physical_id is None)
+
+
+def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:
+    """``<stack>-<resource>-<12 characters>``, cut to 255 in the middle part."""
+    tail = short_id(identifier)
+    head = f"{stack_name}-{resource_name}"
+    return f"{head[: 255 - len(tail) - 1]}-{tail}"
+
+
+# -- order --------------------------------------------------------------------
+
+
+def _order(
+    present: Mapping[str, Resource],
+    absent: Sequence[Resource],
+    wanted: Mapping[str, Wanted],
+    ready: set[str],
+) -> set[tuple[str, str]]:
+    """Pairs (what must be ready, what it lets start)."""
+    edges = {
+        (present[need].id, row.id)
+        for name, row in present.items()
+        for need in wanted[name].requires
+        if need in present
+    }
+    deletes: dict[str, list[str]] = {}
+    for row in absent:
+        deletes.setdefault(row.name, []).append(row.id)
+    for row in present.values():
+        if row.id in ready:
+            continue
+        # RULE 5: deleted only after all that used it was updated …
+        for name in row.held_requires:
+            edges.update((row.id, old) for old in deletes.get(name, ()))
+        # … and after what replaces it is there.
+        edges.update((row.id, old) for old in deletes.get(row.name, ()))
+    return edges | _deletion_order(absent, deletes)
+
+
+def _deletion_order(
+    absent: Sequence[Resource], deletes: Mapping[str, Sequence[str]]
+) -> set[tuple[str, str]]:
+    """Users before what they use.
+
+    Names stand for several incarnations, so that there may be a ring.  It is cut
+    where the older one would use the newer: the newer was made when the older was
+    there, the other way round takes an update.
+    """
+    pairs = {
+        (row.id, used)
+        for row in absent
+        for name in row.held_requires
+        for used in deletes.get(name, ())
+        if used != row.id
+    }
+    while True:
+        needs: dict[str, set[str]] = {row.id: set() for row in absent}
+        for first, then in pairs:
+            needs[then].add(first)
+        ring = Graph.from_requirements(needs).cycle()
+        if ring is None:
+            return pairs
+        members = set(ring)
+        pairs = {
+            (user, used)
+            for user, used in pairs
+            if user > used or not members.issuperset((user, used))
+        }
+
+
+def _with_states(rows: Sequence[Resource], edges: set[tuple[str, str]]) -> list[Resource]:
+    """QUEUED where nothing unready stands before a job, else BLOCKED."""
+    unready = {row.id for row in rows if row.job is not None}
+    blocked = {then for first, then in edges if first in unready}
+    return [
+        row
+        if row.job is None
+        else replace(
+            row, job_state=JobState.BLOCKED if row.id in blocked else JobState.QUEUED
+        )
+        for row in rows
+    ]
+
+
+def _as_rows(
+    edges: set[tuple[str, str]], nodes: Sequence[str], ready: set[str]
+) -> tuple[Edge, ...]:
+    """The graph as rows: every edge, and a row for each node that nothing needs."""
+    needed = {first for first, _then in edges}
+    rows = [Edge(first, then, first in ready) for first, then in sorted(edges)]
+    rows.extend(Edge(node, None, node in ready) for node in sorted(nodes) if node not in needed)
+    return tuple(rows)

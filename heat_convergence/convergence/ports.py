@@ -1,0 +1,231 @@
+"""What the algorithm needs from the world: a store, a bus, and settings.
+
+The store's verbs are small; every one is a statement or two.  What happens
+between them is written once, in this package and in the daemons, and runs the
+same on the in-memory twin and on every database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from heat_convergence.convergence.model import (
+    Edge,
+    Event,
+    Goal,
+    Input,
+    JobState,
+    Resource,
+    SavedStack,
+    Service,
+    Stack,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Numbers the algorithm works with; the daemons fill them from options."""
+
+    batch_size: int = 25  # jobs in a message
+    jobs_in_flight: int = 200  # per stack
+    jobs_on_bus: int = 25  # per project: posted, and in no worker's hands yet
+    jobs_in_hand: int = 400  # per project: on the bus or in workers' hands
+    retry_limit: int = 5  # tries of one resource in one traversal
+    retry_backoff_s: float = 1.0  # doubled at each try
+    retry_backoff_max_s: float = 60.0
+    lease_s: float = 10.0
+    repost_after_s: float = 6.0  # a posted job nobody holds is posted again
+    error_wait_s: float = 240.0  # how long siblings of a failed resource may take
+    action_timeout_s: float = 3600.0
+    sweep_interval_s: float = 3.0
+    sweep_limit: int = 500
+
+    def backoff_s(self, tries: int, asked_s: float | None = None) -> float:
+        """How long to wait before the next try, at least what the service asks."""
+        own_s: float = self.retry_backoff_s * 2**tries
+        return min(max(own_s, asked_s or 0.0), self.retry_backoff_max_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweepable:
+    """A job that nobody works on, or one that may be posted."""
+
+    stack_id: str
+    version: int
+    resource_id: str
+
+
+class Transaction(Protocol):
+    """One transaction: all of it happens, or nothing.
+
+    ``lock_*`` hold what they return until the end.  Order of locks everywhere:
+    stack, then resources by id; who locks no stack locks resources alone.
+    """
+
+    # -- stacks and goals
+    def lock_stack(self, stack_id: str) -> Stack | None: ...
+    def get_stack(self, stack_id: str) -> Stack | None: ...
+    def insert_stack(self, stack: Stack) -> None: ...
+    def update_stack(self, stack_id: str, **values: Any) -> None: ...
+    def insert_goal(self, goal: Goal) -> None: ...
+    def get_goal(self, goal_id: str) -> Goal | None: ...
+    def prune_goals(self, stack_id: str, keep: Collection[str]) -> None: ...
+    def put_contents(self, contents: Mapping[str, str]) -> None: ...
+    def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...
+
+    # -- users' snapshots
+    def insert_snapshot(self, snapshot: SavedStack) -> None: ...
+    def get_snapshot(self, stack_id: str, snapshot_id: str) -> SavedStack | None: ...
+    def count_snapshots(self, stack_id: str) -> int: ...
+    def finish_snapshot(
+        self, stack_id: str, version: int, *, sensitive: bool, **values: Any
+    ) -> None:
+        """Sets columns of the snapshot which that traversal takes; ``data`` sealed if
+        they are sensitive."""
+
+    def update_snapshot(self, snapshot_id: str, **values: Any) -> None: ...
+    def delete_snapshot(self, snapshot_id: str) -> None: ...
+    def tags_of(self, stack_id: str) -> tuple[str, ...]: ...
+    def erase_snapshots(self, stack_id: str) -> None:
+        """Deletes all snapshots of the stack."""
+
+    # -- resources
+    def insert_resources(self, resources: Sequence[Resource]) -> None: ...
+    def claimable(self, ids: Collection[str]) -> list[Resource]:
+        """Locks and returns whole rows, without those that another transaction
+        holds: who claims never waits."""
+
+    def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        """Locks those of ``ids`` still leased under ``token``; id → version now."""
+
+    def lock_jobs(self, ids: Collection[str]) -> list[Resource]:
+        """Locks rows and returns them without definition, properties, attributes
+        and data, which are empty."""
+
+    def lock_unfinished(self, stack_id: str) -> list[Resource]:
+        """Locks the stack's rows that have a job; light, as ``lock_jobs``."""
+
+    def lock_stack_resources(self, stack_id: str) -> list[Resource]: ...
+    def stack_resources(self, stack_id: str) -> list[Resource]:
+        """All rows of the stack, by id; locks none."""
+
+    def get_resources(self, ids: Collection[str]) -> list[Resource]: ...
+    def inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, Input]: ...
+    def update_resources(self, ids: Collection[str], **values: Any) -> None:
+        """The same values for all of them, in one statement."""
+
+    def save_resources(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Resource id → the columns that change; every mapping has the same keys."""
+
+    def set_version(self, stack_id: str, version: int) -> None: ...
+    def repost(self, ids: Collection[str], now: datetime) -> None:
+        """Those of ``ids`` that are BEGUN are POSTED anew."""
+
+    def settle(self, ids: Collection[str], now: datetime) -> None:
+        """The job is fulfilled: status COMPLETE, no job and no observation; and after
+        CONVERGE, not after another verb, ``applied_hash`` is the definition's."""
+
+    def delete_resources(self, ids: Collection[str]) -> None: ...
+    def purge_gone(self, stack_id: str) -> None:
+        """Deletes the rows desired absent that have no job any more, and their
+        graph rows."""
+
+    def erase_resources(self, stack_id: str) -> None:
+        """Deletes all resources and graph rows of the stack."""
+
+    def holding(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """The stack's rows with a job whose reality may use one of ``names``
+        (``held_requires``), by id; light."""
+
+    # -- the graph
+    def clear_graph(self, stack_id: str) -> None: ...
+    def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None: ...
+    def edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
+        """Edges that touch any of ``ids`` at either end."""
+
+    def unready_edges(self, stack_id: str, version: int) -> list[Edge]:
+        """All edges of the graph that something waits at."""
+
+    def drop_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None: ...
+    def unready_needs(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Those of ``ids`` that need something not observed ready."""
+
+    def unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Those of ``ids`` that are not observed ready."""
+
+    def mark_ready(self, version: int, ids: Collection[str]) -> None: ...
+    def freed_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+        """BLOCKED resources that need one of ``ids`` and nothing that is not
+        ready; only id, stack_id, name, job, must_run and draws_on are promised."""
+
+    def touched_needs(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Those of ``ids`` that draw on something touched in ``version``."""
+
+    def any_unready(self, stack_id: str, version: int) -> bool: ...
+    def retry_counts(self, version: int, ids: Collection[str]) -> Mapping[str, int]: ...
+    def count_retry(self, version: int, ids: Collection[str]) -> None: ...
+
+    def ready_but_blocked(self, stack_id: str, version: int) -> list[str]:
+        """BLOCKED jobs that need nothing unready: none, unless something broke."""
+
+    # -- jobs
+    def count_jobs(self, stack_id: str) -> Mapping[JobState, int]:
+        """How many jobs of the stack are in each state that ``HAS_ROOM``; states
+        without any are left out.  The others may be very many."""
+
+    def take_queued(self, stack_id: str, limit: int) -> list[str]:
+        """Ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
+
+    def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
+        """How many jobs of the project are POSTED and BEGUN."""
+
+    def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
+        """Locks up to ``limit`` DUE jobs of the project that nobody holds: those of
+        the trees after ``after`` first, then round again from the first tree."""
+
+    # -- the rest
+    def insert_events(self, events: Sequence[Event]) -> None: ...
+
+
+class Store(Protocol):
+    """Where rows live."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Commit at the end of the block, roll back on an exception."""
+
+    def lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[Sweepable]:
+        """POSTED and BEGUN jobs without a live lease, posted before the given time,
+        whose resource is not being waited for (``observe_at`` None).  They are POSTED
+        now, so that no second observer takes them meanwhile."""
+
+    def due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
+        """Resources whose ``observe_at`` has come; it is pushed on to ``until``, so
+        that no second observer takes them meanwhile."""
+
+    def next_observation(self) -> datetime | None:
+        """The earliest ``observe_at``."""
+
+    def overdue_stacks(self, now: datetime, limit: int) -> list[str]:
+        """IN_PROGRESS stacks whose deadline has passed."""
+
+    def stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
+        """IN_PROGRESS stacks, with version, none of whose jobs is in flight and whose
+        traversal began before the given time."""
+
+    def waiting_projects(self, before: datetime, limit: int) -> list[str]:
+        """Projects with stacks in progress that have jobs DUE since before the
+        given time: perhaps nobody passes the turn on."""
+
+    def renew_leases(self, owner: str, until: datetime) -> int: ...
+    def beat(self, service: Service, now: datetime) -> None: ...
+
+
+class Bus(Protocol):
+    """Messages are hints: they may be lost, doubled, late or out of order."""
+
+    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None: ...
+    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None: ...

@@ -1,0 +1,165 @@
+"""Replacement found out while a traversal runs: the graph is bent round.
+
+The new incarnation takes the old one's place; the old one is deleted after the
+new is ready and all that used the old has moved on (RULE 5).  Called by
+``advance`` under the stack's lock.  Cost follows the degree of what is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Edge,
+    JobState,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.convergence.plan import physical_name
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.traversal import Means
+
+
+def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Means) -> None:
+    """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion."""
+    if not rows:
+        return
+    old_rows = tx.get_resources([row.id for row in rows])
+    successors = {old.id: _successor(stack, old, means) for old in old_rows}
+    tx.insert_resources(list(successors.values()))
+    edges = tx.edges_at(stack.id, stack.version, list(successors))
+    dropped, added = _bend(edges, successors, _deletions(tx, edges, successors))
+    held = _held(tx, stack, successors) - added
+    tx.drop_edges(stack.id, stack.version, dropped)
+    if held:
+        others = {(it.resource_id, it.needed_by) for it in
+                  tx.unready_edges(stack.id, stack.version)}
+        added |= _without_rings(others | added, held)
+    _add(tx, stack, edges, dropped, added, successors)
+    tx.save_resources(
+        {
+            old.id: {
+                "desired": Desired.ABSENT,
+                "job_state": JobState.BLOCKED,
+                "status": Status.COMPLETE,
+                "replaced_by": successors[old.id].id,
+                "held_requires": tuple(sorted({*old.held_requires, *old.requires})),
+                "observed": None,
+                "observe_at": None,
+            }
+            for old in old_rows
+        }
+    )
+
+
+def _successor(stack: Stack, old: Resource, means: Means) -> Resource:
+    identifier = means.ids()
+    return Resource(
+        id=identifier,
+        stack_id=old.stack_id,
+        name=old.name,
+        type=old.type,
+        implementation=old.implementation,
+        version=stack.version,
+        desired=Desired.PRESENT,
+        definition=old.definition,
+        definition_hash=old.definition_hash,
+        physical_name=physical_name(stack.name, old.name, identifier),
+        created_at=means.now,
+        requires=old.requires,
+        draws_on=old.draws_on,
+        held_requires=old.requires,
+        sensitive=old.sensitive,
+        job=old.job,
+        job_state=JobState.QUEUED,
+        action=Action.INIT,
+        replaces=old.id,
+        project_id=old.project_id,
+        root_id=old.root_id,
+    )
+
+
+def _deletions(
+    tx: Transaction, edges: Sequence[Edge], successors: Mapping[str, Resource]
+) -> frozenset[str]:
+    """Which of those that wait for what is replaced are deletions."""
+    waiting = {edge.needed_by for edge in edges if edge.resource_id in successors}
+    rows = tx.get_resources([row_id for row_id in waiting if row_id is not None])
+    return frozenset(row.id for row in rows if row.desired is Desired.ABSENT)
+
+
+def _bend(
+    edges: Sequence[Edge],
+    successors: Mapping[str, Resource],
+    deletions: frozenset[str],
+) -> tuple[list[Edge], set[Pair]]:
+    """Edges to drop, and pairs to add, around the replaced nodes."""
+    dropped: list[Edge] = []
+    added: set[Pair] = {(new.id, old_id) for old_id, new in successors.items()}
+    for edge in edges:
+        need, then = edge.resource_id, edge.needed_by
+        if then is not None and then in successors:
+            # What the old one needed, its successor needs.
+            dropped.append(edge)
+            added.add((need, successors[then].id))
+        elif need in successors and then not in deletions:
+            # Who waited for the old one waits for the new, and the old for them.
+            dropped.append(edge)
+            if then is not None:
+                added.add((successors[need].id, then))
+                added.add((then, need))
+    return dropped, added
+
+
+def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> set[Pair]:
+    """RULE 5: the old one waits for all whose reality may still use it, whether the
+    goal wants them changed or gone."""
+    by_name = {new.name: old_id for old_id, new in successors.items()}
+    return {
+        (row.id, by_name[name])
+        for row in tx.holding(stack.id, list(by_name))
+        for name in row.held_requires
+        if name in by_name and by_name[name] != row.id
+    }
+
+
+def _without_rings(pairs: set[Pair], held: set[Pair]) -> set[Pair]:
+    """``held`` without what would close a ring with ``pairs``: as in the plan, it is
+    the older that can't use the newer, unless it was updated."""
+    kept = set(held)
+    while True:
+        needs: dict[str, set[str]] = {}
+        for need, then in pairs | kept:
+            if then is not None:
+                needs.setdefault(then, set()).add(need)
+        ring = Graph.from_requirements(needs).cycle()
+        if ring is None:
+            return kept
+        within = {pair for pair in kept if {*pair} <= {*ring}}
+        kept -= {pair for pair in within if pair[0] < (pair[1] or "")} or within
+        if not within:
+            return kept
+
+
+def _add(
+    tx: Transaction,
+    stack: Stack,
+    edges: Sequence[Edge],
+    dropped: Sequence[Edge],
+    added: set[Pair],
+    successors: Mapping[str, Resource],
+) -> None:
+    """Writes the pairs, each as ready as its first end, and a row for each replaced
+    node that nothing needs."""
+    needed = {edge.resource_id for edge in edges if edge not in dropped}
+    needed |= {need for need, _then in added}
+    pairs: set[Pair] = added | {(old_id, None) for old_id in successors if old_id not in needed}
+    known = {need for need, _then in pairs} - {new.id for new in successors.values()}
+    ready = known - tx.unready(stack.version, known)
+    ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
+    tx.add_edges(
+        stack.id, stack.version, [Edge(need, then, need in ready) for need, then in ordered]
+    )

@@ -1,0 +1,60 @@
+"""The way back: a traversal to the last goal that was reached.
+
+Called by the observer when a job failed for good or time ran out, and by the API
+for a cancelled update; in the transaction that found it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from heat_convergence.convergence import ending, traversal
+from heat_convergence.convergence.advance import Advanced
+from heat_convergence.convergence.model import Action, Goal, Stack, Status
+from heat_convergence.convergence.plan import Wanted
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.traversal import Means
+from heat_convergence.template.definition import RETAIN
+
+Rebuild = Callable[[Transaction, Stack, Goal], Mapping[str, Wanted]]
+"""A stored goal → its evaluated definitions, as the API made them at first."""
+
+
+def begin(
+    tx: Transaction, stack: Stack, reason: str, means: Means, rebuild: Rebuild
+) -> Advanced:
+    """Tells of the failure and starts ROLLBACK; a create goes back to nothing."""
+    tx.insert_events(
+        [ending.stack_event(stack, Status.FAILED, reason, means.now, means.ids)]
+    )
+    if stack.action is Action.ADOPT:
+        _let_go(tx, stack)
+    goal, wanted = None, {}
+    if stack.complete_goal_id is not None:
+        stored = tx.get_goal(stack.complete_goal_id)
+        if stored is not None:
+            wanted = dict(rebuild(tx, stack, stored))
+            goal = replace(stored, id=means.ids())
+    begun = traversal.start(
+        tx,
+        stack_id=stack.id,
+        action=Action.ROLLBACK,
+        goal=goal,
+        wanted=wanted,
+        means=means,
+    )
+    return Advanced(begun.stack, begun.postings)
+
+
+def _let_go(tx: Transaction, stack: Stack) -> None:
+    """What was there before the stack outlives an adoption that failed."""
+    tx.save_resources(
+        {
+            row.id: {
+                "definition": {**row.definition, "deletion_policy": RETAIN},
+                "sensitive": row.sensitive,
+            }
+            for row in tx.lock_stack_resources(stack.id)
+        }
+    )

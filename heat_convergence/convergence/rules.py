@@ -1,0 +1,403 @@
+"""The ten rules that always hold, as functions over what is written and what is real.
+
+Decides whether a state, or a step from one state to the next, breaks a rule of the
+design (section 4).  Called by the simulator after every step; whoever judges a
+deployment's rows can use it too.  It must not know how the state came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Edge,
+    JobState,
+    Json,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.graph.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule, by its number, and how it shows."""
+
+    rule: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"rule {self.rule}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """One thing in the cloud, from the account that the cloud itself keeps.
+
+    ``uses`` are the ids of things that its properties name.  ``disturbed``: changed
+    or deleted behind the service's back; what is gone stays in the account.
+    """
+
+    id: str
+    name: str
+    type: str
+    stack_id: str
+    resource_id: str
+    properties: Mapping[str, Json]
+    uses: frozenset[str] = frozenset()
+    alive: bool = True
+    up: bool = True
+    paused: bool = False
+    disturbed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is written of one stack; ``edges`` are those of its version."""
+
+    stack: Stack
+    rows: tuple[Resource, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def by_id(self) -> dict[str, Resource]:
+        return {row.id: row for row in self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to the cloud that is about to happen, by a job of ``version``."""
+
+    action: Action
+    resource_id: str
+    version: int
+    token: str
+    physical_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of one actor: a transaction committed, a call made, a request refused.
+
+    ``tokens`` are the leases that the actor's current piece of work has taken,
+    ``engine`` its owner's identity where the actor is an engine.  ``expected`` has,
+    by resource name, the properties that the goal gives: of a stack at its goal.
+    """
+
+    now: datetime
+    after: Snapshot
+    before: Snapshot | None = None
+    engine: str | None = None
+    tokens: frozenset[str] = frozenset()
+    call: Call | None = None
+    refused: str | None = None
+    reality: Mapping[str, Physical] = field(default_factory=dict)
+    expected: Mapping[str, Mapping[str, Json]] | None = None
+
+
+Found = Iterable[str]
+_VERBS = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
+
+
+def check(step: Step) -> list[Violation]:
+    """All that the step breaks, in the order of the rules."""
+    return [
+        Violation(number, message)
+        for number, rule in enumerate(RULES, start=1)
+        for message in rule(step)
+    ]
+
+
+# -- the rules ----------------------------------------------------------------
+
+
+def rule_1(step: Step) -> Found:
+    """Rows alone lead to everything that can be done: no message is needed."""
+    stack = step.after.stack
+    for row in step.after.rows:
+        if row.job_state in (JobState.RETRY, JobState.REPLACE) and row.observe_at is None:
+            yield f"{_of(row)} is in {row.job_state} and no time is set to look at it"
+        if row.job_state is JobState.POSTED and row.observe_at is None and row.posted_at is None:
+            yield f"{_of(row)} is posted, but nobody would miss it"
+        if (row.job is None) != (row.job_state is None):
+            yield f"{_of(row)} has job {row.job} in state {row.job_state}"
+    if stack.in_progress and stack.first_cause is None:
+        unready = _unready_needs(step.after)
+        for row in step.after.rows:
+            if row.job_state is JobState.BLOCKED and row.id not in unready:
+                yield f"{_of(row)} waits for nothing and is not queued"
+
+
+def rule_2(step: Step) -> Found:
+    """A job runs only when all that it needs is observed ready."""
+    unready = _unready_needs(step.after)
+    for row in _claimed(step):
+        if row.id in unready:
+            yield f"{_of(row)} was claimed before what it needs was ready"
+    call = step.call
+    current = call is not None and call.version == step.after.stack.version
+    if call is not None and current and call.resource_id in unready:
+        yield f"{call.action} of {call.resource_id} is called before what it needs is ready"
+    if step.after.stack.in_progress:
+        yield from _readiness_against_jobs(step.after)
+
+
+def rule_3(step: Step) -> Found:
+    """One worker at a time acts on a resource; a late one writes nothing."""
+    if step.call is not None:
+        held = step.after.by_id.get(step.call.resource_id)
+        if held is None or held.lease_token != step.call.token:
+            yield f"{step.call.action} of {step.call.resource_id} is called without a lease"
+    if step.before is None or step.engine is None:
+        return
+    yield from _late_writes(step, step.before)
+
+
+def rule_4(step: Step) -> Found:
+    """Intent is recorded before the call, and everything made is known by a row."""
+    if step.call is not None:
+        yield from _intent(step.call, step.after)
+    yield from _orphans(step)
+    made: dict[str, list[str]] = {}
+    for thing in _alive(step):
+        made.setdefault(thing.resource_id, []).append(thing.id)
+    for resource_id, ids in sorted(made.items()):
+        if len(ids) > 1:
+            yield f"resource {resource_id} exists more than once: {', '.join(sorted(ids))}"
+
+
+def rule_5(step: Step) -> Found:
+    """Deleted only when the goal does not want it and nothing that used it still does."""
+    call = step.call
+    if call is None or call.action is not Action.DELETE:
+        return
+    row = step.after.by_id.get(call.resource_id)
+    if call.version == step.after.stack.version and (
+        row is not None and row.desired is Desired.PRESENT
+    ):
+        yield f"{_of(row)} is wanted and is being deleted"
+    for user in _alive(step):
+        if call.physical_id in user.uses and user.resource_id in step.after.by_id:
+            yield f"{call.physical_id} is being deleted while {user.id} uses it"
+
+
+def rule_6(step: Step) -> Found:
+    """A job of an older version starts nothing."""
+    for row in _claimed(step):
+        if row.version != step.after.stack.version:
+            yield f"{_of(row)} was claimed for version {row.version} of the stack"
+        if not step.after.stack.in_progress:
+            yield f"{_of(row)} was claimed though its stack is at rest"
+
+
+def rule_7(step: Step) -> Found:
+    """COMPLETE only when reality equals the template and nothing else is left."""
+    stack = step.after.stack
+    just_now = step.before is None or step.before.stack.in_progress
+    if stack.status is not Status.COMPLETE or not just_now:
+        return
+    # SUSPEND, RESUME and CHECK leave to the next update what an earlier one left.
+    verb = stack.action in _VERBS
+    for row in step.after.rows:
+        if row.job is not None and not (verb and row.job_state is JobState.HALTED):
+            yield f"stack {stack.name} is COMPLETE and {_of(row)} has a job"
+        if row.desired is Desired.ABSENT and not verb:
+            yield f"stack {stack.name} is COMPLETE and {_of(row)} is left, which nobody wants"
+    if stack.action is Action.SUSPEND:
+        wanted = {row.id for row in step.after.rows if row.desired is Desired.PRESENT}
+        for thing in _alive(step):
+            if thing.resource_id in wanted and not thing.paused and not thing.disturbed:
+                yield f"stack {stack.name} is suspended, but {thing.id} runs"
+    if step.expected is not None:
+        yield from _differences(step, step.expected)
+
+
+def rule_8(step: Step) -> Found:
+    """Users' requests are accepted at any time; only a state's own nature refuses."""
+    if step.refused not in (None, "NotSupported"):
+        yield f"a request about stack {step.after.stack.name} was refused: {step.refused}"
+
+
+def rule_9(step: Step) -> Found:
+    """No stack stays IN_PROGRESS for want of a worker."""
+    stack = step.after.stack
+    if not stack.in_progress:
+        return
+    if stack.deadline_at is None or stack.begun_at is None:
+        yield f"stack {stack.name} is in progress and no time is set for its end"
+    if stack.first_cause is None:
+        for row in step.after.rows:
+            left = stack.action in _VERBS and row.desired is Desired.ABSENT
+            if row.job_state is JobState.HALTED and not left:
+                yield f"{_of(row)} is halted in a stack that goes on"
+    if _ring(step.after.edges):
+        yield f"the graph of stack {stack.name} has a ring"
+
+
+def rule_10(step: Step) -> Found:
+    """A stack at rest is not set to work by what is observed, least of all rebuilt."""
+    before = step.before
+    if before is None or before.stack.in_progress:
+        return
+    if step.after.stack.version != before.stack.version:
+        return
+    known = before.by_id
+    for row in step.after.rows:
+        was = known.get(row.id)
+        if was is None:
+            yield f"{_of(row)} appeared in a stack at rest"
+        elif was.job is None and row.job is not None:
+            yield f"{_of(row)} was given a job in a stack at rest"
+
+
+RULES: Sequence[Callable[[Step], Found]] = (
+    rule_1, rule_2, rule_3, rule_4, rule_5, rule_6, rule_7, rule_8, rule_9, rule_10
+)
+
+
+# -- helpers ------------------------------------------------------------------
+
+
+def _of(row: Resource) -> str:
+    return f"{row.name} ({row.id})"
+
+
+def _unready_needs(snapshot: Snapshot) -> set[str]:
+    return {
+        edge.needed_by
+        for edge in snapshot.edges
+        if edge.needed_by is not None and not edge.observed_ready
+    }
+
+
+def _claimed(step: Step) -> list[Resource]:
+    if step.before is None or step.engine is None:
+        return []
+    before = step.before.by_id
+    return [
+        row
+        for row in step.after.rows
+        if row.lease_token is not None
+        and (row.id not in before or before[row.id].lease_token != row.lease_token)
+    ]
+
+
+def _same_but_for_expiry(was: Resource, row: Resource) -> bool:
+    return all(
+        getattr(was, name) == getattr(row, name)
+        for name in Resource.__slots__
+        if name != "lease_expires_at"
+    )
+
+
+def _readiness_against_jobs(snapshot: Snapshot) -> Found:
+    """A resource is marked ready exactly when its job is done."""
+    ready: dict[str, bool] = {}
+    for edge in snapshot.edges:
+        ready.setdefault(edge.resource_id, edge.observed_ready)
+        if ready[edge.resource_id] != edge.observed_ready:
+            yield f"resource {edge.resource_id} is both ready and not"
+    for row in snapshot.rows:
+        if row.id in ready and ready[row.id] != (row.job is None):
+            yield f"{_of(row)} has job {row.job} and is marked ready={ready[row.id]}"
+        if row.job is not None and row.id not in ready and row.job_state is not JobState.HALTED:
+            yield f"{_of(row)} has a job and stands nowhere in the graph"
+
+
+def _intent(call: Call, snapshot: Snapshot) -> Found:
+    row = snapshot.by_id.get(call.resource_id)
+    if row is None:
+        yield f"{call.action} of {call.resource_id} is called, which has no row"
+    elif row.lease_token == call.token and row.version == call.version:
+        stopped = not snapshot.stack.in_progress  # its jobs show FAILED already
+        if row.action is not call.action or not (row.status is Status.IN_PROGRESS or stopped):
+            yield f"{_of(row)} shows {row.action} {row.status} when {call.action} is called"
+
+
+def _alive(step: Step) -> list[Physical]:
+    mine = step.after.stack.id
+    return [
+        thing for _id, thing in sorted(step.reality.items())
+        if thing.alive and thing.stack_id == mine
+    ]
+
+
+def _orphans(step: Step) -> Found:
+    rows = step.after.by_id
+    for thing in _alive(step):
+        row = rows.get(thing.resource_id)
+        if row is None:
+            yield f"{thing.id} exists and no row knows it"
+        elif row.physical_id not in (None, thing.id):
+            yield f"{thing.id} was made for {_of(row)}, which has {row.physical_id}"
+        elif row.physical_id is None and row.action is Action.INIT:
+            yield f"{thing.id} exists, but {_of(row)} says it was never begun"
+
+
+def _differences(step: Step, expected: Mapping[str, Mapping[str, Json]]) -> Found:
+    rows = {row.name: row for row in step.after.rows if row.desired is Desired.PRESENT}
+    if len(rows) != len([row for row in step.after.rows if row.desired is Desired.PRESENT]):
+        yield "a resource is there in more than one incarnation"
+    if set(rows) != set(expected):
+        yield f"there are {sorted(rows)}, the template has {sorted(expected)}"
+    for name, properties in sorted(expected.items()):
+        row = rows.get(name)
+        thing = step.reality.get((row.physical_id if row else None) or "")
+        if row is None or (thing is not None and _disturbed(thing, step)):
+            continue
+        if thing is None or not thing.alive:
+            yield f"{_of(row)} does not exist: {row.physical_id}"
+        elif dict(thing.properties) != dict(properties):
+            yield f"{_of(row)} is {dict(thing.properties)}, should be {dict(properties)}"
+        elif not thing.up:
+            yield f"{_of(row)} is not up"
+    known = {row.physical_id for row in rows.values()}
+    for thing in _alive(step):
+        if thing.id not in known:
+            yield f"{thing.id} is left over"
+
+
+def _disturbed(thing: Physical, step: Step) -> bool:
+    """Others changed it, or what its properties were read from."""
+    return thing.disturbed or any(
+        used in step.reality and step.reality[used].disturbed for used in thing.uses
+    )
+
+
+def _ring(edges: Sequence[Edge]) -> bool:
+    needs: dict[str, set[str]] = {}
+    for edge in edges:
+        if edge.needed_by is not None and not edge.observed_ready:
+            needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
+    return Graph.from_requirements(needs).cycle() is not None
+
+
+def _got_its_turn(was: Resource, row: Resource) -> bool:
+    """Who takes jobs off the bus puts others on it; that is no claim."""
+    return was.job_state is JobState.DUE and row == replace(
+        was, job_state=JobState.POSTED, posted_at=row.posted_at
+    )
+
+
+def _late_writes(step: Step, snapshot: Snapshot) -> Found:
+    before = snapshot.by_id
+    for row in step.after.rows:
+        was = before.get(row.id)
+        if was is None or was == row:
+            continue
+        if row.lease_token is not None and row.lease_token != was.lease_token:
+            if was.leased(step.now):
+                yield f"{_of(row)} was claimed while {was.lease_owner} held it"
+        elif was.lease_token is not None and was.lease_token not in step.tokens:
+            renewed = was.lease_owner == step.engine and _same_but_for_expiry(was, row)
+            if not (renewed or _got_its_turn(was, row)):
+                yield f"{_of(row)} was written under a lease that another one has"
+        elif was.lease_token is None and not (
+            _same_but_for_expiry(was, row) or _got_its_turn(was, row)
+        ):
+            yield f"{_of(row)} was written by an engine without a lease"

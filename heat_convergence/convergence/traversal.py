@@ -1,0 +1,270 @@
+"""How a traversal begins: the stack, its rows and its graph in one transaction.
+
+Called by the API, by the observer (rollback) and by engines (nested stacks).
+RULE 8: any action may begin at any moment of any other; the newest version wins.
+Casts nothing itself: ``post`` does, after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from heat_convergence.common import errors
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence import dispatch, saving
+from heat_convergence.convergence.dispatch import Posting
+from heat_convergence.convergence.ending import complete, stack_event
+from heat_convergence.convergence.model import (
+    Action,
+    Goal,
+    JobState,
+    Json,
+    Resource,
+    Stack,
+    Status,
+    Verb,
+)
+from heat_convergence.convergence.plan import Moment, Plan, Wanted, plan_goal, plan_verb
+from heat_convergence.convergence.ports import Bus, Settings, Transaction
+from heat_convergence.template.definition import Definition
+
+_VERBS = {
+    Action.SUSPEND: Verb.SUSPEND,
+    Action.RESUME: Verb.RESUME,
+    Action.CHECK: Verb.CHECK,
+    Action.SNAPSHOT: Verb.SNAPSHOT,
+}
+_JOB = (
+    "desired held_requires job job_state must_run posted_at observed observe_at"
+    " replaced_by"
+).split()
+_DEFINITION = "definition definition_hash requires draws_on sensitive".split()
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A traversal that was begun, and the jobs to cast once it is committed: its own
+    leaves, or those of others of its project whose turn it is."""
+
+    stack: Stack
+    postings: tuple[Posting, ...] = ()
+
+    @property
+    def posted(self) -> tuple[str, ...]:
+        """The stack's own jobs among them."""
+        return dispatch.own(self.postings, self.stack)
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A resource that exists already and is handed over to a new stack."""
+
+    physical_id: str | None
+    data: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What beginning and advancing take from the world."""
+
+    now: datetime
+    ids: IdFactory
+    settings: Settings
+
+
+def create(
+    tx: Transaction,
+    *,
+    stack: Stack,
+    goal: Goal,
+    wanted: Mapping[str, Wanted],
+    means: Means,
+    handed: Mapping[str, Handed] | None = None,
+) -> Begun:
+    """Stores a new stack with its first traversal.
+
+    ``stack`` comes with version 1 and its action: CREATE, or ADOPT of what is
+    ``handed`` over, by resource name.
+    Raises ``StackExists`` when a live root stack of the project has the name.
+    """
+    stack = _fresh(stack, means)
+    tx.insert_stack(stack)
+    tx.insert_goal(goal)
+    plan = plan_goal((), wanted, _moment(stack, means))
+    if handed is not None:
+        plan = replace(plan, added=tuple(_adopting(row, handed) for row in plan.added))
+    return _write(tx, stack, plan, means)
+
+
+def start(
+    tx: Transaction,
+    *,
+    stack_id: str,
+    action: Action,
+    means: Means,
+    goal: Goal | None = None,
+    wanted: Mapping[str, Wanted] | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> Begun:
+    """Begins the next traversal of a stack, over whatever it is doing.
+
+    ``goal`` and ``wanted`` belong to UPDATE, ROLLBACK and RESTORE; the goal's
+    version is set here.  ``values`` are further columns of the stack.  Raises
+    ``EntityNotFound`` or, where the state forbids the action, ``NotSupported``.
+    """
+    stack = tx.lock_stack(stack_id)
+    if stack is None or stack.deleted_at is not None:
+        raise errors.EntityNotFound("Stack", stack_id)
+    _refuse_impossible(stack, action)
+    saving.supersede(tx, stack, action)
+    stack = replace(stack, version=stack.version + 1, action=action, **dict(values or {}))
+    stack = _fresh(replace(stack, updated_at=means.now), means)
+    if goal is not None:
+        tx.insert_goal(replace(goal, version=stack.version))
+        stack = replace(stack, goal_id=goal.id)
+    rows = tx.lock_stack_resources(stack_id)
+    at = _moment(stack, means)
+    if action in _VERBS:
+        plan = plan_verb(rows, _VERBS[action], at)
+    else:
+        plan = plan_goal(rows, wanted or {}, at)
+    _save_stack(tx, stack, values or {})
+    tx.set_version(stack_id, stack.version)
+    return _write(tx, stack, plan, means)
+
+
+def post(bus: Bus, begun: Begun, settings: Settings) -> None:
+    """Hands the first leaves to the engines; after the commit, for a message must
+    not be faster than the rows it speaks of."""
+    cast(bus, begun.postings, settings)
+
+
+def cast(bus: Bus, postings: Iterable[Posting], settings: Settings) -> None:
+    """Hands posted jobs to the engines, in messages of at most ``batch_size``."""
+    for posting in postings:
+        for batch in batches(posting.resource_ids, settings.batch_size):
+            bus.converge(posting.stack_id, posting.version, batch)
+
+
+def batches(ids: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:
+    """The ids in tuples of at most ``size``."""
+    every = tuple(ids)
+    return (every[at : at + size] for at in range(0, len(every), size))
+
+
+def want(
+    definitions: Mapping[str, Definition], implementations: Mapping[str, str]
+) -> dict[str, Wanted]:
+    """Definitions as a traversal takes them; ``implementations`` has, by resource
+    name, the types that an environment maps to others."""
+    return {
+        name: Wanted.of(definition, implementations.get(name, definition.type))
+        for name, definition in definitions.items()
+    }
+
+
+# -- steps --------------------------------------------------------------------
+
+
+def _moment(stack: Stack, means: Means) -> Moment:
+    return Moment(
+        stack.id,
+        stack.name,
+        stack.version,
+        means.now,
+        means.ids,
+        project_id=stack.project_id,
+        root_id=stack.tree_id,
+    )
+
+
+def _fresh(stack: Stack, means: Means) -> Stack:
+    timeout_s = stack.timeout_mins * 60 if stack.timeout_mins else means.settings.action_timeout_s
+    return replace(
+        stack,
+        status=Status.IN_PROGRESS,
+        status_reason=f"Stack {stack.action} started",
+        begun_at=means.now,
+        deadline_at=means.now + timedelta(seconds=timeout_s),
+        first_cause=None,
+    )
+
+
+def _refuse_impossible(stack: Stack, action: Action) -> None:
+    state = f"{stack.action}_{stack.status}"
+    if stack.action is Action.DELETE and action is not Action.DELETE:
+        raise errors.NotSupported(
+            f"{action} of stack {stack.name} in state {state} is not supported."
+        )
+    if stack.action is Action.SUSPEND and action is Action.UPDATE:
+        raise errors.NotSupported("Updating a stack when it is suspended is not supported.")
+    if stack.action is Action.SUSPEND and action is Action.RESTORE:
+        raise errors.NotSupported("Restoring a stack when it is suspended is not supported.")
+
+
+def _adopting(row: Resource, handed: Mapping[str, Handed]) -> Resource:
+    given = handed.get(row.name, Handed(None, {}))
+    return replace(row, job=Verb.ADOPT, physical_id=given.physical_id, data=given.data)
+
+
+def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> None:
+    columns = {name: getattr(stack, name) for name in values}
+    tx.update_stack(
+        stack.id,
+        version=stack.version,
+        action=stack.action,
+        status=stack.status,
+        status_reason=stack.status_reason,
+        goal_id=stack.goal_id,
+        updated_at=stack.updated_at,
+        begun_at=stack.begun_at,
+        deadline_at=stack.deadline_at,
+        first_cause=None,
+        **columns,
+    )
+
+
+def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
+    jobs = _lined_up(plan, means)
+    added = {row.id for row in plan.added}
+    changed = {row.id for row in plan.changed}
+    rejobbed = {row.id for row in plan.rejobbed}
+    tx.clear_graph(stack.id)
+    tx.delete_resources(plan.dropped)
+    tx.insert_resources([row for row in jobs if row.id in added])
+    tx.save_resources(
+        {row.id: _columns(row, [*_JOB, *_DEFINITION]) for row in jobs if row.id in changed}
+    )
+    tx.save_resources({row.id: _columns(row, _JOB) for row in jobs if row.id in rejobbed})
+    tx.add_edges(stack.id, stack.version, plan.edges)
+    tx.insert_events(
+        [stack_event(stack, Status.IN_PROGRESS, stack.status_reason, means.now, means.ids)]
+    )
+    if all(row.job_state is JobState.HALTED for row in jobs):
+        complete(tx, stack, means.now, means.ids)
+    postings = dispatch.take_turns(
+        tx, stack.project_id, stack.tree_id, means.settings, means.now
+    )
+    return Begun(stack, postings)
+
+
+def _lined_up(plan: Plan, means: Means) -> list[Resource]:
+    """All jobs, by id; the first leaves that there is room for are DUE, or BEGUN
+    where a worker of an earlier version still has the resource in hand: it posts
+    them when it is done."""
+    room = means.settings.jobs_in_flight
+    out = []
+    for row in sorted((*plan.added, *plan.changed, *plan.rejobbed), key=lambda row: row.id):
+        if room > 0 and row.job_state is JobState.QUEUED:
+            state = JobState.BEGUN if row.leased(means.now) else JobState.DUE
+            row = replace(row, job_state=state, posted_at=means.now)
+            room -= 1
+        out.append(row)
+    return out
+
+
+def _columns(row: Resource, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in names}
