@@ -1,0 +1,44 @@
+"""Runs the migrations on the connection of ``heat_convergence.db.migrate``.
+
+A developer's ``alembic`` command names its database by ``-x url=...`` instead.
+"""
+
+from alembic import context
+from sqlalchemy import BigInteger, String
+from sqlalchemy.types import TypeDecorator
+
+from heat_convergence.db import types
+from heat_convergence.db.engine import database_for
+from heat_convergence.db.tables import metadata
+
+_BASE = {BigInteger: "sa.BigInteger()", String: "sa.String(length={0.length})"}
+
+
+def _render_type(kind, value, autogen_context):
+    """Types as the database has them: a migration must not change with the code."""
+    if kind != "type":
+        return False
+    if value is types.LongText:
+        return "LONG_TEXT"
+    if not isinstance(value, TypeDecorator):
+        return False
+    return _BASE.get(type(value.impl), "LONG_TEXT").format(value.impl)
+
+
+def _run(connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        compare_type=True,
+        render_item=_render_type,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    _run(given)
+else:
+    with database_for(context.get_x_argument(as_dictionary=True)["url"]).engine.connect() as own:
+        _run(own)

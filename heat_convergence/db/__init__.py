@@ -1,0 +1,1 @@
+"""Tables and queries; the only package that knows SQLAlchemy."""

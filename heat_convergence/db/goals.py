@@ -1,0 +1,70 @@
+"""Statements about goals and the content store.
+
+Called by ``db.store`` inside its transaction.  Contents are kept once by the
+SHA-256 of their text, whoever they belong to; only goals lead to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model import Goal
+from heat_convergence.db.sealing import Sealed
+from heat_convergence.db.tables import content, goal, snapshot
+
+_FIELDS = Goal.__slots__
+_SECRET = ("environment", "parameters", "outputs")
+_COLUMNS = tuple(goal.c[name] for name in _FIELDS)
+
+
+def get(connection: Connection, goal_id: str) -> Goal | None:
+    row = connection.execute(sa.select(*_COLUMNS).where(goal.c.id == goal_id)).first()
+    return None if row is None else Goal(**dict(zip(_FIELDS, row, strict=True)))
+
+
+def insert(connection: Connection, new: Goal) -> None:
+    columns = {name: getattr(new, name) for name in _FIELDS}
+    if new.sensitive:
+        columns.update({name: Sealed(columns[name]) for name in _SECRET})
+    connection.execute(goal.insert(), columns)
+
+
+def prune(connection: Connection, stack_id: str, keep: Collection[str]) -> None:
+    """Deletes the stack's goals but those to keep and those of its snapshots."""
+    saved = sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == stack_id)
+    connection.execute(
+        goal.delete().where(
+            goal.c.stack_id == stack_id, goal.c.id.not_in(sorted(keep)), goal.c.id.not_in(saved)
+        )
+    )
+
+
+def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
+    """Stores hash → text; what is there already stays, also when another
+    transaction puts it at the same moment."""
+    if not contents:
+        return
+    rows = [{"hash": key, "body": contents[key]} for key in sorted(contents)]
+    connection.execute(_insert_if_new(connection.dialect.name), rows)
+
+
+def _insert_if_new(dialect: str) -> sa.Insert:
+    if dialect in ("mysql", "mariadb"):
+        return content.insert().prefix_with("IGNORE")
+    if dialect == "sqlite":
+        return content.insert().prefix_with("OR IGNORE")
+    from_dialect = postgresql.insert(content)
+    return from_dialect.on_conflict_do_nothing()
+
+
+def get_contents(connection: Connection, hashes: Collection[str]) -> dict[str, str]:
+    if not hashes:
+        return {}
+    statement = sa.select(content.c.hash, content.c.body).where(
+        content.c.hash.in_(sorted(hashes))
+    )
+    return {row.hash: row.body for row in connection.execute(statement)}

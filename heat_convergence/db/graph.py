@@ -1,0 +1,208 @@
+"""Statements about the resource graph, inside a transaction of ``db.store``.
+
+Written under the lock of the stack alone, so that no two transactions mark
+what the other one is asking about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model import Edge, JobState, Resource
+from heat_convergence.db import resources
+from heat_convergence.db.tables import resource, resource_graph
+
+_CHUNK = 2000
+# Made once: every new alias has all of its columns built again.
+_DONE, _OTHER = resource_graph.alias(), resource_graph.alias()
+
+
+def _rows_of(version: int, ids: Collection[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        resource_graph.c.resource_id.in_(sorted(ids)), resource_graph.c.version == version
+    )
+
+
+def clear(connection: Connection, stack_id: str) -> None:
+    connection.execute(resource_graph.delete().where(resource_graph.c.stack_id == stack_id))
+
+
+def add(connection: Connection, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+    rows = [
+        {
+            "resource_id": edge.resource_id,
+            "needed_by": edge.needed_by,
+            "stack_id": stack_id,
+            "version": version,
+            "observed_ready": edge.observed_ready,
+            "retry_count": edge.retry_count,
+        }
+        for edge in edges
+    ]
+    for at in range(0, len(rows), _CHUNK):
+        connection.execute(resource_graph.insert(), rows[at : at + _CHUNK])
+
+
+def drop(connection: Connection, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+    rows = [{"need": edge.resource_id, "then": edge.needed_by} for edge in edges]
+    inner = [row for row in rows if row["then"] is not None]
+    ends = [row["need"] for row in rows if row["then"] is None]
+    this = sa.and_(resource_graph.c.stack_id == stack_id, resource_graph.c.version == version)
+    if inner:
+        connection.execute(
+            resource_graph.delete().where(
+                this,
+                resource_graph.c.resource_id == sa.bindparam("need"),
+                resource_graph.c.needed_by == sa.bindparam("then"),
+            ),
+            inner,
+        )
+    if ends:
+        connection.execute(
+            resource_graph.delete().where(
+                this, resource_graph.c.resource_id.in_(ends), resource_graph.c.needed_by.is_(None)
+            )
+        )
+
+
+def at(connection: Connection, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
+    wanted = sorted(ids)
+    statement = sa.select(
+        resource_graph.c.resource_id, resource_graph.c.needed_by, resource_graph.c.observed_ready
+    ).where(
+        resource_graph.c.stack_id == stack_id,
+        resource_graph.c.version == version,
+        sa.or_(
+            resource_graph.c.resource_id.in_(wanted), resource_graph.c.needed_by.in_(wanted)
+        ),
+    )
+    return [Edge(*row) for row in connection.execute(statement)]
+
+
+def all_unready(connection: Connection, stack_id: str, version: int) -> list[Edge]:
+    statement = sa.select(resource_graph.c.resource_id, resource_graph.c.needed_by).where(
+        resource_graph.c.stack_id == stack_id,
+        resource_graph.c.version == version,
+        resource_graph.c.needed_by.is_not(None),
+        resource_graph.c.observed_ready == sa.false(),
+    )
+    return [Edge(*row) for row in connection.execute(statement)]
+
+
+def unready_needs(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
+    statement = (
+        sa.select(resource_graph.c.needed_by)
+        .where(
+            resource_graph.c.needed_by.in_(sorted(ids)),
+            resource_graph.c.version == version,
+            resource_graph.c.observed_ready == sa.false(),
+        )
+        .distinct()
+    )
+    return frozenset(connection.scalars(statement)) if ids else frozenset()
+
+
+def unready(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
+    statement = (
+        sa.select(resource_graph.c.resource_id)
+        .where(_rows_of(version, ids), resource_graph.c.observed_ready == sa.false())
+        .distinct()
+    )
+    return frozenset(connection.scalars(statement)) if ids else frozenset()
+
+
+def mark_ready(connection: Connection, version: int, ids: Collection[str]) -> None:
+    if ids:
+        connection.execute(
+            resource_graph.update()
+            .where(_rows_of(version, ids))
+            .values(observed_ready=True)
+        )
+
+
+def freed_by(connection: Connection, version: int, ids: Collection[str]) -> list[Resource]:
+    if not ids:
+        return []
+    waits = sa.exists().where(
+        _OTHER.c.needed_by == resource.c.id,
+        _OTHER.c.version == version,
+        _OTHER.c.observed_ready == sa.false(),
+    )
+    statement = (
+        sa.select(*resources.light_columns())
+        .where(
+            resource.c.id.in_(
+                sa.select(_DONE.c.needed_by).where(
+                    _DONE.c.resource_id.in_(sorted(ids)),
+                    _DONE.c.version == version,
+                    _DONE.c.needed_by.is_not(None),
+                )
+            ),
+            resource.c.job_state == JobState.BLOCKED,
+            ~waits,
+        )
+        .order_by(resource.c.id)
+    )
+    return [resources.from_light_row(row) for row in connection.execute(statement)]
+
+
+def ready_but_blocked(connection: Connection, stack_id: str, version: int) -> list[str]:
+    waits = sa.exists().where(
+        resource_graph.c.needed_by == resource.c.id,
+        resource_graph.c.version == version,
+        resource_graph.c.observed_ready == sa.false(),
+    )
+    statement = sa.select(resource.c.id).where(
+        resource.c.stack_id == stack_id, resource.c.job_state == JobState.BLOCKED, ~waits
+    )
+    return list(connection.scalars(statement.order_by(resource.c.id)))
+
+
+def touched_needs(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
+    statement = (
+        sa.select(resource_graph.c.needed_by)
+        .join(resource, resource.c.id == resource_graph.c.resource_id)
+        .where(
+            resource_graph.c.needed_by.in_(sorted(ids)),
+            resource_graph.c.version == version,
+            resource.c.touched_version == version,
+        )
+        .distinct()
+    )
+    return frozenset(connection.scalars(statement)) if ids else frozenset()
+
+
+def any_unready(connection: Connection, stack_id: str, version: int) -> bool:
+    statement = (
+        sa.select(sa.literal(1))
+        .where(
+            resource_graph.c.stack_id == stack_id,
+            resource_graph.c.version == version,
+            resource_graph.c.observed_ready == sa.false(),
+        )
+        .limit(1)
+    )
+    return connection.execute(statement).first() is not None
+
+
+def retry_counts(connection: Connection, version: int, ids: Collection[str]) -> dict[str, int]:
+    if not ids:
+        return {}
+    statement = (
+        sa.select(resource_graph.c.resource_id, sa.func.max(resource_graph.c.retry_count))
+        .where(_rows_of(version, ids))
+        .group_by(resource_graph.c.resource_id)
+    )
+    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+def count_retry(connection: Connection, version: int, ids: Collection[str]) -> None:
+    if ids:
+        connection.execute(
+            resource_graph.update()
+            .where(_rows_of(version, ids))
+            .values(retry_count=resource_graph.c.retry_count + 1)
+        )

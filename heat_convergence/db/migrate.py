@@ -1,0 +1,68 @@
+"""The schema's versions: upgrade, ask, compare.
+
+Decides where the migration scripts are and what an up-to-date schema is.  Called
+by ``cli`` and tests; the scripts stand in ``alembic/``, or, once installed, inside
+this package (an ``alembic`` at the top would shadow the library).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from heat_convergence.db.engine import Database, translated
+from heat_convergence.db.tables import metadata
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def scripts_directory() -> Path:
+    """Where ``alembic.ini`` and ``env.py`` are."""
+    installed = _PACKAGE / "migrations"
+    return installed if installed.is_dir() else _PACKAGE.parent / "alembic"
+
+
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Bring the schema to ``revision``; does nothing when it is there already."""
+    config = _config()
+    with translated(), database.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def version(database: Database) -> str | None:
+    """The revision of the database; None for one that was never upgraded."""
+    with database.read() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def head() -> str:
+    """The newest revision that this release has."""
+    newest = ScriptDirectory.from_config(_config()).get_current_head()
+    if newest is None:
+        raise FileNotFoundError(f"no migration in {scripts_directory()}")
+    return newest
+
+
+def known(revision: str | None) -> bool:
+    """Whether this release has the revision; a newer release's it has not."""
+    scripts = ScriptDirectory.from_config(_config())
+    return revision in {script.revision for script in scripts.walk_revisions()}
+
+
+def differences(database: Database) -> list[Any]:
+    """What the schema lacks or has beyond ``db.tables``, in alembic's words."""
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return list(compare_metadata(context, metadata))
+
+
+def _config() -> Config:
+    where = scripts_directory()
+    return Config(str(where / "alembic.ini"), attributes={"configure_logger": False})

@@ -1,0 +1,84 @@
+"""Events as the API asks for them: pages with filters, and one by id.
+
+Called by the API alone; one statement each, and one more where a marker is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from heat_convergence.convergence.model import Event, Status
+from heat_convergence.db.reads.stacks import after
+from heat_convergence.db.tables import event as t
+
+_SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
+_FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
+    "resource_status": t.c.status,
+    "resource_action": t.c.action,
+    "resource_name": t.c.resource_name,
+    "resource_type": t.c.resource_type,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Which events and in which order; the marker's own event is left out."""
+
+    matches: Mapping[str, Collection[str]] = field(default_factory=dict)
+    limit: int | None = None
+    marker: str | None = None
+    keys: tuple[str, ...] = ()
+    descending: bool | None = None  # None: newest first, or ascending by given keys
+
+
+def page(conn: Connection, stack_ids: Collection[str], at: EventPage) -> list[Event]:
+    query = sa.select(t).where(t.c.stack_id.in_(stack_ids))
+    for name, values in sorted(at.matches.items()):
+        query = query.where(_FILTERS[name].in_(values))
+    columns, descending = _order(at)
+    if at.marker is not None:
+        marked = sa.select(*columns).where(t.c.id == at.marker, t.c.stack_id.in_(stack_ids))
+        last = conn.execute(marked).first()
+        if last is not None:
+            query = query.where(after(columns, tuple(last), descending))
+    query = query.order_by(*(c.desc() if descending else c.asc() for c in columns))
+    if at.limit is not None:
+        query = query.limit(at.limit)
+    return [_event(row) for row in conn.execute(query)]
+
+
+def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
+    row = conn.execute(
+        sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)
+    ).first()
+    return None if row is None else _event(row)
+
+
+def _order(at: EventPage) -> tuple[list[sa.ColumnElement[Any]], bool]:
+    columns: list[sa.ColumnElement[Any]] = [
+        _SORTABLE[key] for key in at.keys if key in _SORTABLE
+    ]
+    if not columns:
+        descending = True if at.descending is None else at.descending
+        return [t.c.created_at, t.c.id], descending
+    return [*columns, t.c.id], bool(at.descending)
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(
+        id=row.id,
+        stack_id=row.stack_id,
+        resource_name=row.resource_name,
+        resource_type=row.resource_type,
+        physical_id=row.physical_id,
+        action=row.action,
+        status=Status(row.status),
+        reason=row.reason,
+        created_at=row.created_at,
+        properties=row.properties,
+    )

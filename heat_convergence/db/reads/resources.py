@@ -1,0 +1,162 @@
+"""Resources as the API asks for them: lists, one by name, values for outputs.
+
+Called by the API alone.  A list is one statement whatever its length, and loads
+no definition, properties or data that its view does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from heat_convergence.convergence.model import Action, Desired, Json, Resource, Status
+from heat_convergence.db.resources import columns, from_row
+from heat_convergence.db.tables import resource as t
+
+_LIGHT = (
+    t.c.id, t.c.stack_id, t.c.name, t.c.type, t.c.implementation, t.c.physical_id,
+    t.c.physical_name, t.c.action, t.c.status, t.c.status_reason, t.c.created_at,
+    t.c.updated_at, t.c.requires, t.c.desired,
+)
+_HEAVY = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
+_FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
+    "name": t.c.name,
+    "status": t.c.status,
+    "action": t.c.action,
+    "id": t.c.id,
+    "physical_resource_id": t.c.physical_id,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """What views show of a resource; the last four are empty in light rows."""
+
+    id: str
+    stack_id: str
+    name: str
+    type: str
+    implementation: str
+    physical_id: str | None
+    physical_name: str
+    action: Action
+    status: Status
+    status_reason: str
+    created_at: datetime
+    updated_at: datetime | None
+    requires: tuple[str, ...]
+    desired: Desired
+    definition: Mapping[str, Json] = field(default_factory=dict)
+    properties: Mapping[str, Json] = field(default_factory=dict)
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFilter:
+    """Values of which one must hold, by name; ``type_part`` is a piece of the type."""
+
+    matches: Mapping[str, Collection[str]] = field(default_factory=dict)
+    type_part: str | None = None
+
+
+def listing(
+    conn: Connection, stack_ids: Collection[str], *, detailed: bool = False
+) -> list[ResourceRow]:
+    """All rows of the stacks, one of a name: the wanted incarnation, else the
+    newest that is still there."""
+    columns = (*_LIGHT, *_HEAVY) if detailed else _LIGHT
+    query = sa.select(*columns).where(t.c.stack_id.in_(stack_ids))
+    query = query.order_by(t.c.stack_id, t.c.name, _wanted_first(), t.c.id.desc())
+    rows: list[ResourceRow] = []
+    last = None
+    for row in conn.execute(query):
+        if (row.stack_id, row.name) == last:
+            continue
+        last = (row.stack_id, row.name)
+        rows.append(_row(row))
+    return rows
+
+
+def matching_ids(
+    conn: Connection, stack_ids: Collection[str], which: ResourceFilter
+) -> frozenset[str]:
+    """Ids of the rows that a filter takes."""
+    query = sa.select(t.c.id).where(t.c.stack_id.in_(stack_ids))
+    for name, values in sorted(which.matches.items()):
+        query = query.where(_FILTERS[name].in_(values))
+    if which.type_part is not None:
+        query = query.where(t.c.type.contains(which.type_part, autoescape=True))
+    return frozenset(conn.execute(query).scalars())
+
+
+def by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
+    """The incarnation that serves the name, with everything views show."""
+    query = (
+        sa.select(*_LIGHT, *_HEAVY)
+        .where(t.c.stack_id == stack_id, t.c.name == name)
+        .order_by(_wanted_first(), t.c.id.desc())
+        .limit(1)
+    )
+    row = conn.execute(query).first()
+    return None if row is None else _row(row)
+
+
+def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
+    """As ``by_name``, by what the service calls it."""
+    query = sa.select(*_LIGHT, *_HEAVY).where(
+        t.c.stack_id == stack_id, t.c.physical_id == physical_id
+    )
+    row = conn.execute(query.order_by(_wanted_first()).limit(1)).first()
+    return None if row is None else _row(row)
+
+
+def whole(conn: Connection, stack_id: str) -> list[Resource]:
+    """Every row of the stack with all its columns, as a plan takes them."""
+    query = sa.select(*columns()).where(t.c.stack_id == stack_id).order_by(t.c.id)
+    return [from_row(row) for row in conn.execute(query)]
+
+
+def required_by(conn: Connection, stack_id: str, name: str) -> list[str]:
+    """Names of the wanted resources that need ``name``."""
+    query = sa.select(t.c.name, t.c.requires).where(
+        t.c.stack_id == stack_id, t.c.desired == Desired.PRESENT
+    )
+    return sorted(row.name for row in conn.execute(query) if name in row.requires)
+
+
+def _wanted_first() -> sa.ColumnElement[int]:
+    return sa.case((t.c.desired == Desired.PRESENT, 0), else_=1)
+
+
+def _row(row: Row[Any]) -> ResourceRow:
+    heavy: dict[str, Any] = {}
+    if "definition" in row._fields:
+        heavy = {
+            "definition": row.definition,
+            "properties": row.properties or {},
+            "attributes": row.attributes or {},
+            "data": row.data or {},
+        }
+    return ResourceRow(
+        id=row.id,
+        stack_id=row.stack_id,
+        name=row.name,
+        type=row.type,
+        implementation=row.implementation,
+        physical_id=row.physical_id,
+        physical_name=row.physical_name,
+        action=Action(row.action),
+        status=Status(row.status),
+        status_reason=row.status_reason,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        requires=tuple(row.requires),
+        desired=Desired(row.desired),
+        **heavy,
+    )

@@ -1,0 +1,211 @@
+"""Stacks as the API asks for them: by id, by name, in pages, as trees.
+
+Called by the API alone.  Every function is one statement, or two where tags are
+wanted; none grows with the number of resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model import Stack
+from heat_convergence.db.stacks import columns, from_row
+from heat_convergence.db.tables import stack as t
+from heat_convergence.db.tables import stack_tag
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_SORTABLE: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
+    "stack_name": (t.c.name,),
+    "stack_status": (t.c.action, t.c.status),
+    "creation_time": (t.c.created_at,),
+    # The databases do not agree on where NULL sorts.
+    "updated_time": (sa.func.coalesce(t.c.updated_at, _NEVER),),
+}
+_FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
+    "id": t.c.id,
+    "name": t.c.name,
+    "action": t.c.action,
+    "status": t.c.status,
+    "status_reason": t.c.status_reason,
+    "project": t.c.project_id,
+    "username": t.c.username,
+    "owner_id": t.c.owner_id,
+    "timeout_mins": t.c.timeout_mins,
+    "disable_rollback": t.c.disable_rollback,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StackFilter:
+    """Which stacks; ``project_id`` None means every project's.
+
+    ``matches`` maps a name of ``_FILTERS`` to the values of which one must hold.
+    """
+
+    project_id: str | None
+    nested: bool = False
+    deleted: bool = False
+    tags: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    not_tags: tuple[str, ...] = ()
+    not_tags_any: tuple[str, ...] = ()
+    matches: Mapping[str, Collection[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a page begins and how it is sorted; an unknown marker is the start."""
+
+    limit: int | None = None
+    marker: str | None = None
+    keys: tuple[str, ...] = ()
+    descending: bool | None = None  # None: newest first, or ascending by given keys
+
+
+def get(conn: Connection, stack_id: str) -> Stack | None:
+    """With its tags; deleted ones too."""
+    return _one(conn, sa.select(*columns()).where(t.c.id == stack_id))
+
+
+def find(conn: Connection, project_id: str, key: str) -> Stack | None:
+    """By id, deleted ones included, else the oldest live stack of that name."""
+    by_id = t.c.id == key
+    by_name = sa.and_(t.c.name == key, t.c.deleted_at.is_(None))
+    query = (
+        sa.select(*columns())
+        .where(t.c.project_id == project_id, sa.or_(by_id, by_name))
+        .order_by(sa.case((t.c.id == key, 0), else_=1), t.c.created_at, t.c.id)
+        .limit(1)
+    )
+    row = conn.execute(query).first()
+    return None if row is None else from_row(row)
+
+
+def page(conn: Connection, which: StackFilter, at: Page | None = None) -> list[Stack]:
+    """Stacks with their tags, in order."""
+    at = at or Page()
+    query = sa.select(*columns()).where(*_conditions(which))
+    keys, descending = _order(at)
+    if at.marker is not None:
+        scope = StackFilter(which.project_id, nested=True, deleted=True)
+        marked = sa.select(*keys).where(t.c.id == at.marker, *_conditions(scope))
+        last = conn.execute(marked).first()
+        if last is not None:
+            query = query.where(after(keys, tuple(last), descending))
+    query = query.order_by(*(c.desc() if descending else c.asc() for c in keys))
+    if at.limit is not None:
+        query = query.limit(at.limit)
+    return _with_tags(conn, [from_row(row) for row in conn.execute(query)])
+
+
+def count(conn: Connection, which: StackFilter) -> int:
+    query = sa.select(sa.func.count()).select_from(t).where(*_conditions(which))
+    return int(conn.execute(query).scalar_one())
+
+
+def tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:
+    """The stack and its live descendants down to ``levels`` below it, with the
+    distance of each, in one statement."""
+    head = sa.select(t.c.id, sa.literal(0).label("level")).where(t.c.id == stack_id)
+    below = head.cte("below", recursive=True)
+    child = t.alias("child")
+    below = below.union_all(
+        sa.select(child.c.id, below.c.level + 1).where(
+            child.c.owner_id == below.c.id,
+            child.c.deleted_at.is_(None),
+            below.c.level < levels,
+        )
+    )
+    query = sa.select(*columns(), below.c.level).join(below, below.c.id == t.c.id)
+    rows = conn.execute(query.order_by(below.c.level, t.c.id))
+    return [(from_row(row[:-1]), row.level) for row in rows]
+
+
+def root_of(conn: Connection, stack: Stack) -> Stack:
+    """The stack at the top of the tree; itself when it has no parent."""
+    if stack.root_id is None or stack.root_id == stack.id:
+        return stack
+    return get(conn, stack.root_id) or stack
+
+
+def children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple[str, str], Stack]:
+    """(parent's id, name of the resource there) → the nested stack behind it."""
+    query = sa.select(*columns()).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
+    found = (from_row(row) for row in conn.execute(query))
+    return {(s.owner_id or "", s.parent_resource or ""): s for s in found}
+
+
+def after(
+    columns: Sequence[sa.ColumnElement[Any]], last: tuple[Any, ...], descending: bool
+) -> sa.ColumnElement[bool]:
+    """Rows that come after ``last`` in the order of ``columns``, none of them NULL."""
+    alternatives = []
+    for at, column in enumerate(columns):
+        equal = [c == v for c, v in zip(columns[:at], last[:at], strict=True)]
+        beyond = column < last[at] if descending else column > last[at]
+        alternatives.append(sa.and_(*equal, beyond))
+    return sa.or_(*alternatives)
+
+
+def _order(at: Page) -> tuple[list[sa.ColumnElement[Any]], bool]:
+    keys = [column for key in at.keys for column in _SORTABLE.get(key, ())]
+    if not keys:
+        descending = True if at.descending is None else at.descending
+        return [t.c.created_at, t.c.id], descending
+    return [*keys, t.c.id], bool(at.descending)
+
+
+def _conditions(which: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+    if which.project_id is not None:
+        yield t.c.project_id == which.project_id
+    if not which.nested:
+        yield t.c.owner_id.is_(None)
+    if not which.deleted:
+        yield t.c.deleted_at.is_(None)
+    for name, values in sorted(which.matches.items()):
+        yield _FILTERS[name].in_(values)
+    yield from _tag_conditions(which)
+
+
+def _tag_conditions(which: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+    if which.tags:
+        yield t.c.id.in_(_tagged_all(which.tags))
+    if which.tags_any:
+        yield t.c.id.in_(_tagged_any(which.tags_any))
+    if which.not_tags:
+        yield t.c.id.not_in(_tagged_all(which.not_tags))
+    if which.not_tags_any:
+        yield t.c.id.not_in(_tagged_any(which.not_tags_any))
+
+
+def _tagged_any(tags: Collection[str]) -> sa.Select[Any]:
+    return sa.select(stack_tag.c.stack_id).where(stack_tag.c.tag.in_(tags))
+
+
+def _tagged_all(tags: Collection[str]) -> sa.Select[Any]:
+    distinct = sa.func.count(sa.distinct(stack_tag.c.tag))
+    grouped = _tagged_any(tags).group_by(stack_tag.c.stack_id)
+    return grouped.having(distinct == len(set(tags)))
+
+
+def _one(conn: Connection, query: sa.Select[Any]) -> Stack | None:
+    row = conn.execute(query).first()
+    return None if row is None else _with_tags(conn, [from_row(row)])[0]
+
+
+def _with_tags(conn: Connection, stacks: list[Stack]) -> list[Stack]:
+    if not stacks:
+        return stacks
+    query = sa.select(stack_tag.c.stack_id, stack_tag.c.tag).where(
+        stack_tag.c.stack_id.in_([s.id for s in stacks])
+    )
+    tags: dict[str, list[str]] = {}
+    for stack_id, tag in conn.execute(query.order_by(stack_tag.c.stack_id, stack_tag.c.position)):
+        tags.setdefault(stack_id, []).append(tag)
+    return [replace(s, tags=tuple(tags[s.id])) if s.id in tags else s for s in stacks]

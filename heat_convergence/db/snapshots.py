@@ -1,0 +1,71 @@
+"""Statements about users' snapshots of stacks.
+
+Called by ``db.store`` inside its transaction and by the API to read.  The goals
+that snapshots name are kept by ``db.goals``.  Data with secrets arrive ``Sealed``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model import SavedStack
+from heat_convergence.db.sealing import Sealed
+from heat_convergence.db.tables import snapshot
+
+_FIELDS = SavedStack.__slots__
+_COLUMNS = tuple(snapshot.c[name] for name in _FIELDS)
+
+
+def insert(connection: Connection, new: SavedStack) -> None:
+    connection.execute(snapshot.insert(), {name: getattr(new, name) for name in _FIELDS})
+
+
+def get(connection: Connection, stack_id: str, snapshot_id: str) -> SavedStack | None:
+    statement = sa.select(*_COLUMNS).where(
+        snapshot.c.id == snapshot_id, snapshot.c.stack_id == stack_id
+    )
+    row = connection.execute(statement).first()
+    return None if row is None else _from_row(row)
+
+
+def of_stack(connection: Connection, stack_id: str) -> list[SavedStack]:
+    """The newest first."""
+    statement = sa.select(*_COLUMNS).where(snapshot.c.stack_id == stack_id)
+    rows = connection.execute(statement.order_by(snapshot.c.id.desc()))
+    return [_from_row(row) for row in rows]
+
+
+def count(connection: Connection, stack_id: str) -> int:
+    statement = sa.select(sa.func.count()).where(snapshot.c.stack_id == stack_id)
+    return connection.scalar(statement) or 0
+
+
+def finish(
+    connection: Connection, stack_id: str, version: int, *, sensitive: bool, **values: Any
+) -> None:
+    if sensitive and values.get("data") is not None:
+        values["data"] = Sealed(values["data"])
+    connection.execute(
+        snapshot.update()
+        .where(snapshot.c.stack_id == stack_id, snapshot.c.version == version)
+        .values(**values)
+    )
+
+
+def update(connection: Connection, snapshot_id: str, **values: Any) -> None:
+    connection.execute(snapshot.update().where(snapshot.c.id == snapshot_id).values(**values))
+
+
+def delete(connection: Connection, snapshot_id: str) -> None:
+    connection.execute(snapshot.delete().where(snapshot.c.id == snapshot_id))
+
+
+def erase(connection: Connection, stack_id: str) -> None:
+    connection.execute(snapshot.delete().where(snapshot.c.stack_id == stack_id))
+
+
+def _from_row(row: Any) -> SavedStack:
+    return SavedStack(**dict(zip(_FIELDS, row, strict=True)))

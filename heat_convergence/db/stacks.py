@@ -1,0 +1,117 @@
+"""Statements about stacks and their tags.
+
+Called by ``db.store`` inside its transaction.  Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from sqlalchemy.engine import Connection
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model import IN_FLIGHT, JobState, Stack, Status
+from heat_convergence.db.tables import resource, stack, stack_tag
+
+_FIELDS = tuple(name for name in Stack.__slots__ if name != "tags")
+_COLUMNS = tuple(stack.c[name] for name in _FIELDS)
+
+
+def from_row(row: Any, tags: Sequence[str] = ()) -> Stack:
+    """A stack from a row of ``select(*columns())``."""
+    return Stack(**dict(zip(_FIELDS, row, strict=True)), tags=tuple(tags))
+
+
+def columns() -> tuple[sa.Column[Any], ...]:
+    """What ``from_row`` reads, in its order."""
+    return _COLUMNS
+
+
+def get(connection: Connection, stack_id: str) -> Stack | None:
+    row = connection.execute(sa.select(*_COLUMNS).where(stack.c.id == stack_id)).first()
+    return None if row is None else from_row(row)
+
+
+def lock(connection: Connection, stack_id: str) -> Stack | None:
+    statement = sa.select(*_COLUMNS).where(stack.c.id == stack_id).with_for_update()
+    row = connection.execute(statement).first()
+    return None if row is None else from_row(row)
+
+
+def insert(connection: Connection, new: Stack) -> None:
+    values = {name: getattr(new, name) for name in _FIELDS}
+    values["live_name"] = new.name if new.owner_id is None else None
+    try:
+        connection.execute(stack.insert(), values)
+    except db_exc.DBDuplicateEntry as error:
+        raise errors.StackExists(new.name) from error
+    _insert_tags(connection, new.id, new.tags)
+
+
+def update(connection: Connection, stack_id: str, **values: Any) -> None:
+    """Sets columns; ``deleted_at`` also frees the name, ``tags`` replace all tags."""
+    tags = values.pop("tags", None)
+    if values.get("deleted_at") is not None:
+        values["live_name"] = None
+    connection.execute(stack.update().where(stack.c.id == stack_id).values(**values))
+    if tags is not None:
+        connection.execute(stack_tag.delete().where(stack_tag.c.stack_id == stack_id))
+        _insert_tags(connection, stack_id, tags)
+
+
+def tags_of(connection: Connection, stack_id: str) -> tuple[str, ...]:
+    statement = sa.select(stack_tag.c.tag).where(stack_tag.c.stack_id == stack_id)
+    return tuple(connection.scalars(statement.order_by(stack_tag.c.position)))
+
+
+def _insert_tags(connection: Connection, stack_id: str, tags: Sequence[str]) -> None:
+    if tags:
+        connection.execute(
+            stack_tag.insert(),
+            [
+                {"stack_id": stack_id, "position": position, "tag": tag}
+                for position, tag in enumerate(tags)
+            ],
+        )
+
+
+def overdue(connection: Connection, now: datetime, limit: int) -> list[str]:
+    statement = (
+        sa.select(stack.c.id)
+        .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= now)
+        .order_by(stack.c.deadline_at)
+        .limit(limit)
+    )
+    return list(connection.scalars(statement))
+
+
+def stalled(connection: Connection, before: datetime, limit: int) -> list[tuple[str, int]]:
+    busy = sa.exists().where(
+        resource.c.stack_id == stack.c.id, resource.c.job_state.in_(sorted(IN_FLIGHT))
+    )
+    statement = (
+        sa.select(stack.c.id, stack.c.version)
+        .where(stack.c.status == Status.IN_PROGRESS, stack.c.begun_at < before, ~busy)
+        .limit(limit)
+    )
+    return [(row.id, row.version) for row in connection.execute(statement)]
+
+
+def waiting_projects(connection: Connection, before: datetime, limit: int) -> list[str]:
+    waits = sa.exists().where(
+        resource.c.stack_id == stack.c.id,
+        resource.c.job_state == JobState.DUE,
+        resource.c.posted_at < before,
+    )
+    statement = (
+        sa.select(stack.c.project_id)
+        .where(stack.c.status == Status.IN_PROGRESS, waits)
+        .distinct()
+        .order_by(stack.c.project_id)
+        .limit(limit)
+    )
+    return list(connection.scalars(statement))

@@ -1,0 +1,231 @@
+"""The tables.  Read by the queries of this package and by ``alembic/``.
+
+Ids are time-ordered UUIDs made by the program.  No foreign key points at
+``stack`` from a table that engines write, for such a key would take a lock on
+the stack's row, out of the order of locks (see ``convergence.ports``).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    JobState,
+    Observed,
+    Status,
+    Verb,
+)
+from heat_convergence.db.types import Json, LongText, Names, Reason, UtcTime, Word
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_OPTIONS = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+_ID = String(36)
+
+stack = Table(
+    "stack",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("name", String(255), nullable=False),
+    # The name while the stack lives and is a root, else NULL: what makes names unique.
+    Column("live_name", String(255)),
+    Column("project_id", String(64), nullable=False),
+    Column("username", String(255)),
+    Column("version", Integer, nullable=False),
+    Column("action", Word(Action), nullable=False),
+    Column("status", Word(Status), nullable=False),
+    Column("status_reason", Reason, nullable=False),
+    Column("goal_id", _ID, nullable=False),
+    Column("complete_goal_id", _ID),
+    Column("disable_rollback", Boolean, nullable=False),
+    Column("timeout_mins", Integer),
+    Column("deadline_at", UtcTime),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime),
+    Column("deleted_at", UtcTime),
+    Column("owner_id", _ID),
+    Column("root_id", _ID),
+    Column("depth", Integer, nullable=False),
+    Column("parent_resource", String(255)),
+    Column("begun_at", UtcTime),
+    Column("first_cause", Reason),
+    UniqueConstraint("project_id", "live_name"),
+    Index("ix_stack_project_id_created_at", "project_id", "created_at"),
+    Index("ix_stack_name", "name"),
+    Index("ix_stack_status_deadline_at", "status", "deadline_at"),
+    Index("ix_stack_owner_id", "owner_id"),
+    Index("ix_stack_root_id", "root_id"),
+    **_OPTIONS,
+)
+
+stack_tag = Table(
+    "stack_tag",
+    metadata,
+    Column("stack_id", _ID, ForeignKey("stack.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("tag", String(80), nullable=False),
+    Index("ix_stack_tag_tag", "tag"),
+    **_OPTIONS,
+)
+
+goal = Table(
+    "goal",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("stack_id", _ID, nullable=False, index=True),
+    Column("version", Integer, nullable=False),
+    Column("template_hash", String(64), nullable=False),
+    Column("environment", Json, nullable=False),
+    Column("files", Json, nullable=False),
+    Column("parameters", Json, nullable=False),
+    Column("outputs", Json, nullable=False),
+    Column("description", LongText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("sensitive", Boolean, nullable=False),
+    **_OPTIONS,
+)
+
+snapshot = Table(
+    "snapshot",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("stack_id", _ID, nullable=False),
+    Column("project_id", String(64), nullable=False),
+    Column("name", String(255)),
+    Column("version", Integer, nullable=False),
+    Column("action", Word(Action), nullable=False),
+    Column("status", Word(Status), nullable=False),
+    Column("status_reason", Reason, nullable=False),
+    Column("goal_id", _ID, nullable=False),
+    Column("data", Json),
+    Column("created_at", UtcTime, nullable=False),
+    Index("ix_snapshot_stack_id", "stack_id", "id"),
+    **_OPTIONS,
+)
+
+content = Table(
+    "content",
+    metadata,
+    Column("hash", String(64), primary_key=True),  # SHA-256 of the UTF-8 text
+    Column("body", LongText, nullable=False),
+    **_OPTIONS,
+)
+
+resource = Table(
+    "resource",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("stack_id", _ID, ForeignKey("stack.id"), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("type", String(255), nullable=False),
+    Column("implementation", String(255), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("desired", Word(Desired), nullable=False),
+    Column("definition", Json, nullable=False),
+    Column("definition_hash", String(64), nullable=False),
+    Column("requires", Names, nullable=False),
+    Column("draws_on", Names, nullable=False),
+    Column("held_requires", Names, nullable=False),
+    Column("sensitive", Boolean, nullable=False),
+    Column("applied_hash", String(64)),
+    Column("job", Word(Verb)),
+    Column("job_state", Word(JobState)),
+    Column("must_run", Boolean, nullable=False),
+    Column("touched_version", Integer),
+    Column("posted_at", UtcTime),
+    Column("physical_id", Text),
+    Column("physical_name", String(255), nullable=False),
+    Column("properties", Json),
+    Column("properties_hash", String(64)),
+    Column("attributes", Json, nullable=False),
+    Column("data", Json, nullable=False),
+    Column("action", Word(Action), nullable=False),
+    Column("status", Word(Status), nullable=False),
+    Column("status_reason", Reason, nullable=False),
+    Column("action_started_at", UtcTime),
+    Column("observed", Word(Observed)),
+    Column("observed_at", UtcTime),
+    Column("observe_at", UtcTime, index=True),
+    Column("lease_owner", _ID, index=True),
+    Column("lease_token", _ID),
+    Column("lease_expires_at", UtcTime),
+    Column("replaces", _ID),
+    Column("replaced_by", _ID),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime),
+    Column("project_id", String(64), nullable=False),
+    Column("root_id", _ID, nullable=False),
+    Index("ix_resource_stack_id_name", "stack_id", "name"),
+    Index("ix_resource_stack_id_job_state", "stack_id", "job_state", "id"),
+    Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
+    Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
+    **_OPTIONS,
+)
+
+resource_graph = Table(
+    "resource_graph",
+    metadata,
+    Column("resource_id", _ID, ForeignKey("resource.id"), nullable=False),
+    Column("needed_by", _ID, ForeignKey("resource.id")),
+    Column("stack_id", _ID, ForeignKey("stack.id"), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("retry_count", Integer, nullable=False, default=0, server_default="0"),
+    Column("observed_ready", Boolean, nullable=False, default=False),
+    UniqueConstraint("resource_id", "needed_by", "version"),
+    Index("ix_resource_graph_needed_by", "needed_by"),
+    Index("ix_resource_graph_stack_id_version", "stack_id", "version", "observed_ready"),
+    **_OPTIONS,
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("stack_id", _ID, nullable=False),
+    Column("resource_name", String(255), nullable=False),
+    Column("resource_type", String(255), nullable=False),
+    Column("physical_id", Text),
+    Column("action", String(16), nullable=False),
+    Column("status", Word(Status), nullable=False),
+    Column("reason", Reason, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("properties", Json),
+    Column("sensitive", Boolean, nullable=False),
+    Index("ix_event_stack_id_id", "stack_id", "id"),
+    **_OPTIONS,
+)
+
+service = Table(
+    "service",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("binary", String(64), nullable=False),
+    Column("hostname", String(255), nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("topic", String(255), nullable=False),
+    Column("report_interval_s", Integer, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime),
+    Column("deleted_at", UtcTime),
+    **_OPTIONS,
+)

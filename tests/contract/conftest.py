@@ -1,0 +1,107 @@
+"""The stores under contract: in memory, SQLite, MariaDB and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from heat_convergence.convergence.model import Resource, Stack
+from heat_convergence.convergence.ports import Store
+from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import metadata
+from heat_convergence.testing.rows import stack_row
+from heat_convergence.testing.store import MemoryStore
+
+SERVERS = ("mariadb", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[dict[str, Database]]:
+    """One database of each kind for the whole run, its schema made once."""
+    opened: dict[str, Database] = {}
+    yield opened
+    for database in opened.values():
+        database.close()
+
+
+def _opened(kind: str, request: pytest.FixtureRequest, opened: dict[str, Database]) -> Database:
+    if kind not in opened:
+        if kind == "sqlite":
+            folder = request.getfixturevalue("tmp_path_factory").mktemp("contract")
+            url = f"sqlite:///{folder}/contract.sqlite"
+        else:
+            url = request.getfixturevalue(f"{kind}_url")
+        database = database_for(url)
+        metadata.create_all(database.engine)
+        opened[kind] = database
+    return opened[kind]
+
+
+def _empty(database: Database) -> None:
+    with database.write() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+
+
+def _sql_store(
+    kind: str, request: pytest.FixtureRequest, opened: dict[str, Database]
+) -> SqlStore:
+    database = _opened(kind, request, opened)
+    _empty(database)
+    return SqlStore(database)
+
+
+@pytest.fixture(params=["memory", "sqlite", *SERVERS])
+def store(request: pytest.FixtureRequest, databases: dict[str, Database]) -> Store:
+    if request.param == "memory":
+        return MemoryStore()
+    return _sql_store(request.param, request, databases)
+
+
+@pytest.fixture(params=SERVERS)
+def shared_store(request: pytest.FixtureRequest, databases: dict[str, Database]) -> SqlStore:
+    """A store on which several transactions run at the same time."""
+    return _sql_store(request.param, request, databases)
+
+
+class Given:
+    """Puts rows into a store and reads them back, each call in its own transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def stack(self, stack: Stack | None = None) -> Stack:
+        stack = stack or stack_row()
+        with self.store.transaction() as tx:
+            tx.insert_stack(stack)
+        return stack
+
+    def resources(self, *rows: Resource) -> None:
+        with self.store.transaction() as tx:
+            tx.insert_resources(rows)
+
+    def row(self, resource_id: str) -> Resource:
+        (row,) = self.rows(resource_id)
+        return row
+
+    def rows(self, *ids: str) -> list[Resource]:
+        with self.store.transaction() as tx:
+            return tx.get_resources(ids)
+
+
+@pytest.fixture
+def given(store: Store) -> Given:
+    """The store with one stack in it."""
+    given = Given(store)
+    given.stack()
+    return given
+
+
+@pytest.fixture
+def shared(shared_store: SqlStore) -> Given:
+    """As ``given``, on a store with several connections."""
+    given = Given(shared_store)
+    given.stack()
+    return given

@@ -1,0 +1,175 @@
+"""Transactions: what commits, what rolls back, which errors mean again or later."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+
+from heat_convergence.common import errors
+from heat_convergence.db.counting import counted_statements
+from heat_convergence.db.engine import create_database, database_for, wait_until_up
+
+TABLE = sa.Table(
+    "counter",
+    sa.MetaData(),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.String(20), nullable=False),
+)
+
+
+@pytest.fixture(params=["sqlite", "memory", "mariadb", "postgresql"])
+def database(request, tmp_path):
+    urls = {"sqlite": f"sqlite:///{tmp_path}/db.sqlite", "memory": "sqlite://"}
+    url = urls.get(request.param) or request.getfixturevalue(f"{request.param}_url")
+    database = database_for(url)
+    TABLE.create(database.engine)
+    yield database
+    TABLE.drop(database.engine)
+    database.close()
+
+
+def values(database) -> list[str]:
+    with database.read() as connection:
+        return list(connection.scalars(sa.select(TABLE.c.value).order_by(TABLE.c.id)))
+
+
+def test_a_block_commits_or_leaves_nothing(database):
+    with database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="kept 🙂"))
+
+    def fail() -> None:
+        with database.write() as connection:
+            connection.execute(TABLE.insert().values(id=2, value="lost"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert values(database) == ["kept 🙂"]
+
+
+def test_what_no_repetition_helps_is_refused(database):
+    with database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="a"))
+    with pytest.raises(errors.StorageRefused) as refused, database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="b"))
+    assert isinstance(refused.value.__cause__, db_exc.DBDuplicateEntry)
+    assert values(database) == ["a"]
+
+
+@pytest.mark.parametrize("server", ["mariadb", "postgresql"])
+def test_servers_read_committed(request, server):
+    database = database_for(request.getfixturevalue(f"{server}_url"))
+    with database.read() as connection:
+        assert connection.get_isolation_level() == "READ COMMITTED"
+    database.close()
+
+
+def test_writers_side_by_side_lose_nothing(database):
+    with database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="0"))
+
+    def add() -> None:
+        for _ in range(20):
+            with database.write() as connection:
+                row = sa.select(TABLE.c.value).where(TABLE.c.id == 1).with_for_update()
+                value = int(connection.execute(row).scalar_one())
+                connection.execute(TABLE.update().values(value=str(value + 1)))
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert values(database) == ["80"]
+
+
+def test_statements_are_counted_as_the_server_gets_them(database):
+    rows = [{"id": number, "value": "x"} for number in range(10)]
+    joined = database.dialect != "sqlite"
+    with counted_statements(database.engine) as count:
+        with database.write() as connection:
+            connection.execute(TABLE.insert(), rows)
+        assert count.total == (1 if joined else 10)
+        values(database)
+    assert count.by_kind["INSERT INTO counter"] == (1 if joined else 10)
+    assert sum(count.by_kind.values()) == count.total
+    before = count.total
+    values(database)
+    assert count.total == before
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql+pymysql://root@127.0.0.1:1/x",
+        "postgresql+psycopg2://postgres@127.0.0.1:1/x",
+        "sqlite:////nonexistent/folder/x.sqlite",
+    ],
+)
+def test_nobody_there_is_unavailable(url):
+    database = database_for(url)
+    with pytest.raises(errors.Unavailable):
+        database.ping()
+
+
+def test_a_lost_race_is_told_as_one_to_be_run_again(mariadb_url):
+    """Two transactions lock two rows in opposite orders: one of them must lose."""
+    database = database_for(mariadb_url)
+    TABLE.create(database.engine)
+    with database.write() as connection:
+        connection.execute(TABLE.insert(), [{"id": n, "value": "x"} for n in (1, 2)])
+    both_hold, ended = threading.Barrier(2, timeout=20), []
+
+    def cross(first: int, second: int) -> None:
+        try:
+            with database.write() as connection:
+                for number in (first, second):
+                    row = TABLE.update().where(TABLE.c.id == number)
+                    connection.execute(row.values(value="y"))
+                    if number == first:
+                        both_hold.wait()
+            ended.append("won")
+        except errors.ConcurrentTransaction:
+            ended.append("again")
+
+    threads = [threading.Thread(target=cross, args=order) for order in ((1, 2), (2, 1))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    TABLE.drop(database.engine)
+    database.close()
+    assert sorted(ended) == ["again", "won"]
+
+
+def test_a_database_must_be_named():
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    with pytest.raises(cfg.RequiredOptError):
+        create_database(conf)
+
+
+def test_waiting_ends_when_it_answers_and_grows_meanwhile():
+    pauses: list[float] = []
+    answers = iter([errors.Unavailable("a"), errors.Unavailable("b"), None])
+
+    def check() -> None:
+        answer = next(answers)
+        if answer is not None:
+            raise answer
+
+    assert wait_until_up(check, wait=pauses.append, stopping=lambda: False)
+    assert pauses == [0.5, 1.0]
+
+
+def test_waiting_ends_when_told_to_stop():
+    stop = threading.Event()
+
+    def check() -> None:
+        raise errors.Unavailable("never")
+
+    assert not wait_until_up(check, wait=lambda _s: stop.set(), stopping=stop.is_set)

@@ -1,0 +1,229 @@
+"""Rows of resources: reading, locking, writing, settling, deleting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Edge,
+    JobState,
+    Observed,
+    Status,
+    Verb,
+)
+from heat_convergence.testing.rows import at, resource_row, stack_row
+
+FULL = resource_row(
+    "full",
+    definition={"type": "Sim::Thing", "properties": {"a": [1, {"b": None}], "é": "😀"}},
+    requires=("x", "y"),
+    draws_on=("x",),
+    held_requires=("z",),
+    applied_hash="applied",
+    must_run=False,
+    touched_version=3,
+    posted_at=at(2),
+    physical_id="p" * 5000,
+    properties={"a": 1.5},
+    properties_hash="ph",
+    attributes={"a": [1, 2]},
+    data={"k": "v"},
+    action=Action.UPDATE,
+    status=Status.FAILED,
+    status_reason="long " * 50_000,
+    action_started_at=at(3),
+    observed=Observed.BUSY,
+    observed_at=at(4),
+    observe_at=at(5),
+    lease_owner="engine-1",
+    lease_token="token-1",
+    lease_expires_at=at(6),
+    replaces="old",
+    replaced_by="new",
+    updated_at=at(7),
+)
+
+
+def light(row):
+    return replace(row, definition={}, properties=None, attributes={}, data={})
+
+
+def test_a_resource_comes_back_as_it_was_put(given):
+    given.resources(FULL, resource_row("plain"))
+    assert given.rows("full", "plain", "nobody") == [FULL, resource_row("plain")]
+    assert given.rows() == []
+
+
+def test_a_resource_belongs_to_a_stack(given):
+    with pytest.raises(Exception, match=r"(?i)foreign|no stack"), given.store.transaction() as tx:
+        tx.insert_resources([resource_row("a", stack_id="nobody")])
+    assert given.rows("a") == []
+
+
+def test_rows_come_in_the_order_of_their_ids(given):
+    given.resources(resource_row("c"), resource_row("a"), resource_row("b"))
+    with given.store.transaction() as tx:
+        for rows in (
+            tx.claimable(["c", "a", "b"]),
+            tx.lock_jobs(["c", "b", "a"]),
+            tx.lock_unfinished("stack-1"),
+            tx.lock_stack_resources("stack-1"),
+        ):
+            assert [row.id for row in rows] == ["a", "b", "c"]
+
+
+def test_light_reads_leave_out_the_wide_columns(given):
+    given.resources(replace(FULL, desired=Desired.ABSENT))
+    expected = light(replace(FULL, desired=Desired.ABSENT))
+    with given.store.transaction() as tx:
+        assert tx.lock_jobs(["full"]) == [expected]
+        assert tx.lock_unfinished("stack-1") == [expected]
+        assert tx.leaving("stack-1") == [expected]
+        assert tx.lock_jobs([]) == []
+
+
+def test_whole_reads_have_the_wide_columns(given):
+    given.resources(FULL)
+    with given.store.transaction() as tx:
+        assert tx.claimable(["full", "nobody"]) == [FULL]
+        assert tx.lock_stack_resources("stack-1") == [FULL]
+        assert tx.claimable([]) == []
+
+
+def test_unfinished_and_leaving_are_those_with_a_job(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a"),
+        resource_row("b", job=None, job_state=None),
+        resource_row("c", desired=Desired.ABSENT, job_state=JobState.HALTED),
+        resource_row("d", desired=Desired.ABSENT, job=None, job_state=None),
+        resource_row("e", stack_id="stack-2", desired=Desired.ABSENT),
+    )
+    with given.store.transaction() as tx:
+        assert [row.id for row in tx.lock_unfinished("stack-1")] == ["a", "c"]
+        assert [row.id for row in tx.leaving("stack-1")] == ["c"]
+        assert [row.id for row in tx.lock_stack_resources("stack-1")] == ["a", "b", "c", "d"]
+
+
+def test_only_the_holder_of_the_token_gets_its_rows(given):
+    given.resources(
+        resource_row("a", lease_token="mine", version=4),
+        resource_row("b", lease_token="theirs"),
+        resource_row("c"),
+        resource_row("d", lease_token="mine", lease_expires_at=at(-100)),
+    )
+    with given.store.transaction() as tx:
+        # RULE 3: an expired lease is still the holder's until another one claims.
+        assert tx.lock_leased(["a", "b", "c", "d"], "mine") == {"a": 4, "d": 1}
+        assert tx.lock_leased(["b", "c"], "mine") == {}
+        assert tx.lock_leased([], "mine") == {}
+
+
+def test_inputs_are_of_the_incarnations_that_are_wanted(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        replace(FULL, id="1", name="a"),
+        resource_row("2", name="a", desired=Desired.ABSENT),
+        resource_row("3", name="b"),
+        resource_row("4", name="b", stack_id="stack-2", type="Other"),
+    )
+    with given.store.transaction() as tx:
+        found = tx.inputs("stack-1", ["a", "b", "c"])
+        assert tx.inputs("stack-1", []) == {}
+    assert set(found) == {"a", "b"}
+    assert found["a"].physical_id == FULL.physical_id
+    assert (found["a"].properties, found["a"].attributes) == (FULL.properties, FULL.attributes)
+    assert (found["b"].type, found["b"].properties) == ("Sim::Thing", {})
+
+
+def test_update_gives_all_rows_the_same_values(given):
+    given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+    with given.store.transaction() as tx:
+        tx.update_resources(["a", "c", "nobody"], job_state=JobState.HALTED, data={"k": [1]})
+        tx.update_resources([], version=9)
+    assert [row.job_state for row in given.rows("a", "b", "c")] == ["halted", "blocked", "halted"]
+    assert given.row("a").data == {"k": [1]}
+    assert given.row("b") == resource_row("b")
+
+
+def test_save_gives_each_row_its_own_values(given):
+    given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+    with given.store.transaction() as tx:
+        tx.save_resources({})
+        tx.save_resources(
+            {
+                "b": {"requires": ("x",), "job": None, "observed": Observed.READY},
+                "a": {"requires": (), "job": Verb.CHECK, "observed": None},
+                "nobody": {"requires": (), "job": None, "observed": None},
+            }
+        )
+    assert (given.row("a").job, given.row("a").observed) == (Verb.CHECK, None)
+    assert (given.row("b").job, given.row("b").requires) == (None, ("x",))
+    assert given.row("c") == resource_row("c")
+
+
+def test_all_rows_of_a_stack_get_its_version(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a"), resource_row("b", job=None), resource_row("c", stack_id="stack-2")
+    )
+    with given.store.transaction() as tx:
+        tx.set_version("stack-1", 5)
+    assert [row.version for row in given.rows("a", "b", "c")] == [5, 5, 1]
+
+
+def test_a_settled_row_has_its_definition_and_no_job(given):
+    given.resources(
+        replace(FULL, job_state=JobState.POSTED),
+        resource_row("b"),
+        resource_row("c", job=Verb.CHECK, applied_hash="before"),
+    )
+    with given.store.transaction() as tx:
+        tx.settle(["full", "c"], at(9))
+    assert (given.row("c").job, given.row("c").applied_hash) == (None, "before")
+    row = given.row("full")
+    assert (row.job, row.job_state, row.observe_at) == (None,) * 3
+    assert (row.status, row.applied_hash) == (Status.COMPLETE, row.definition_hash)
+    assert (row.observed_at, row.updated_at) == (at(9), at(9))
+    assert given.row("b") == resource_row("b")
+
+
+def test_rows_are_deleted_with_the_graph_that_held_them(given):
+    given.resources(
+        resource_row("a"),
+        resource_row("gone", desired=Desired.ABSENT, job=None, job_state=None),
+        resource_row("going", desired=Desired.ABSENT),
+        resource_row("kept", job=None, job_state=None),
+    )
+    with given.store.transaction() as tx:
+        tx.add_edges(
+            "stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")]
+        )
+        tx.purge_gone("stack-1")
+        assert tx.edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
+    assert [row.id for row in given.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
+
+
+def test_erasing_leaves_nothing_of_one_stack(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2")
+    )
+    with given.store.transaction() as tx:
+        tx.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
+        tx.add_edges("stack-2", 1, [Edge("c", None)])
+        tx.erase_resources("stack-1")
+        assert tx.edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
+    assert [row.id for row in given.rows("a", "b", "c")] == ["c"]
+
+
+def test_deleting_named_rows(given):
+    given.resources(resource_row("a"), resource_row("b"))
+    with given.store.transaction() as tx:
+        tx.delete_resources(["b", "nobody"])
+        tx.delete_resources([])
+    assert [row.id for row in given.rows("a", "b")] == ["a"]

@@ -1,0 +1,103 @@
+"""Users' snapshots: kept by stack, ended by the traversal that takes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from heat_convergence.convergence.model import Action, SavedStack, Status
+from heat_convergence.testing.rows import at, goal_row, stack_row
+
+SAVED = SavedStack(
+    id="1",
+    stack_id="stack-1",
+    project_id="project-1",
+    name="before",
+    version=2,
+    action=Action.CREATE,
+    status=Status.IN_PROGRESS,
+    status_reason="",
+    goal_id="goal-1",
+    created_at=at(1),
+)
+
+
+def test_a_snapshot_comes_back_as_it_was_put(given):
+    with given.store.transaction() as tx:
+        tx.insert_snapshot(SAVED)
+        assert tx.get_snapshot("stack-1", "1") == SAVED
+        assert tx.get_snapshot("stack-2", "1") is None
+        assert tx.get_snapshot("stack-1", "2") is None
+        assert (tx.count_snapshots("stack-1"), tx.count_snapshots("stack-2")) == (1, 0)
+
+
+def test_a_traversal_ends_its_own_snapshot(given):
+    other = replace(SAVED, id="2", version=3, name=None)
+    with given.store.transaction() as tx:
+        tx.insert_snapshot(SAVED)
+        tx.insert_snapshot(other)
+        tx.finish_snapshot(
+            "stack-1", 2, sensitive=False, status=Status.COMPLETE, data={"é": [1]}
+        )
+    with given.store.transaction() as tx:
+        done = replace(SAVED, status=Status.COMPLETE, data={"é": [1]})
+        assert tx.get_snapshot("stack-1", "1") == done
+        assert tx.get_snapshot("stack-1", "2") == other
+        tx.update_snapshot("2", action=Action.DELETE)
+        assert tx.get_snapshot("stack-1", "2") == replace(other, action=Action.DELETE)
+        tx.delete_snapshot("1")
+        assert tx.get_snapshot("stack-1", "1") is None
+        tx.erase_snapshots("stack-1")
+        assert tx.count_snapshots("stack-1") == 0
+
+
+def test_goals_of_snapshots_are_kept(given):
+    given.stack(stack_row("stack-2"))
+    with given.store.transaction() as tx:
+        for name in ("goal-1", "goal-2", "goal-3"):
+            tx.insert_goal(goal_row(name))
+        tx.insert_snapshot(SAVED)
+        tx.insert_snapshot(replace(SAVED, id="9", stack_id="stack-2", goal_id="goal-2"))
+        tx.prune_goals("stack-1", ["goal-3"])
+        left = [name for name in ("goal-1", "goal-2", "goal-3") if tx.get_goal(name)]
+    assert left == ["goal-1", "goal-3"]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("a\0b", "a\ufffdb"),
+        ("half \ud83d pair", "half \ufffd pair"),
+        ("whole \ud83d\ude00 pair", "whole \U0001f600 pair"),
+        ("four bytes \U0001f600", "four bytes \U0001f600"),
+    ],
+)
+def test_what_services_say_can_be_stored(given, said, kept):
+    given.resources()
+    with given.store.transaction() as tx:
+        tx.update_stack("stack-1", status_reason=said, first_cause=said)
+        tx.insert_snapshot(SAVED)
+        tx.update_snapshot("1", status_reason=said)
+    with given.store.transaction() as tx:
+        stack, saved = tx.get_stack("stack-1"), tx.get_snapshot("stack-1", "1")
+    assert (stack.status_reason, stack.first_cause, saved.status_reason) == (kept,) * 3
+
+
+def test_a_reason_of_any_length_can_be_stored(given):
+    said = "\U0001f600" * 3_000_000 + "the end"
+    with given.store.transaction() as tx:
+        tx.update_stack("stack-1", status_reason=said)
+    with given.store.transaction() as tx:
+        kept = tx.get_stack("stack-1").status_reason
+    assert len(kept) == 262_144
+    assert kept.startswith("\U0001f600")
+    assert kept.endswith("the end")
+    assert "characters left out" in kept
+
+
+def test_halves_of_pairs_in_values_come_back(given):
+    with given.store.transaction() as tx:
+        tx.insert_snapshot(replace(SAVED, data={"a": "\ud83d\0"}))
+    with given.store.transaction() as tx:
+        assert tx.get_snapshot("stack-1", "1").data == {"a": "\ud83d\0"}

@@ -1,0 +1,181 @@
+"""Stacks, goals, contents, events and services: the same answers from every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model import Action, Status
+from heat_convergence.testing.rows import (
+    START,
+    at,
+    event_row,
+    goal_row,
+    resource_row,
+    service_row,
+    stack_row,
+)
+
+
+def stack_of(store, stack_id="stack-1"):
+    with store.transaction() as tx:
+        return tx.get_stack(stack_id)
+
+
+def test_a_stack_comes_back_as_it_was_put(store):
+    stack = stack_row(
+        username="demo",
+        timeout_mins=5,
+        deadline_at=at(300.000001),
+        first_cause="Resource CREATE failed: " + "é😀" * 3000,
+        depth=2,
+        owner_id="parent",
+        root_id="root",
+        parent_resource="child",
+        disable_rollback=False,
+    )
+    with store.transaction() as tx:
+        tx.insert_stack(stack)
+        assert tx.get_stack("stack-1") == stack
+    with store.transaction() as tx:
+        assert tx.lock_stack("stack-1") == stack
+        assert tx.get_stack("stack-2") is None
+        assert tx.lock_stack("stack-2") is None
+
+
+def test_a_live_root_stack_has_its_name_alone_in_its_project(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one", name="web"))
+        tx.insert_stack(stack_row("two", name="web", project_id="project-2"))
+        tx.insert_stack(stack_row("child", name="web", owner_id="one"))
+    with pytest.raises(errors.StackExists, match="web"), store.transaction() as tx:
+        tx.insert_stack(stack_row("three", name="web"))
+    assert stack_of(store, "three") is None
+
+
+def test_a_deleted_stack_gives_its_name_free(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one", name="web"))
+        tx.update_stack("one", deleted_at=at(1), status=Status.COMPLETE)
+        tx.insert_stack(stack_row("two", name="web"))
+    assert stack_of(store, "one").deleted_at == at(1)
+    assert stack_of(store, "two").deleted_at is None
+
+
+def test_update_changes_what_it_names_of_one_stack(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one"))
+        tx.insert_stack(stack_row("two"))
+        tx.update_stack("one", action=Action.DELETE, version=7, deadline_at=None, tags=("a",))
+        tx.update_stack("nobody", version=9)
+    assert (stack_of(store, "one").action, stack_of(store, "one").version) == ("DELETE", 7)
+    assert stack_of(store, "two") == stack_row("two")
+
+
+def test_an_exception_undoes_the_whole_transaction(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one"))
+        tx.insert_resources([resource_row("a", stack_id="one")])
+
+    def interrupted() -> None:
+        with store.transaction() as tx:
+            tx.update_stack("one", version=2)
+            tx.insert_stack(stack_row("two"))
+            tx.update_resources(["a"], version=2)
+            tx.put_contents({"h": "text"})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert stack_of(store, "one").version == 1
+    assert stack_of(store, "two") is None
+    with store.transaction() as tx:
+        assert tx.get_resources(["a"])[0].version == 1
+        assert tx.get_contents(["h"]) == {}
+
+
+def test_goals_are_kept_until_pruned(store):
+    goal = goal_row(
+        "goal-1",
+        environment={"parameters": {"a": [1, None, True]}},
+        files={"f": "0" * 64},
+        parameters={"p": {"q": "ü"}},
+        outputs={"o": {"value": 1}},
+        description="d" * 70000,
+    )
+    with store.transaction() as tx:
+        tx.insert_goal(goal)
+        tx.insert_goal(goal_row("goal-2"))
+        tx.insert_goal(goal_row("other", stack_id="stack-2"))
+    with store.transaction() as tx:
+        assert tx.get_goal("goal-1") == goal
+        tx.prune_goals("stack-1", ("goal-2",))
+    with store.transaction() as tx:
+        assert tx.get_goal("goal-1") is None
+        assert tx.get_goal("goal-2") is not None
+        assert tx.get_goal("other") is not None
+
+
+def test_a_content_is_stored_once(store):
+    with store.transaction() as tx:
+        tx.put_contents({"a": "first", "b": "😀" * 70000})
+        tx.put_contents({"a": "second"})
+        tx.put_contents({})
+    with store.transaction() as tx:
+        assert tx.get_contents(["a", "c"]) == {"a": "first"}
+        assert tx.get_contents(["b"])["b"] == "😀" * 70000
+        assert tx.get_contents([]) == {}
+
+
+def test_events_of_any_size_are_taken(store):
+    with store.transaction() as tx:
+        tx.insert_events([])
+        tx.insert_events([event_row("1", reason="x" * 100_000)])
+        tx.insert_events([event_row("2", properties={"a": 1}), event_row("3")])
+
+
+def test_a_service_beats(store):
+    store.beat(service_row(), at(1))
+    store.beat(service_row(), at(2))
+    store.beat(service_row("service-2"), at(3))
+
+
+def test_overdue_stacks_are_those_in_progress_whose_deadline_has_come(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("late", deadline_at=at(5)))
+        tx.insert_stack(stack_row("latest", deadline_at=at(1)))
+        tx.insert_stack(stack_row("now", deadline_at=at(10)))
+        tx.insert_stack(stack_row("early", deadline_at=at(11)))
+        tx.insert_stack(stack_row("done", deadline_at=at(1), status=Status.COMPLETE))
+        tx.insert_stack(stack_row("never"))
+    assert store.overdue_stacks(at(10), 10) == ["latest", "late", "now"]
+    assert store.overdue_stacks(at(10), 1) == ["latest"]
+
+
+@pytest.mark.parametrize(
+    ("job_state", "stalled"),
+    [
+        ("posted", False),
+        ("retry", False),
+        ("replace", False),
+        ("queued", True),
+        ("blocked", True),
+        ("halted", True),
+        (None, True),
+    ],
+)
+def test_a_stalled_stack_has_nothing_in_flight(store, job_state, stalled):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one", version=3))
+        tx.insert_resources([resource_row("a", stack_id="one", job_state=job_state)])
+    assert store.stalled_stacks(at(1), 10) == ([("one", 3)] if stalled else [])
+
+
+def test_a_stack_that_has_just_begun_or_is_at_rest_is_not_stalled(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("new", begun_at=at(5)))
+        tx.insert_stack(stack_row("done", status=Status.FAILED))
+        tx.insert_stack(stack_row("old", begun_at=START))
+        tx.insert_stack(stack_row("older", begun_at=START))
+    assert [name for name, _version in sorted(store.stalled_stacks(at(5), 10))] == ["old", "older"]
+    assert len(store.stalled_stacks(at(5), 1)) == 1

@@ -1,0 +1,92 @@
+"""The migrated schema is the one the code expects, on every database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.db import migrate
+from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.tables import metadata, stack_tag
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
+
+
+@pytest.fixture(scope="module")
+def mariadb_url() -> Iterator[str]:
+    """Of this file alone: other tests leave tables in the shared one."""
+    yield from fresh_database(MARIADB, "MariaDB")
+
+
+@pytest.fixture(scope="module")
+def postgresql_url() -> Iterator[str]:
+    yield from fresh_database(POSTGRESQL, "PostgreSQL")
+
+
+@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database for each test: other tests leave their tables in the shared ones."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/empty.sqlite"
+    elif request.param == "mariadb":
+        yield from fresh_database(MARIADB, "MariaDB")
+    else:
+        yield from fresh_database(POSTGRESQL, "PostgreSQL")
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    database = database_for(url)
+    yield database
+    database.close()
+
+
+def test_an_upgraded_database_equals_the_tables(database):
+    assert migrate.version(database) is None
+    migrate.upgrade(database)
+    assert migrate.version(database) == migrate.head()
+    assert migrate.differences(database) == []
+    assert _indexes(database) == {
+        table.name: {index.name for index in table.indexes} for table in metadata.sorted_tables
+    }
+
+
+def test_an_upgrade_is_repeatable(database):
+    migrate.upgrade(database)
+    migrate.upgrade(database)
+    assert migrate.version(database) == migrate.head()
+
+
+def test_a_missing_column_is_noticed(database):
+    migrate.upgrade(database)
+    with database.write() as connection:
+        connection.execute(sa.text("ALTER TABLE event DROP COLUMN properties"))
+    found = migrate.differences(database)
+    assert [(kind, table, column.name) for kind, _, table, column in found] == [
+        ("add_column", "event", "properties")
+    ]
+
+
+def test_foreign_keys_hold(database):
+    migrate.upgrade(database)
+    orphan = stack_tag.insert().values(stack_id="nobody", position=0, tag="t")
+    with pytest.raises(Exception, match=r"(?i)foreign key"), database.write() as connection:
+        connection.execute(orphan)
+
+
+def _indexes(database: Database) -> dict[str, set[str]]:
+    inspector = sa.inspect(database.engine)
+    unique = {c.name for table in metadata.tables.values() for c in table.constraints}
+    # MariaDB makes an index for a foreign key that has none, named like the key
+    return {
+        table: {index["name"] for index in inspector.get_indexes(table)} - unique
+        for table in inspector.get_table_names()
+        if table in metadata.tables
+    }
+
+
+def test_the_newest_revision_is_known_and_a_later_release_s_is_not():
+    assert migrate.known(migrate.head())
+    assert not migrate.known("ffff")
