@@ -1,0 +1,178 @@
+"""Hints over the in-process transport: what arrives, what is dropped, what is counted."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+
+import pytest
+from oslo_config import cfg
+from oslo_context.context import RequestContext, get_current
+from oslo_messaging.exceptions import MessageDeliveryFailure
+
+from heat_convergence.common import errors
+from heat_convergence.rpc import messages
+from heat_convergence.rpc.bus import RpcBus
+from heat_convergence.rpc.server import (
+    ConvergeEndpoint,
+    engine_server,
+    observer_server,
+)
+from heat_convergence.rpc.transport import create_transport
+
+ARRIVES_S = 10
+
+
+class Recorder:
+    """An engine and an observer that write down what they are told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple] = []
+        self.request_ids: list[str] = []
+        self.called = threading.Semaphore(0)
+
+    def _note(self, method, stack_id, version, ids):
+        self.calls.append((method, stack_id, version, tuple(ids)))
+        context = get_current()
+        self.request_ids.append(context.request_id if context else None)
+        self.called.release()
+
+    def converge(self, stack_id, version, ids):
+        self._note("converge", stack_id, version, ids)
+
+    def observe(self, stack_id, version, ids):
+        self._note("observe", stack_id, version, ids)
+
+
+def empty_conf():
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+@pytest.fixture
+def transport():
+    # the in-process exchanges are the process's own: a name for each test
+    transport = create_transport(empty_conf(), url="fake://", exchange=uuid.uuid4().hex)
+    yield transport
+    transport.cleanup()
+
+
+@pytest.fixture
+def recorder(transport):
+    recorder = Recorder()
+    servers = [
+        engine_server(transport, recorder, server="here"),
+        observer_server(transport, recorder, server="here"),
+    ]
+    for server in servers:
+        server.start(override_pool_size=2)
+    yield recorder
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+def test_a_hint_arrives_with_its_request_id(transport, recorder):
+    bus = RpcBus(transport)
+    context = RequestContext(request_id="req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6")
+    bus.converge("s1", 3, ["a", "b"])
+    assert recorder.called.acquire(timeout=ARRIVES_S)
+    bus.observe("s1", 3, ("a",))
+    assert recorder.called.acquire(timeout=ARRIVES_S)
+
+    assert recorder.calls == [("converge", "s1", 3, ("a", "b")), ("observe", "s1", 3, ("a",))]
+    assert recorder.request_ids == [context.request_id] * 2
+    assert bus.sent == {"converge": 1, "observe": 1}
+
+
+class AwayClient:
+    def __init__(self):
+        self.attempts = 0
+
+    def cast(self, *args, **kwargs):
+        self.attempts += 1
+        raise MessageDeliveryFailure("nobody there")
+
+
+def test_a_broker_that_is_away_costs_one_attempt_and_no_error(transport, caplog):
+    now = [100.0]
+    bus = RpcBus(transport, quiet_s=5.0, monotonic=lambda: now[0])
+    away = AwayClient()
+    live, bus._clients[messages.ENGINE_TOPIC] = bus._clients[messages.ENGINE_TOPIC], away
+
+    with caplog.at_level(logging.WARNING):
+        bus.converge("s1", 1, ["a"])
+        bus.converge("s1", 1, ["b"])
+    assert away.attempts == 1
+    assert bus.dropped == {"converge": 2}
+    assert "s1" in caplog.text
+    assert "nobody there" in caplog.text
+
+    now[0] += 5.1
+    bus._clients[messages.ENGINE_TOPIC] = live
+    bus.converge("s1", 1, ["a"])
+    assert bus.sent == {"converge": 1}
+
+
+def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
+    transport = create_transport(empty_conf(), url="rabbit://guest:guest@127.0.0.1:1/")
+    try:
+        bus = RpcBus(transport, retries=0)
+        bus.converge("s1", 1, ["a"])
+        assert bus.dropped == {"converge": 1}
+        assert not bus.sent
+    finally:
+        transport.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"format": 2}, "format 2"),
+        ({"format": None}, "format None"),
+        ({"stack_id": 7}, "stack_id"),
+        ({"version": "3"}, "version"),
+        ({"version": True}, "version"),
+        ({"resource_ids": "abc"}, "resource_ids"),
+        ({"resource_ids": [1]}, "resource_ids"),
+    ],
+)
+def test_what_is_malformed_is_dropped_with_a_log_line(change, complaint, caplog):
+    recorder = Recorder()
+    message = messages.encode("s1", 3, ["a"]) | change
+    ConvergeEndpoint(recorder).converge(None, message=message)
+    assert recorder.calls == []
+    assert complaint in caplog.text
+
+
+def test_a_message_without_payload_is_dropped(caplog):
+    recorder = Recorder()
+    ConvergeEndpoint(recorder).converge(None)
+    assert recorder.calls == []
+    assert "malformed" in caplog.text
+
+
+def test_an_unknown_field_of_a_later_release_is_ignored():
+    hint = messages.decode(messages.encode("s1", 3, ["a"]) | {"colour": "red"})
+    assert hint == messages.Hint("s1", 3, ("a",))
+
+
+def test_an_error_of_the_service_ends_the_message_not_the_worker(caplog):
+    class Down:
+        def converge(self, *args):
+            raise errors.Unavailable("the database is away")
+
+    ConvergeEndpoint(Down()).converge(None, message=messages.encode("s1", 3, ["a"]))
+    assert "the database is away" in caplog.text
+
+
+def test_rabbit_queues_are_quorum_queues_and_bounded():
+    conf = empty_conf()
+    transport = create_transport(conf, url="rabbit://guest@127.0.0.1:1/")
+    try:
+        assert conf.oslo_messaging_rabbit.rabbit_quorum_queue is True
+        assert conf.oslo_messaging_rabbit.rabbit_qos_prefetch_count == 16
+    finally:
+        transport.cleanup()
