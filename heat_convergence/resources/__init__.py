@@ -1,0 +1,1 @@
+"""Resource types: protocol, schema, registry, implementations."""

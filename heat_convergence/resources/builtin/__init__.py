@@ -1,0 +1,1 @@
+"""Resource types that need no cloud."""

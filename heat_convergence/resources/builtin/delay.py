@@ -1,0 +1,102 @@
+"""``OS::Heat::Delay``: lets time pass during the actions that it names.
+
+Decides when enough time has passed.  Found by entry point.  Must not sleep; the
+jitter is the view's randomness, the same at every look at one action.
+
+Source: heat-facts ``resource_groups.md``, "Small types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.builtin.local import LocalType, busy, remaining_s
+from heat_convergence.resources.plugin import Look, View
+from heat_convergence.resources.schema import (
+    PropertySchema,
+    PropertyType,
+    SupportStatus,
+    TypeSchema,
+)
+from heat_convergence.template.constraints import AllowedValues, Range
+
+Json = Any
+
+_WAITS = (Action.CREATE, Action.DELETE, Action.SUSPEND, Action.RESUME)
+
+
+def _number(description: str, default: float) -> PropertySchema:
+    return PropertySchema(
+        type=PropertyType.NUMBER,
+        description=description,
+        default=default,
+        update_allowed=True,
+        constraints=(Range(min=0),),
+    )
+
+
+class Delay(LocalType):
+    name = "OS::Heat::Delay"
+    schema = TypeSchema(
+        description="Takes a while, so that what needs it starts later.",
+        support_status=SupportStatus(version="11.0.0"),
+        properties={
+            "min_wait": _number("The least to wait, in seconds.", 0),
+            "max_jitter": _number("The most that chance adds, before it is multiplied.", 0),
+            "jitter_multiplier": _number("Seconds for one unit of jitter.", 1.0),
+            "actions": PropertySchema(
+                type=PropertyType.LIST,
+                description="The actions that wait.",
+                default=["CREATE"],
+                update_allowed=True,
+                constraints=(AllowedValues(tuple(str(action) for action in _WAITS)),),
+            ),
+        },
+    )
+
+    def create(self, view: View) -> Look:
+        return self._passed(view, Observed.READY, physical_id=view.physical_name)
+
+    def delete(self, view: View) -> Look:
+        return self._passed(view, Observed.ABSENT, physical_id=view.physical_id)
+
+    def suspend(self, view: View) -> Look:
+        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+
+    def resume(self, view: View) -> Look:
+        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+
+    def observe(self, view: View) -> Look:
+        if view.action is Action.DELETE:
+            return self.delete(view)
+        if view.physical_id is None:
+            return Look(Observed.ABSENT)
+        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+
+    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        names = ("min_wait", "max_jitter", "jitter_multiplier")
+        if timeout_s is None or any(name not in properties for name in names):
+            return
+        longest_s = properties["min_wait"] + (
+            properties["max_jitter"] * properties["jitter_multiplier"]
+        )
+        if longest_s > timeout_s:
+            raise StackValidationFailed(
+                f"a wait of up to {longest_s:g} s does not fit"
+                f" into the stack's timeout of {timeout_s:g} s",
+            )
+
+    def _passed(self, view: View, then: Observed, *, physical_id: str | None) -> Look:
+        left_s = remaining_s(view, _wait_s(view))
+        if left_s and view.action in view.properties.get("actions", ()):
+            return busy(left_s, physical_id=physical_id)
+        return Look(then, physical_id=physical_id)
+
+
+def _wait_s(view: View) -> float:
+    properties = view.properties
+    jitter = properties.get("max_jitter", 0) * properties.get("jitter_multiplier", 1)
+    return float(properties.get("min_wait", 0)) + view.random.random() * float(jitter)

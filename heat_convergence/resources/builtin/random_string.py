@@ -1,0 +1,174 @@
+"""``OS::Heat::RandomString``: a secret made once and never told apart from its row.
+
+Decides which characters and how many of each.  Found by entry point.  Must draw
+from the system's randomness alone: what a view's seed could repeat is no secret.
+
+Source: heat-facts ``resource_groups.md``, "Small types".
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.convergence.model import Observed
+from heat_convergence.resources.builtin.local import LocalType
+from heat_convergence.resources.plugin import Look, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    CacheMode,
+    PropertySchema,
+    PropertyType,
+    Support,
+    SupportStatus,
+    TypeSchema,
+)
+from heat_convergence.template.constraints import AllowedValues, Range
+
+Json = Any
+MAX_LENGTH = 512
+
+CHARACTERS: Mapping[str, str] = {
+    "lettersdigits": string.ascii_letters + string.digits,
+    "letters": string.ascii_letters,
+    "lowercase": string.ascii_lowercase,
+    "uppercase": string.ascii_uppercase,
+    "digits": string.digits,
+    "hexdigits": string.digits + "ABCDEF",
+    "octdigits": string.octdigits,
+}
+_CLASS = AllowedValues(tuple(CHARACTERS))
+_MINIMUM = PropertySchema(
+    type=PropertyType.INTEGER,
+    description="The least number of characters from here.",
+    default=1,
+    constraints=(Range(min=1, max=MAX_LENGTH),),
+)
+
+
+class RandomString(LocalType):
+    name = "OS::Heat::RandomString"
+    secret_data = frozenset({"value"})
+    schema = TypeSchema(
+        description="Makes a random string, such as a password, and keeps it.",
+        support_status=SupportStatus(version="2014.1"),
+        properties={
+            "length": PropertySchema(
+                type=PropertyType.INTEGER,
+                description="How many characters the string has.",
+                default=32,
+                constraints=(Range(min=1, max=MAX_LENGTH),),
+            ),
+            "sequence": PropertySchema(
+                type=PropertyType.STRING,
+                description="The one class all characters are from; older than character_classes.",
+                constraints=(_CLASS,),
+                support_status=SupportStatus(
+                    Support.HIDDEN,
+                    version="5.0.0",
+                    previous=SupportStatus(Support.DEPRECATED, version="2014.2"),
+                ),
+            ),
+            "character_classes": PropertySchema(
+                type=PropertyType.LIST,
+                description="Classes of characters, and how many at least of each.",
+                default=[{"class": "lettersdigits", "min": 1}],
+                item=PropertySchema(
+                    type=PropertyType.MAP,
+                    schema={
+                        "class": PropertySchema(
+                            type=PropertyType.STRING,
+                            description="The name of a class of characters.",
+                            default="lettersdigits",
+                            constraints=(_CLASS,),
+                        ),
+                        "min": _MINIMUM,
+                    },
+                ),
+            ),
+            "character_sequences": PropertySchema(
+                type=PropertyType.LIST,
+                description="Characters written out, and how many at least of each.",
+                item=PropertySchema(
+                    type=PropertyType.MAP,
+                    schema={
+                        "sequence": PropertySchema(
+                            type=PropertyType.STRING,
+                            description="The characters to choose from.",
+                            required=True,
+                        ),
+                        "min": _MINIMUM,
+                    },
+                ),
+            ),
+            "salt": PropertySchema(
+                type=PropertyType.STRING,
+                description="Any text; another one asks for another random string.",
+            ),
+        },
+        attributes={
+            "value": AttributeSchema(
+                PropertyType.STRING,
+                "The string; it stays the same as long as the resource does.",
+                cache_mode=CacheMode.NONE,
+            ),
+        },
+    )
+
+    def create(self, view: View) -> Look:
+        self.validate(view.properties, None)
+        value = generate(view.properties)
+        return Look(
+            Observed.READY,
+            physical_id=view.physical_name,
+            attributes={"value": value},
+            data={"value": value},
+        )
+
+    def attributes_of(self, properties: Mapping[str, Json]) -> Mapping[str, Json] | None:
+        return None  # made once; never anew from the properties
+
+    def reference_id(self, view: View) -> Json:
+        return view.data.get("value", view.name)
+
+    def attribute(self, view: View, name: str) -> Json:
+        return view.data.get("value") if name == "value" else super().attribute(view, name)
+
+    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        if "character_classes" not in properties:
+            return  # not known yet
+        pools = _pools(properties)
+        if not pools or not all(characters for characters, _ in pools):
+            raise StackValidationFailed(
+                "character_classes and character_sequences leave no character to choose"
+            )
+        least = sum(count for _, count in pools)
+        length = properties.get("length", least)
+        if length < least:
+            raise StackValidationFailed(
+                f"length {length} is less than {least}, the sum of the minimums of"
+                " character_classes and character_sequences"
+            )
+
+
+def generate(properties: Mapping[str, Json]) -> str:
+    """At least the asked number from each pool, the rest from any, in any order."""
+    pools = _pools(properties)
+    letters = [secrets.choice(pool) for pool, least in pools for _ in range(least)]
+    while len(letters) < properties["length"]:
+        letters.append(secrets.choice(secrets.choice(pools)[0]))
+    secrets.SystemRandom().shuffle(letters)
+    return "".join(letters)
+
+
+def _pools(properties: Mapping[str, Json]) -> Sequence[tuple[str, int]]:
+    """Characters to choose from, with the least number to be taken of them."""
+    classes = properties.get("character_classes") or []
+    if properties.get("sequence"):
+        classes = [{"class": properties["sequence"], "min": 1}]
+    return [(CHARACTERS[item["class"]], item["min"]) for item in classes] + [
+        (item["sequence"], item["min"]) for item in properties.get("character_sequences") or []
+    ]

@@ -1,0 +1,1 @@
+"""Resource types declared as data."""

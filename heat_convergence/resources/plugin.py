@@ -1,0 +1,169 @@
+"""The protocol of a resource type: a schema and five verbs that return quickly.
+
+Implemented by built-in types, by the declarative driver and by third parties
+(entry point group ``heat_convergence.resource_types``).  A verb never waits for
+the service to finish: it starts the work and tells how reality looks now.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from heat_convergence.common.errors import ResourceActionNotSupported
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.schema import TypeSchema
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a verb may know of its resource.
+
+    ``properties`` are resolved, with defaults; on update and delete they are the
+    ones recorded last.  ``started_at`` is when the current action began and
+    ``random`` is seeded by the resource's id and action, so that a repeated
+    verb draws the same numbers.
+    """
+
+    stack_id: str
+    stack_name: str
+    project_id: str
+    resource_id: str
+    name: str
+    type: str
+    physical_name: str
+    physical_id: str | None
+    properties: Mapping[str, Json]
+    attributes: Mapping[str, Json]
+    data: Mapping[str, Json]
+    action: Action
+    started_at: datetime
+    now: datetime
+    random: random.Random
+    timeout_s: float | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    cloud: Any = None  # connections of the stack's project, for types that need one
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How reality looks after a verb.
+
+    ``attributes`` and ``data`` None mean unchanged.  ``again_s`` is how long to
+    leave a BUSY resource before the next look, in seconds.  ``retry`` says of a new
+    resource that is FAILED that another one may turn out better.
+    """
+
+    observed: Observed
+    physical_id: str | None = None
+    attributes: Mapping[str, Json] | None = None
+    data: Mapping[str, Json] | None = None
+    reason: str = ""
+    again_s: float = 1.0
+    retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """What a signal did.  ``reason`` is what the event tells, None to have it told
+    from the signal; ``data`` and ``attributes`` None mean unchanged."""
+
+    reason: str | None = None
+    data: Mapping[str, Json] | None = None
+    attributes: Mapping[str, Json] | None = None
+
+
+class NeedsReplacement(Exception):
+    """Raised by ``update``: only a new incarnation can have these properties."""
+
+
+class ResourceType(ABC):
+    """One resource type; stateless, one object per process."""
+
+    name: ClassVar[str]
+    schema: ClassVar[TypeSchema]
+    local: ClassVar[bool] = False  # True: verbs do no I/O and never block
+    physical_name_limit: ClassVar[int] = 255
+    service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
+    snapshots_on_delete: ClassVar[bool] = False  # deletion policy Snapshot is allowed
+    replaced_when_check_failed: ClassVar[bool] = True
+    no_signal_during: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
+    secret_data: ClassVar[frozenset[str]] = frozenset()  # names in data never shown
+
+    @abstractmethod
+    def create(self, view: View) -> Look:
+        """Start to make the physical resource under ``view.physical_name``."""
+
+    @abstractmethod
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        """Change the physical resource in place; ``changed`` are property names,
+        all of them ``update_allowed``."""
+
+    @abstractmethod
+    def delete(self, view: View) -> Look:
+        """Start to delete; a resource that is gone already is ABSENT, no error."""
+
+    @abstractmethod
+    def observe(self, view: View) -> Look:
+        """Read reality for ``view.action``; changes nothing."""
+
+    def find(self, view: View) -> str | None:
+        """The physical id of what an earlier, lost ``create`` made, if anything."""
+        return None
+
+    def observe_many(self, views: Sequence[View]) -> Mapping[str, Look]:
+        """As ``observe``, for many at once: resource id → look."""
+        return {view.resource_id: self.observe(view) for view in views}
+
+    def replaces_on(
+        self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
+    ) -> bool:
+        """Whether the change needs a new incarnation though all is update_allowed."""
+        return False
+
+    def check(self, view: View) -> Look | None:
+        """Compare with reality for CHECK; None when the type has no check."""
+        return None
+
+    def suspend(self, view: View) -> Look | None:
+        """Start to suspend; None when the type has nothing to do for it, which
+        completes at once.  The same holds of ``resume`` and ``snapshot``."""
+        return None
+
+    def resume(self, view: View) -> Look | None:
+        """Start to resume what ``suspend`` stopped."""
+        return None
+
+    def snapshot(self, view: View) -> Look | None:
+        """Start to take a snapshot, named in ``Look.data``, for SNAPSHOT and before
+        a delete whose deletion policy asks for one."""
+        return None
+
+    def delete_snapshot(self, view: View) -> None:  # most keep nothing
+        """Delete what ``snapshot`` took; ``view.data`` are those of the snapshot.
+        Nothing there any more is no error."""
+
+    def signal(self, view: View, details: Json) -> Signalled:
+        """Take a signal, with what its sender told; None: nothing.  Called in a
+        transaction that holds the row: no I/O.  Raises
+        ``ResourceActionNotSupported`` for a type that takes none."""
+        raise ResourceActionNotSupported("signal is not supported for resource.")
+
+    def reference_id(self, view: View) -> Json:
+        """The value of ``get_resource``."""
+        return view.physical_id or view.name
+
+    def attribute(self, view: View, name: str) -> Json:
+        """One attribute's value; None when it has none yet.  ``show`` and names
+        in the schema are read from the recorded attributes."""
+        return view.attributes.get(name)
+
+    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Checks beyond the schema; properties not known yet are left out.
+        Raises ``StackValidationFailed`` (path relative to ``properties``)."""

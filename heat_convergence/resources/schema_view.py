@@ -1,0 +1,226 @@
+"""A resource type's schema as clients see it, and as a template to start from.
+
+Decides what of a schema is shown.  Called by the registry for the api.  Must not
+know requests, policies or values.
+
+Source: heat-facts ``rest_api.md``, views ``resource_schema`` and ``template``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.resources.declaration import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    SupportStatus,
+    TypeSchema,
+)
+
+Json = Any
+
+_HOT_TYPES: Mapping[PropertyType, str] = {
+    PropertyType.STRING: "string",
+    PropertyType.ANY: "string",
+    PropertyType.INTEGER: "number",
+    PropertyType.NUMBER: "number",
+    PropertyType.BOOLEAN: "boolean",
+    PropertyType.MAP: "json",
+    PropertyType.LIST: "comma_delimited_list",
+}
+_CFN_TYPES: Mapping[str, str] = {
+    "string": "String",
+    "number": "Number",
+    "boolean": "Boolean",
+    "json": "Json",
+    "comma_delimited_list": "CommaDelimitedList",
+}
+_CFN_BOUNDS: Mapping[str, Mapping[str, str]] = {
+    "range": {"min": "MinValue", "max": "MaxValue"},
+    "length": {"min": "MinLength", "max": "MaxLength"},
+}
+_CFN_PLAIN: Mapping[str, str] = {
+    "allowed_values": "AllowedValues",
+    "allowed_pattern": "AllowedPattern",
+}
+
+
+def to_api(name: str, schema: TypeSchema) -> dict[str, Json]:
+    """The view ``resource_schema``; hidden properties and attributes are left out."""
+    return {
+        "resource_type": name,
+        "properties": {
+            key: _property(declared)
+            for key, declared in schema.properties.items()
+            if not declared.support_status.hidden
+        },
+        "attributes": {
+            key: _attribute(declared)
+            for key, declared in schema.all_attributes.items()
+            if not declared.support_status.hidden
+        },
+        "support_status": _support(schema.support_status),
+    }
+
+
+def to_template(name: str, schema: TypeSchema, kind: str) -> dict[str, Json]:
+    """A template with one resource of the type, a parameter for each property and
+    an output for each attribute; ``kind`` is hot or cfn."""
+    properties = {
+        key: declared
+        for key, declared in schema.properties.items()
+        if declared.implemented and not declared.support_status.hidden
+    }
+    attributes = {
+        key: declared
+        for key, declared in schema.all_attributes.items()
+        if not declared.support_status.hidden
+    }
+    builders = {"hot": _hot_template, "cfn": _cfn_template}
+    return builders[kind](name, properties, attributes)
+
+
+def _property(declared: PropertySchema) -> dict[str, Json]:
+    shown: dict[str, Json] = {"type": str(declared.type)}
+    if declared.description:
+        shown["description"] = declared.description
+    if declared.default is not None:
+        shown["default"] = declared.default
+    if declared.schema is not None:
+        shown["schema"] = {key: _property(item) for key, item in declared.schema.items()}
+    if declared.item is not None:
+        shown["schema"] = {"*": _property(declared.item)}
+    shown["required"] = declared.required
+    if declared.constraints:
+        shown["constraints"] = [rule.describe() for rule in declared.constraints]
+    shown["update_allowed"] = declared.update_allowed
+    shown["immutable"] = declared.immutable
+    return shown
+
+
+def _attribute(declared: AttributeSchema) -> dict[str, Json]:
+    shown: dict[str, Json] = {}
+    if declared.description:
+        shown["description"] = declared.description
+    if declared.type is not None:
+        shown["type"] = str(declared.type)
+    return shown
+
+
+def _support(support: SupportStatus) -> dict[str, Json]:
+    return {
+        "status": str(support.status),
+        "message": support.message,
+        "version": support.version,
+        "previous_status": None if support.previous is None else _support(support.previous),
+    }
+
+
+def _hot_template(
+    name: str,
+    properties: Mapping[str, PropertySchema],
+    attributes: Mapping[str, AttributeSchema],
+) -> dict[str, Json]:
+    resource = _resource_name(name)
+    return {
+        "heat_template_version": "2016-10-14",
+        "description": f"Initial template of {resource}",
+        "parameters": {key: _hot_parameter(item) for key, item in properties.items()},
+        "resources": {
+            resource: {
+                "type": name,
+                "properties": {key: {"get_param": key} for key in properties},
+            }
+        },
+        "outputs": {
+            key: {**_described(item), "value": {"get_attr": [resource, key]}}
+            for key, item in attributes.items()
+        },
+    }
+
+
+def _hot_parameter(declared: PropertySchema) -> dict[str, Json]:
+    kind = _parameter_type(declared)
+    shown: dict[str, Json] = {"type": kind, **_described(declared)}
+    default = _default(declared, kind)
+    if default is not None:
+        shown["default"] = default
+    if declared.constraints:
+        shown["constraints"] = [rule.describe() for rule in declared.constraints]
+    return shown
+
+
+def _cfn_template(
+    name: str,
+    properties: Mapping[str, PropertySchema],
+    attributes: Mapping[str, AttributeSchema],
+) -> dict[str, Json]:
+    resource = _resource_name(name)
+    return {
+        "HeatTemplateFormatVersion": "2012-12-12",
+        "Description": f"Initial template of {resource}",
+        "Parameters": {key: _cfn_parameter(item) for key, item in properties.items()},
+        "Resources": {
+            resource: {
+                "Type": name,
+                "Properties": {key: {"Ref": key} for key in properties},
+            }
+        },
+        "Outputs": {
+            key: {
+                **_capitalised(_described(item)),
+                "Value": {"Fn::GetAtt": [resource, key]},
+            }
+            for key, item in attributes.items()
+        },
+    }
+
+
+def _cfn_parameter(declared: PropertySchema) -> dict[str, Json]:
+    kind = _parameter_type(declared)
+    shown: dict[str, Json] = {"Type": _CFN_TYPES[kind], **_capitalised(_described(declared))}
+    default = _default(declared, kind)
+    if default is not None:
+        shown["Default"] = default
+    for rule in declared.constraints:
+        for key, body in rule.describe().items():
+            for bound, cfn_name in _CFN_BOUNDS.get(key, {}).items():
+                if bound in body:
+                    shown[cfn_name] = body[bound]
+            if key in _CFN_PLAIN:
+                shown[_CFN_PLAIN[key]] = body
+    return shown
+
+
+def _parameter_type(declared: PropertySchema) -> str:
+    """A list of maps cannot be written with commas and becomes JSON."""
+    if declared.item is not None and declared.item.type in (PropertyType.MAP, PropertyType.LIST):
+        return "json"
+    return _HOT_TYPES[declared.type]
+
+
+def _default(declared: PropertySchema, kind: str) -> Json:
+    if declared.default is None:
+        return None
+    if kind == "comma_delimited_list":
+        return ",".join(str(item) for item in declared.default)
+    if kind == "json":
+        return json.dumps(declared.default)
+    return declared.default
+
+
+def _described(declared: PropertySchema | AttributeSchema) -> dict[str, Json]:
+    return {"description": declared.description} if declared.description else {}
+
+
+def _capitalised(entries: Mapping[str, Json]) -> dict[str, Json]:
+    return {key.capitalize(): value for key, value in entries.items()}
+
+
+def _resource_name(type_name: str) -> str:
+    """The last part of the type's name, in letters and digits."""
+    last = type_name.rsplit("::", 1)[-1]
+    return "".join(letter for letter in last if letter.isalnum()) or "Resource"

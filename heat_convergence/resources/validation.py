@@ -1,0 +1,188 @@
+"""A template's resources held against what their types declare.
+
+Decides whether every resource of an evaluated template could be made: its type
+exists, properties, policies and attributes are ones the type knows.  Called by the
+api before anything is written, and by ``POST /validate``.  Must not make anything,
+nor stop at a mistake: the template's author is told all of them at once.
+
+Source: heat-facts ``validation.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.common.errors import Error, ResourcePropertyConflict, StackValidationFailed
+from heat_convergence.resources.plugin import ResourceType
+from heat_convergence.resources.properties import (
+    CustomChecks,
+    Mistake,
+    known_properties,
+    validate,
+)
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.schema import TypeSchema
+from heat_convergence.template.definition import SNAPSHOT, Definition
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluate import EvaluatedTemplate
+from heat_convergence.template.expression import Expression
+from heat_convergence.template.problems import Path, Phase, Problems, nearest
+from heat_convergence.template.uses import attribute_uses
+from heat_convergence.template.versions import Dialect
+
+Value = Any
+
+PROPERTY_ERROR = "Property error"
+_KEPT = (ResourcePropertyConflict,)  # reach the client as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the resources of one template are held against.
+
+    ``implementation`` gives the name under which the registry knows a definition's
+    type, after the environment's mappings.  ``custom`` None leaves custom
+    constraints, which ask the cloud, unchecked.
+    """
+
+    registry: Registry
+    implementation: Callable[[Definition], str]
+    dialect: Dialect
+    timeout_s: float | None = None
+    custom: CustomChecks | None = None
+
+
+def validate_template(
+    evaluated: EvaluatedTemplate,
+    registry: Registry,
+    environment: Environment,
+    *,
+    timeout_s: float | None = None,
+    custom: CustomChecks | None = None,
+) -> None:
+    """Raises the first mistake's error, ``StackValidationFailed`` mostly, whose text
+    tells all others too, with line and column where the template has them.
+
+    References to resources that are not there, and rings, ``build`` has found.
+    """
+    checks = Checks(
+        registry=registry,
+        implementation=lambda item: environment.registry.resolve(item.type, item.name),
+        dialect=evaluated.template.version.dialect,
+        timeout_s=timeout_s,
+        custom=custom,
+    )
+    outputs = {name: output.value for name, output in evaluated.outputs.items()}
+    problems = evaluated.template.problems()
+    check_resources(evaluated.definitions, outputs, checks, problems)
+    problems.raise_any()
+
+
+def check_resources(
+    definitions: Mapping[str, Definition],
+    outputs: Mapping[str, Value],
+    checks: Checks,
+    problems: Problems,
+) -> None:
+    """Adds every mistake of resources and of attributes that outputs read."""
+    types = _types(definitions, checks, problems)
+    for name, kind in types.items():
+        _Resource(definitions[name], kind, checks, problems).check()
+    for name, definition in definitions.items():
+        path = (checks.dialect.resources, name)
+        for key in ("properties", "metadata", "update_policy"):
+            place = (*path, getattr(checks.dialect, key))
+            _check_attributes(getattr(definition, key), types, place, Phase.RESOURCES, problems)
+    for name, value in outputs.items():
+        place = (checks.dialect.outputs, name, checks.dialect.value)
+        _check_attributes(value, types, place, Phase.OUTPUTS, problems)
+
+
+def _types(
+    definitions: Mapping[str, Definition], checks: Checks, problems: Problems
+) -> dict[str, ResourceType]:
+    found = {}
+    for name, definition in definitions.items():
+        try:
+            found[name] = checks.registry.in_template(checks.implementation(definition))
+        except Error as error:
+            path = (checks.dialect.resources, name, checks.dialect.type)
+            problems.add(Phase.DEFINITIONS, error, path)
+    return found
+
+
+def _check_attributes(
+    value: Value,
+    types: Mapping[str, ResourceType],
+    path: Path,
+    phase: Phase,
+    problems: Problems,
+) -> None:
+    """Of a resource that is not there, the template itself has told already."""
+    for use in attribute_uses(value):
+        kind = types.get(use.resource)
+        name = use.attribute
+        if kind is not None and name is not None and not kind.schema.has_attribute(name):
+            hint = nearest(name, kind.schema.all_attributes)
+            text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
+            problems.add(phase, text, path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """One definition and its type."""
+
+    definition: Definition
+    type: ResourceType
+    checks: Checks
+    problems: Problems
+
+    def check(self) -> None:
+        if self.definition.external_id is None:
+            self._check_properties()
+        self._check_update_policy()
+        if self.definition.deletion_policy == SNAPSHOT and not self.type.snapshots_on_delete:
+            self._found(
+                f'"{SNAPSHOT}" deletion policy not supported by {self.type.name}',
+                self._path(self.checks.dialect.deletion_policy),
+            )
+
+    def _check_properties(self) -> None:
+        raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
+        mistakes = self._mistakes(self.type.schema, raw, path)
+        if mistakes or isinstance(raw, Expression):
+            return  # the type's own checks may rely on what the schema promises
+        try:
+            self.type.validate(
+                known_properties(self.type.schema, raw or {}), self.checks.timeout_s
+            )
+        except _KEPT as error:
+            self.problems.add(Phase.RESOURCES, error, path)
+        except StackValidationFailed as error:
+            place = (*path, error.path) if error.path else path
+            self.problems.add(Phase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR)
+        except Error as error:
+            self._found(f"{type(error).__name__}: {error}", path)
+
+    def _check_update_policy(self) -> None:
+        schema = TypeSchema(properties=self.type.schema.update_policy)
+        path = self._path(self.checks.dialect.update_policy)
+        self._mistakes(schema, self.definition.update_policy, path)
+
+    def _mistakes(self, schema: TypeSchema, raw: Value, path: Path) -> list[Mistake]:
+        if isinstance(raw, Expression):
+            return []  # a whole map that another resource gives
+        mistakes = validate(schema, raw or {}, path, custom=self.checks.custom)
+        for mistake in mistakes:
+            self.problems.add(
+                Phase.RESOURCES, mistake.message, mistake.path, prefix=PROPERTY_ERROR
+            )
+        return mistakes
+
+    def _path(self, *parts: str) -> Path:
+        return (self.checks.dialect.resources, self.definition.name, *parts)
+
+    def _found(self, message: str, path: Path) -> None:
+        self.problems.add(Phase.RESOURCES, message, path)

@@ -1,0 +1,101 @@
+"""Rows as resource types see them.
+
+Called by engines, observers and the API; the only place that builds a ``View``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.convergence.model import Action, Input, Resource, Stack, Status
+from heat_convergence.resources.plugin import ResourceType, View
+from heat_convergence.resources.registry import Registry
+
+
+def view_of(
+    row: Resource,
+    stack: Stack,
+    action: Action,
+    now: datetime,
+    properties: Mapping[str, Any] | None = None,
+) -> View:
+    """What a type's verb sees of a row; ``properties`` other than the recorded
+    ones when it is about to be created with them."""
+    goes_on = row.action is action and row.status is Status.IN_PROGRESS
+    started_at = row.action_started_at if goes_on else None
+    return View(
+        stack_id=row.stack_id,
+        stack_name=stack.name,
+        project_id=stack.project_id,
+        resource_id=row.id,
+        name=row.name,
+        type=row.type,
+        physical_name=row.physical_name,
+        physical_id=row.physical_id,
+        properties=(row.properties or {}) if properties is None else properties,
+        attributes=row.attributes,
+        data=row.data,
+        action=action,
+        started_at=started_at or now,
+        now=now,
+        random=random.Random(f"{row.id} {action}"),
+        metadata=row.definition.get("metadata") or {},
+    )
+
+
+def input_view(found: Input, stack: Stack, now: datetime) -> View:
+    """What a type sees of a resource that another one draws on."""
+    return View(
+        stack_id=stack.id,
+        stack_name=stack.name,
+        project_id=stack.project_id,
+        resource_id=found.id,
+        name=found.name,
+        type=found.type,
+        physical_name=found.physical_name,
+        physical_id=found.physical_id,
+        properties=found.properties,
+        attributes=found.attributes,
+        data=found.data,
+        action=found.action,
+        started_at=now,
+        now=now,
+        random=random.Random(found.id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowInputs:
+    """References and attributes out of rows: ``template.evaluate.Inputs``.
+
+    A resource that has no row yet reads as null, as one that is not created does.
+    """
+
+    rows: Mapping[str, Input]
+    stack: Stack
+    registry: Registry
+    now: datetime
+
+    def reference_id(self, resource: str) -> Any:
+        found = self.rows.get(resource)
+        return None if found is None else self._type(found).reference_id(self._view(found))
+
+    def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> Any:
+        """The whole attribute: the caller applies ``path``; no name, all of them."""
+        found = self.rows.get(resource)
+        if found is None:
+            return None
+        kind, view = self._type(found), self._view(found)
+        if name is None:
+            return {each: kind.attribute(view, each) for each in kind.schema.attributes}
+        return kind.attribute(view, name)
+
+    def _type(self, found: Input) -> ResourceType:
+        return self.registry.get(found.implementation)
+
+    def _view(self, found: Input) -> View:
+        return input_view(found, self.stack, self.now)

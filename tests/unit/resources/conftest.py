@@ -1,0 +1,54 @@
+"""Views for the tests of resource types; a new one at every call, as the daemons do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from heat_convergence.convergence.model import Action
+from heat_convergence.resources.plugin import ResourceType, View
+from heat_convergence.resources.schema import resolve
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def make_view(
+    resource_type: ResourceType,
+    properties: Mapping[str, Any],
+    action: Action = Action.CREATE,
+    *,
+    after_s: float = 0.0,
+    **given: Any,
+) -> View:
+    """A view ``after_s`` seconds into the action; ``given`` are further fields."""
+    fields: dict[str, Any] = {
+        "physical_id": None if action is Action.CREATE else "web-r-0123456789ab",
+        "attributes": {},
+        "data": {},
+        **given,
+    }
+    return View(
+        stack_id="1b4e28ba-2fa1-11d2-883f-0016d3cca427",
+        stack_name="web",
+        project_id="p",
+        resource_id="r-1",
+        name="r",
+        type=resource_type.name,
+        physical_name="web-r-0123456789ab",
+        properties=resolve(resource_type.schema, properties),
+        action=action,
+        started_at=START,
+        now=START + timedelta(seconds=after_s),
+        random=random.Random(f"r-1 {action}"),
+        **fields,
+    )
+
+
+@pytest.fixture
+def view_of() -> Callable[..., View]:
+    """``make_view``: resource type, properties, action → view."""
+    return make_view

@@ -1,0 +1,172 @@
+"""Finding, listing and showing resource types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stevedore import ExtensionManager
+from stevedore.extension import Extension
+
+from heat_convergence.common.errors import (
+    EntityNotFound,
+    HTTPBadRequest,
+    NotSupported,
+    StackValidationFailed,
+)
+from heat_convergence.resources import registry as registry_module
+from heat_convergence.resources.builtin.delay import Delay
+from heat_convergence.resources.builtin.none import NoneResource
+from heat_convergence.resources.builtin.random_string import RandomString
+from heat_convergence.resources.builtin.value import Value
+from heat_convergence.resources.registry import GROUP, Registry
+from heat_convergence.resources.schema import Support, SupportStatus, TypeSchema
+
+
+class Hidden(NoneResource):
+    name = "OS::Test::Hidden"
+    schema = TypeSchema(support_status=SupportStatus(Support.HIDDEN, version="1"))
+
+
+class Deprecated(NoneResource):
+    name = "OS::Test::Deprecated"
+    schema = TypeSchema(support_status=SupportStatus(Support.DEPRECATED, version="5.0.0"))
+
+
+REGISTRY = Registry.of(RandomString, Hidden, Deprecated, NoneResource, Delay())
+
+
+def test_find() -> None:
+    assert isinstance(REGISTRY.get("OS::Heat::Delay"), Delay)
+    assert isinstance(REGISTRY.in_template("OS::Test::Hidden"), Hidden)
+    assert REGISTRY.find("OS::Heat::Nothing") is None
+    assert "OS::Heat::Delay" in REGISTRY
+    assert "OS::Heat::Nothing" not in REGISTRY
+
+
+def test_unknown() -> None:
+    with pytest.raises(EntityNotFound, match=r"Resource Type \(OS::Heat::Dely\)"):
+        REGISTRY.get("OS::Heat::Dely")
+    with pytest.raises(StackValidationFailed, match=r"Dely.*OS::Heat::Delay"):
+        REGISTRY.in_template("OS::Heat::Dely")
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({}, ["Heat::Delay", "Heat::None", "Heat::RandomString", "Test::Deprecated"]),
+        ({"support_status": "hidden"}, ["Test::Hidden"]),
+        ({"support_status": "DEPRECATED"}, ["Test::Deprecated"]),
+        ({"support_status": "NONSENSE"}, []),
+        ({"version": "5.0.0"}, ["Heat::None", "Test::Deprecated"]),
+        ({"name": "OS::Heat::[RD]"}, ["Heat::Delay", "Heat::RandomString"]),
+        ({"name": "Heat"}, []),
+        ({"name": ".*String"}, ["Heat::RandomString"]),
+        ({"name": "(("}, []),
+        ({"name": "OS", "version": "5.0.0", "support_status": "SUPPORTED"}, ["Heat::None"]),
+    ],
+)
+def test_listing(filters: dict, names: list[str]) -> None:
+    assert REGISTRY.listing(**filters) == [f"OS::{name}" for name in names]
+
+
+def test_listing_with_descriptions() -> None:
+    (shown,) = REGISTRY.listing(with_description=True, name="OS::Heat::Delay")
+    assert shown == {
+        "resource_type": "OS::Heat::Delay",
+        "description": Delay.schema.description,
+    }
+
+
+def test_two_types_of_one_name() -> None:
+    class Other(Delay):
+        pass
+
+    with pytest.raises(ValueError, match=r"OS::Heat::Delay: .*Delay and .*Other"):
+        Registry.of(Delay, Other)
+
+
+def test_view() -> None:
+    view = REGISTRY.view("OS::Heat::RandomString")
+    assert view["resource_type"] == "OS::Heat::RandomString"
+    assert set(view["properties"]) == {
+        "length",
+        "character_classes",
+        "character_sequences",
+        "salt",
+    }  # not the hidden one
+    length = dict(view["properties"]["length"])
+    assert length.pop("description")
+    assert length == {
+        "type": "integer",
+        "default": 32,
+        "required": False,
+        "constraints": [{"range": {"min": 1, "max": 512}}],
+        "update_allowed": False,
+        "immutable": False,
+    }
+    item = view["properties"]["character_classes"]["schema"]["*"]
+    assert set(item["schema"]) == {"class", "min"}
+    assert {name: item["type"] for name, item in view["attributes"].items()} == {
+        "value": "string",
+        "show": "map",
+    }
+    assert view["support_status"] == {
+        "status": "SUPPORTED",
+        "message": None,
+        "version": "2014.1",
+        "previous_status": None,
+    }
+
+
+def test_view_of_a_hidden_type() -> None:
+    with pytest.raises(NotSupported, match="OS::Test::Hidden"):
+        REGISTRY.view("OS::Test::Hidden")
+    with pytest.raises(EntityNotFound):
+        REGISTRY.view("OS::Test::Nothing")
+
+
+def test_hot_template() -> None:
+    template = REGISTRY.template("OS::Heat::RandomString", "HOT")
+    assert template["heat_template_version"] == "2016-10-14"
+    assert template["resources"] == {
+        "RandomString": {
+            "type": "OS::Heat::RandomString",
+            "properties": {name: {"get_param": name} for name in template["parameters"]},
+        }
+    }
+    parameters = template["parameters"]
+    assert parameters["length"]["type"] == "number"
+    assert parameters["length"]["constraints"] == [{"range": {"min": 1, "max": 512}}]
+    assert parameters["character_classes"]["type"] == "json"
+    assert "sequence" not in parameters
+    assert template["outputs"]["value"]["value"] == {"get_attr": ["RandomString", "value"]}
+
+
+def test_cfn_template_is_what_is_given_unasked() -> None:
+    template = REGISTRY.template("OS::Heat::Delay")
+    assert template["HeatTemplateFormatVersion"] == "2012-12-12"
+    parameters = template["Parameters"]
+    assert (parameters["min_wait"]["Type"], parameters["min_wait"]["MinValue"]) == ("Number", 0)
+    assert parameters["actions"]["Default"] == "CREATE"
+    properties = template["Resources"]["Delay"]["Properties"]
+    assert properties == {name: {"Ref": name} for name in parameters}
+    assert template["Outputs"]["show"]["Value"] == {"Fn::GetAtt": ["Delay", "show"]}
+
+
+def test_template_of_another_kind() -> None:
+    with pytest.raises(HTTPBadRequest, match="tosca"):
+        REGISTRY.template("OS::Heat::Delay", "tosca")
+
+
+def test_types_come_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def manager(namespace: str, **options: Any) -> ExtensionManager:
+        asked.append((namespace, options["invoke_on_load"]))
+        loaded = [Extension(kind.name, None, kind, kind()) for kind in (Value, Delay)]
+        return ExtensionManager.make_test_instance(loaded, namespace=namespace)
+
+    monkeypatch.setattr(registry_module, "ExtensionManager", manager)
+    assert [item.name for item in Registry.load()] == ["OS::Heat::Delay", "OS::Heat::Value"]
+    assert asked == [(GROUP, True)]
