@@ -1,0 +1,1 @@
+"""The daemon that drives resources to their goal."""

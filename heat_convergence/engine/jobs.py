@@ -1,0 +1,120 @@
+"""From a claimed row to a job: properties resolved, the step decided.
+
+Called by ``engine`` inside the claiming transaction; reads only what the
+transaction has read and does no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.convergence.deciding import (
+    Change,
+    Step,
+    action_of,
+    step_before_properties,
+    update_step,
+)
+from heat_convergence.convergence.model import Action, Input, Resource, Stack
+from heat_convergence.resources import properties as props
+from heat_convergence.resources.plugin import ResourceType, View
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.views import RowInputs, view_of
+from heat_convergence.template.definition import Definition
+from heat_convergence.template.evaluate import finish
+
+_WITHOUT_PROPERTIES = frozenset(
+    {
+        Step.DELETE,
+        Step.FIND_AND_DELETE,
+        Step.FORGET,
+        Step.VERB,
+        Step.OBSERVE,
+        Step.EXTERNAL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One thing to do for one row; ``error`` when it can't even begin."""
+
+    row: Resource
+    step: Step
+    action: Action
+    type: ResourceType | None
+    view: View | None
+    after: Mapping[str, Any]
+    changed: frozenset[str]
+    error: Error | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the jobs of one message have in common."""
+
+    stack: Stack
+    inputs: Mapping[str, Input]
+    registry: Registry
+    now: datetime
+
+
+def make_job(row: Resource, claim: Claim) -> Job:
+    """The job of a claimed row; a mistake in its values makes it a failed one."""
+    step = step_before_properties(row)
+    before = row.properties or {}
+    try:
+        kind = claim.registry.get(row.implementation)
+        if step in _WITHOUT_PROPERTIES:
+            return _job(row, step, kind, claim, before, frozenset())
+        after = _resolved(row, kind, claim)
+        if step is not None:
+            return _job(row, step, kind, claim, after, frozenset())
+        return _update(row, kind, claim, after)
+    except Error as error:
+        action = Action.CREATE if row.physical_id is None else Action.UPDATE
+        return Job(row, Step.REFUSE, action, None, None, before, frozenset(), error)
+
+
+def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str, Any]) -> Job:
+    before = row.properties or {}
+    names = props.changed(before, after)
+    if row.properties_hash is None:
+        # An earlier update may have happened or not: everything is set again.
+        both = before.keys() | after.keys()
+        names |= {name for name in both if kind.schema.update_allowed(name)}
+    change = Change(
+        names=names,
+        in_place=kind.schema.update_allowed,
+        immutable=kind.schema.immutable,
+        needs_new=lambda changed: kind.replaces_on(before, after, changed),
+    )
+    return _job(row, update_step(row, change), kind, claim, after, names)
+
+
+def _job(
+    row: Resource,
+    step: Step,
+    kind: ResourceType,
+    claim: Claim,
+    after: Mapping[str, Any],
+    changed: frozenset[str],
+) -> Job:
+    action = action_of(step, row)
+    creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
+    view = view_of(row, claim.stack, action, claim.now, after if creating else None)
+    return Job(row, step, action, kind, view, after, changed)
+
+
+def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:
+    definition = Definition.load(row.name, row.definition)
+    inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
+    raw = finish(definition.properties, inputs)
+    path = f"resources.{row.name}.properties"
+    if raw is not None and not isinstance(raw, Mapping):
+        raise StackValidationFailed(f"a map is needed, not {raw!r:.80}", path=path)
+    return props.resolve(kind.schema, raw or {}, path=path)

@@ -1,0 +1,190 @@
+"""A job's one call to its resource type, and what came of it.
+
+Called by ``engine`` between the claim and the record, perhaps in a thread of its
+own; touches no row.  Every way a call can end becomes an ``Outcome``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from heat_convergence.common.errors import (
+    Error,
+    NotSupported,
+    ResourceFailure,
+    ResourceGone,
+    Retry,
+)
+from heat_convergence.convergence.deciding import Step, external_id
+from heat_convergence.convergence.model import Action, Observed, Verb
+from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job's call led to.
+
+    Exactly one of ``look`` (reality after the call), ``replace`` and ``error``
+    says it; an error with a retry is tried again after ``after_s``.
+    """
+
+    job: Job
+    look: Look | None = None
+    replace: bool = False
+    error: Error | None = None
+
+    def refused(self, error: Error) -> Outcome:
+        """The same call, as a failure: what it gave can't be stored.  The physical id
+        alone is kept, so that the resource can be found and deleted."""
+        look = self.look
+        kept = None if look is None else Look(Observed.FAILED, physical_id=look.physical_id)
+        return Outcome(
+            replace(self.job, after=self.job.row.properties or {}),
+            look=kept,
+            error=ResourceFailure(f"its values can't be stored: {error}"),
+        )
+
+    @property
+    def retry(self) -> bool:
+        """Whether the same may be tried again: a deletion always, for nothing else
+        gets rid of what is there."""
+        deleting = self.job.action is Action.DELETE
+        if self.error is not None:
+            return deleting or self.error.retry is not Retry.NEVER
+        return deleting and self._failed
+
+    @property
+    def another(self) -> bool:
+        """Whether another incarnation may turn out better than this one."""
+        return self._failed and self.look is not None and self.look.retry
+
+    @property
+    def _failed(self) -> bool:
+        return self.look is not None and self.look.observed is Observed.FAILED
+
+
+def perform(job: Job) -> Outcome:
+    """Does the job's step."""
+    if job.error is not None or job.type is None or job.view is None:
+        return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
+    try:
+        return Outcome(job, look=_call(job, job.type, job.view))
+    except NeedsReplacement:
+        return Outcome(job, replace=True)
+    except ResourceGone as error:
+        return _gone(job, error)
+    except Error as error:
+        return Outcome(job, error=error)
+    except Exception as error:
+        # The outermost edge towards third-party code: whatever it raises fails this
+        # resource with its name and text, and never the worker.
+        LOG.exception("resource type raised", extra={"resource": job.row.id})
+        return Outcome(job, error=ResourceFailure(f"{type(error).__name__}: {error}"))
+
+
+def _gone(job: Job, error: ResourceGone) -> Outcome:
+    """What is to be deleted and is not there is deleted; what is to be changed and
+    is not there needs a successor."""
+    if job.step in (Step.DELETE, Step.FIND_AND_DELETE):
+        return Outcome(job, look=Look(Observed.ABSENT))
+    if job.step is Step.UPDATE:
+        return Outcome(job, replace=True)
+    return Outcome(job, error=error)
+
+
+def _call(job: Job, kind: ResourceType, view: View) -> Look:
+    return _CALLS[job.step](job, kind, view)
+
+
+def _find_or_create(job: Job, kind: ResourceType, view: View) -> Look:
+    """RULE 4: what a lost create has made is taken on, not made again."""
+    found = kind.find(view)
+    if found is None:
+        return kind.create(view)
+    look = kind.observe(replace(view, physical_id=found))
+    return replace(look, physical_id=found)
+
+
+def _find_and_delete(job: Job, kind: ResourceType, view: View) -> Look:
+    found = kind.find(view)
+    if found is None:
+        return Look(Observed.ABSENT)
+    return _delete(job, kind, replace(view, physical_id=found))
+
+
+def _delete(job: Job, kind: ResourceType, view: View) -> Look:
+    look = kind.delete(view)
+    return replace(look, physical_id=look.physical_id or view.physical_id)
+
+
+def _verb(job: Job, kind: ResourceType, view: View) -> Look:
+    calls = {
+        Verb.SUSPEND: kind.suspend,
+        Verb.RESUME: kind.resume,
+        Verb.CHECK: kind.check,
+        Verb.SNAPSHOT: kind.snapshot,
+    }
+    if external_id(job.row) is not None and job.row.job is not Verb.CHECK:
+        return Look(Observed.READY)  # it is not ours to stop or to save
+    call = calls.get(job.row.job) if job.row.job is not None else None
+    look = None if call is None else call(view)
+    if look is None and job.row.job is Verb.CHECK:
+        return Look(Observed.READY, reason=f"CHECK not supported for {view.type}")
+    return look or Look(Observed.READY)
+
+
+def _adopt(job: Job, kind: ResourceType, view: View) -> Look:
+    if view.physical_id is None:
+        raise ResourceFailure("adopt_stack_data names no resource_id for it")
+    return _existing(kind, view, view.physical_id)
+
+
+def _external(job: Job, kind: ResourceType, view: View) -> Look:
+    physical_id = external_id(job.row)
+    if physical_id is None:
+        raise ResourceFailure("it has no external_id")
+    return _existing(kind, replace(view, physical_id=physical_id), physical_id)
+
+
+def _existing(kind: ResourceType, view: View, physical_id: str) -> Look:
+    """Reality is looked at and nothing else; what is not there is a failure."""
+    try:
+        look = kind.observe(view)
+    except ResourceGone:
+        look = Look(Observed.ABSENT)
+    if look.observed is Observed.ABSENT:
+        raise ResourceFailure(f"there is no physical resource {physical_id}")
+    return replace(look, physical_id=physical_id)
+
+
+def _replace(job: Job, kind: ResourceType, view: View) -> Look:
+    raise NeedsReplacement
+
+
+def _refuse(job: Job, kind: ResourceType, view: View) -> Look:
+    names = ", ".join(sorted(name for name in job.changed if kind.schema.immutable(name)))
+    raise NotSupported(
+        f"Update to properties {names} of {view.name} ({view.type}) is not supported"
+    )
+
+
+_CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
+    Step.NOTHING: lambda job, kind, view: Look(Observed.READY),
+    Step.FORGET: lambda job, kind, view: Look(Observed.ABSENT),
+    Step.CREATE: lambda job, kind, view: kind.create(view),
+    Step.FIND_OR_CREATE: _find_or_create,
+    Step.UPDATE: lambda job, kind, view: kind.update(view, job.after, job.changed),
+    Step.OBSERVE: lambda job, kind, view: kind.observe(view),
+    Step.DELETE: _delete,
+    Step.FIND_AND_DELETE: _find_and_delete,
+    Step.VERB: _verb,
+    Step.ADOPT: _adopt,
+    Step.EXTERNAL: _external,
+    Step.REPLACE: _replace,
+    Step.REFUSE: _refuse,
+}

@@ -1,0 +1,46 @@
+"""Where the calls of one message's jobs run.
+
+Types that do no I/O run in place; the others beside each other in an executor,
+green or native, that ``cli`` chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from typing import Protocol
+
+from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.performing import Outcome
+
+Perform = Callable[[Job], Outcome]
+
+
+class Pool(Protocol):
+    def run(self, perform: Perform, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+        """Outcomes in groups as they come; one group is recorded at a time."""
+        ...
+
+
+class InlinePool:
+    """One after the other: tests, the simulator, and types without I/O."""
+
+    def run(self, perform: Perform, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+        yield [perform(job) for job in jobs]
+
+
+class ExecutorPool:
+    """Calls side by side on a ``concurrent.futures`` executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def run(self, perform: Perform, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+        local = [job for job in jobs if job.type is None or job.type.local]
+        remote = [job for job in jobs if job.type is not None and not job.type.local]
+        running = {self._executor.submit(perform, job) for job in remote}
+        if local:
+            yield [perform(job) for job in local]
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield [future.result() for future in done]

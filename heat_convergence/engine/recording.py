@@ -1,0 +1,245 @@
+"""What an engine writes: the claim before a call, the outcome after it.
+
+Called by ``engine`` inside its transactions.  Writes only rows that the lease's
+token still holds (RULE 3): a late writer's update matches none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from heat_convergence.common.errors import Error, TemporaryFailure
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.deciding import Step
+from heat_convergence.convergence.ending import resource_event
+from heat_convergence.convergence.model import Action, JobState, Observed, Status
+from heat_convergence.convergence.ports import Settings, Transaction
+from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.performing import Outcome
+from heat_convergence.resources.properties import properties_hash
+
+_TOUCHING = frozenset(
+    {
+        Step.CREATE,
+        Step.FIND_OR_CREATE,
+        Step.UPDATE,
+        Step.OBSERVE,
+        Step.ADOPT,
+        Step.EXTERNAL,
+    }
+)
+_SILENT = frozenset({Step.NOTHING, Step.REPLACE})
+_MADE = frozenset({Step.CREATE, Step.FIND_OR_CREATE, Step.UPDATE, Step.ADOPT})
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Whom to tell: ids for the observer, and version → ids whose goal has changed
+    meanwhile."""
+
+    current: tuple[str, ...]
+    superseded: Mapping[int, tuple[str, ...]]
+
+
+def joined(parts: Sequence[Recorded]) -> Recorded:
+    """Several records as one."""
+    superseded: dict[int, tuple[str, ...]] = {}
+    for part in parts:
+        for version, ids in part.superseded.items():
+            superseded[version] = superseded.get(version, ()) + ids
+    return Recorded(tuple(row_id for part in parts for row_id in part.current), superseded)
+
+
+# -- before the call ----------------------------------------------------------
+
+
+def write_claims(
+    tx: Transaction, jobs: Sequence[Job], lease: Mapping[str, Any], now: datetime, ids: IdFactory
+) -> None:
+    """Takes the rows; those whose state changes show it, with an event."""
+    silent = [job for job in jobs if job.step in _SILENT]
+    tx.update_resources([job.row.id for job in silent], **lease)
+    told = {job.row.id for job in silent}
+    groups: dict[tuple[Action, bool], list[Job]] = {}
+    for job in jobs:
+        if job.row.id not in told:
+            groups.setdefault((job.action, _goes_on(job)), []).append(job)
+    for (action, goes_on), members in sorted(groups.items()):
+        begun = {} if goes_on else {"action_started_at": now}
+        unknown = {"properties_hash": None} if action is Action.UPDATE else {}
+        tx.update_resources(
+            [job.row.id for job in members],
+            action=action,
+            status=Status.IN_PROGRESS,
+            status_reason="state changed",
+            **begun,
+            **unknown,
+            **lease,
+        )
+    tx.insert_events(
+        [
+            resource_event(job.row, Action.ADOPT, status, "state changed", now, ids)
+            for job in jobs
+            if job.step is Step.EXTERNAL and job.row.action is Action.INIT
+            for status in (Status.IN_PROGRESS, Status.COMPLETE)
+        ]
+    )
+    tx.insert_events(
+        [
+            resource_event(
+                job.row, job.action, Status.IN_PROGRESS, "state changed", now, ids, job.after
+            )
+            for job in jobs
+            if job.row.id not in told and not _goes_on(job)
+        ]
+    )
+
+
+def _goes_on(job: Job) -> bool:
+    return job.row.action is job.action and job.row.status is Status.IN_PROGRESS
+
+
+# -- after it -----------------------------------------------------------------
+
+
+def record(
+    tx: Transaction,
+    outcomes: Sequence[Outcome],
+    token: str,
+    now: datetime,
+    settings: Settings,
+) -> Recorded:
+    """Writes what came of the calls and gives the leases back."""
+    versions = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
+    held = [outcome for outcome in outcomes if outcome.job.row.id in versions]
+    current = [o for o in held if versions[o.job.row.id] == o.job.row.version]
+    stale = [o for o in held if versions[o.job.row.id] != o.job.row.version]
+    tries = _count_tries(tx, [o for o in current if o.retry or o.another])
+    _save(tx, current, [_columns(o, tries.get(o.job.row.id), now, settings) for o in current])
+    _save(tx, stale, [_facts(o) for o in stale])
+    # What waited for this worker to be done with it may be claimed now.
+    tx.repost([o.job.row.id for o in stale], now)
+    superseded: dict[int, list[str]] = {}
+    for outcome in stale:
+        row_id = outcome.job.row.id
+        superseded.setdefault(versions[row_id], []).append(row_id)
+    return Recorded(
+        tuple(outcome.job.row.id for outcome in current),
+        {version: tuple(ids) for version, ids in superseded.items()},
+    )
+
+
+def _save(
+    tx: Transaction, outcomes: Sequence[Outcome], columns: Sequence[dict[str, Any]]
+) -> None:
+    """Data that the call did not tell are left alone: a signal may have come
+    meanwhile."""
+    told: dict[str, dict[str, Any]] = {}
+    rest: dict[str, dict[str, Any]] = {}
+    for outcome, values in zip(outcomes, columns, strict=True):
+        if outcome.look is not None and outcome.look.data is not None:
+            told[outcome.job.row.id] = {**values, "data": outcome.look.data}
+        else:
+            rest[outcome.job.row.id] = values
+    tx.save_resources(told)
+    tx.save_resources(rest)
+
+
+def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Counts a try for each, and says how many there were before."""
+    if not outcomes:
+        return {}
+    version = outcomes[0].job.row.version
+    ids = [outcome.job.row.id for outcome in outcomes]
+    before = tx.retry_counts(version, ids)
+    tx.count_retry(version, ids)
+    return {row_id: before.get(row_id, 0) for row_id in ids}
+
+
+def _facts(outcome: Outcome) -> dict[str, Any]:
+    """What is known of reality now, whatever the goal."""
+    row, look = outcome.job.row, outcome.look
+    made = outcome.job.step in _MADE and look is not None
+    properties = outcome.job.after if made else row.properties
+    hashed = row.properties_hash
+    if made:
+        hashed = properties_hash(outcome.job.after)
+    elif outcome.job.step is Step.UPDATE:
+        hashed = None
+    attributes = None if look is None else look.attributes
+    creating = outcome.job.action is Action.CREATE
+    physical_id = row.physical_id
+    if look is not None and creating and look.observed is not Observed.ABSENT:
+        physical_id = look.physical_id or row.physical_id or row.physical_name
+    elif look is not None and look.physical_id is not None:
+        physical_id = look.physical_id
+    kind = outcome.job.type
+    return {
+        "sensitive": row.sensitive or (kind is not None and bool(kind.secret_data)),
+        "physical_id": physical_id,
+        "properties": properties,
+        "properties_hash": hashed,
+        "attributes": row.attributes if attributes is None else attributes,
+        "observed": None,
+        "observe_at": None,
+        "lease_owner": None,
+        "lease_token": None,
+        "lease_expires_at": None,
+    }
+
+
+def _columns(
+    outcome: Outcome, tries: int | None, now: datetime, settings: Settings
+) -> dict[str, Any]:
+    """All that the outcome changes in a row whose goal is still the same.
+
+    ``observe_at`` is always set: should the message to the observer be lost, the
+    observer comes by itself.
+    """
+    row, look = outcome.job.row, outcome.look
+    state, observed, reason = JobState.WATCHED, None, row.status_reason
+    again_s = settings.repost_after_s
+    if outcome.replace:
+        state = JobState.REPLACE
+    elif outcome.error is not None:
+        reason = failure_reason(row.name, outcome.error)
+        observed = Observed.FAILED
+        if outcome.retry and (tries or 0) < settings.retry_limit:
+            state, observed = JobState.RETRY, None
+            again_s = settings.backoff_s(tries or 0, _asked_s(outcome.error))
+    elif look is not None:
+        observed, reason = look.observed, look.reason or "state changed"
+        may_retry = (tries or 0) < settings.retry_limit
+        if look.observed is Observed.FAILED:
+            reason = failure_reason(row.name, look.reason)
+            if outcome.retry and may_retry:
+                state, observed = JobState.RETRY, None
+                again_s = settings.backoff_s(tries or 0)
+            elif outcome.another and may_retry:
+                state = JobState.REPLACE
+        elif look.observed is Observed.BUSY:
+            again_s = look.again_s
+    touched = outcome.job.step in _TOUCHING and look is not None
+    return {
+        **_facts(outcome),
+        "job_state": state,
+        "observed": observed,
+        "status_reason": reason,
+        "touched_version": row.version if touched else row.touched_version,
+        "observe_at": now + timedelta(seconds=again_s),
+    }
+
+
+def failure_reason(name: str, error: Error | str) -> str:
+    """``<ErrorType>: <path>: <message>``."""
+    if isinstance(error, str):
+        return f"ResourceInError: resources.{name}: {error}"
+    path = error.path or f"resources.{name}"
+    return f"{type(error).__name__}: {path}: {error.message}"
+
+
+def _asked_s(error: Error) -> float | None:
+    return error.after_s if isinstance(error, TemporaryFailure) else None

@@ -1,0 +1,1 @@
+"""The daemon that reads reality and starts the next leaves."""

@@ -1,0 +1,83 @@
+"""Reading reality for resources that are on their way.
+
+Called by ``observer`` outside any transaction; changes nothing anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from heat_convergence.common.errors import EntityNotFound, Error, ResourceGone, Retry
+from heat_convergence.convergence.failing import Sighting
+from heat_convergence.convergence.model import JobState, Observed, Resource, Stack
+from heat_convergence.resources.plugin import Look, ResourceType, View
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.views import view_of
+
+LOG = logging.getLogger(__name__)
+
+
+def look_at(
+    stack: Stack, rows: Sequence[Resource], registry: Registry, now: datetime
+) -> dict[str, Sighting]:
+    """Resource id → what was seen.
+
+    Rows whose outcome an engine recorded already are not looked at again and are
+    left out; a retry's sighting says only that its time has come.
+    """
+    seen: dict[str, Sighting] = {}
+    by_type: dict[str, list[Resource]] = {}
+    for row in rows:
+        if row.job_state is JobState.RETRY:
+            seen[row.id] = Sighting(Observed.BUSY)
+        elif row.job_state is JobState.WATCHED and row.observed is Observed.BUSY:
+            by_type.setdefault(row.implementation, []).append(row)
+    for name, members in sorted(by_type.items()):
+        seen.update(_look_at_type(stack, name, members, registry, now))
+    return seen
+
+
+def _look_at_type(
+    stack: Stack, name: str, rows: Sequence[Resource], registry: Registry, now: datetime
+) -> Mapping[str, Sighting]:
+    try:
+        kind = registry.get(name)
+    except EntityNotFound as error:
+        return {row.id: Sighting(Observed.FAILED, str(error)) for row in rows}
+    views = [view_of(row, stack, row.action, now) for row in rows]
+    looks = _observe(kind, views)
+    return {row.id: _sighting(row, looks.get(row.id)) for row in rows}
+
+
+def _observe(kind: ResourceType, views: Sequence[View]) -> Mapping[str, Look]:
+    try:
+        return kind.observe_many(views)
+    except Error as error:
+        if error.retry is not Retry.NEVER:
+            return {}
+        return {view.resource_id: _observe_one(kind, view) for view in views}
+
+
+def _observe_one(kind: ResourceType, view: View) -> Look:
+    """One by one, where a look at all failed for good because of one of them."""
+    try:
+        return kind.observe(view)
+    except ResourceGone:
+        return Look(Observed.ABSENT, reason="the physical resource is gone")
+    except Error as error:
+        if error.retry is not Retry.NEVER:
+            return Look(Observed.BUSY)
+        return Look(Observed.FAILED, reason=str(error))
+
+
+def _sighting(row: Resource, look: Look | None) -> Sighting:
+    if look is None:
+        return Sighting(Observed.BUSY, again_s=5.0)
+    reason = look.reason
+    if look.observed in (Observed.FAILED, Observed.ABSENT):
+        reason = f"ResourceInError: resources.{row.name}: {look.reason or 'it is gone'}"
+    return Sighting(
+        look.observed, reason, look.again_s, look.attributes, look.data, look.retry
+    )

@@ -1,0 +1,161 @@
+"""The only part that waits: it decides what is ready and starts the next leaves.
+
+Called by the RPC server with (stack, version, resource ids) when engines have
+recorded something, and by the daemon's timer through ``tick``.  Owns timeouts,
+retries' time, rollback and the sweeps that make every message dispensable.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from heat_convergence.common.clock import Clock
+from heat_convergence.common.errors import Unavailable
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.retrying import Wait, persistently
+from heat_convergence.convergence import rollback
+from heat_convergence.convergence.advance import (
+    Advanced,
+    Sighting,
+    advance,
+    next_turn,
+    time_out,
+    unstick,
+)
+from heat_convergence.convergence.model import Resource
+from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
+from heat_convergence.convergence.traversal import Means, batches, cast
+from heat_convergence.observer.looking import look_at
+from heat_convergence.resources.registry import Registry
+
+LOG = logging.getLogger(__name__)
+
+
+class Observer:
+    """One worker process's share of the watching.
+
+    ``wake`` is called, from any thread, when ``tick`` is wanted earlier than it
+    last said; the daemon's loop waits on it.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        registry: Registry,
+        clock: Clock,
+        ids: IdFactory,
+        settings: Settings,
+        rebuild: rollback.Rebuild,
+        wait: Wait,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._registry = registry
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._rebuild = rebuild
+        self._wait = wait
+        self._wake = wake
+        self._next_sweep_at = clock()
+        self._next_look_at: datetime | None = None
+
+    # -- messages
+
+    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Takes note of what engines have recorded for these resources."""
+        try:
+            self._note(stack_id, resource_ids, {})
+        except Unavailable as error:
+            LOG.warning("observation given up", extra={"stack": stack_id, "error": str(error)})
+
+    # -- the timer
+
+    def tick(self) -> float:
+        """Does what is due; the seconds until something may be due again."""
+        now = self._clock()
+        try:
+            self._look_at_due(now)
+            if now >= self._next_sweep_at:
+                self._sweep(now)
+                self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
+                self._forecast()
+        except Unavailable as error:
+            LOG.warning("sweep given up", extra={"error": str(error)})
+            return self._settings.sweep_interval_s
+        wake_at = min(self._next_sweep_at, self._next_look_at or self._next_sweep_at)
+        return max(0.0, (wake_at - self._clock()).total_seconds())
+
+    def _look_at_due(self, now: datetime) -> None:
+        if self._next_look_at is None or now < self._next_look_at:
+            return
+        until = now + timedelta(seconds=self._settings.lease_s)
+        rows = self._store.due_observations(now, until, self._settings.sweep_limit)
+        self._forecast()
+        by_stack: dict[str, list[Resource]] = {}
+        for row in rows:
+            by_stack.setdefault(row.stack_id, []).append(row)
+        for stack_id, members in sorted(by_stack.items()):
+            with self._store.transaction() as tx:
+                stack = tx.get_stack(stack_id)
+            if stack is not None:
+                seen = look_at(stack, members, self._registry, now)
+                self._note(stack_id, [row.id for row in members], seen)
+
+    def _sweep(self, now: datetime) -> None:
+        """RULE 1: finds what a lost message would have started."""
+        limit = self._settings.sweep_limit
+        late = now - timedelta(seconds=self._settings.repost_after_s)
+        lost: dict[tuple[str, int], list[str]] = {}
+        for job in self._store.lost_jobs(now, late, limit):
+            lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
+        for (stack_id, version), ids in sorted(lost.items()):
+            LOG.info("jobs posted again", extra={"stack": stack_id, "jobs": len(ids)})
+            self._post(stack_id, version, ids)
+        for stack_id in self._store.overdue_stacks(now, limit):
+            self._transact(lambda tx, means, it=stack_id: time_out(tx, it, means))
+        for stack_id, version in self._store.stalled_stacks(late, limit):
+            self._transact(lambda tx, means, it=stack_id, v=version: unstick(tx, it, v, means))
+        for project_id in self._store.waiting_projects(late, limit):
+            self._transact(lambda tx, means, it=project_id: next_turn(tx, it, means))
+
+    # -- what both come to
+
+    def _note(
+        self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Sighting]
+    ) -> None:
+        self._transact(lambda tx, means: advance(tx, stack_id, resource_ids, seen, means))
+
+    def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> None:
+        def attempt() -> Advanced:
+            means = Means(self._clock(), self._ids, self._settings)
+            with self._store.transaction() as tx:
+                advanced = work(tx, means)
+                if advanced.roll_back is not None and advanced.stack is not None:
+                    return rollback.begin(
+                        tx, advanced.stack, advanced.roll_back, means, self._rebuild
+                    )
+                return advanced
+
+        advanced = persistently(attempt, wait=self._wait)
+        cast(self._bus, advanced.postings, self._settings)
+        self._expect(advanced.next_look_at)
+
+    def _post(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
+        for batch in batches(ids, self._settings.batch_size):
+            self._bus.converge(stack_id, version, batch)
+
+    def _forecast(self) -> None:
+        # Forgotten first, then asked: what a message announces meanwhile stays.
+        self._next_look_at = None
+        self._expect(self._store.next_observation())
+
+    def _expect(self, look_at: datetime | None) -> None:
+        if look_at is not None and (self._next_look_at is None or look_at < self._next_look_at):
+            self._next_look_at = look_at
+            self._wake()
