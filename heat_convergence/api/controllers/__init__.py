@@ -1,0 +1,1 @@
+"""One class per noun; short handlers: read the request, ask, show."""

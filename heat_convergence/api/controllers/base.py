@@ -1,0 +1,59 @@
+"""What controllers share: the services, and the stack that a path names.
+
+Decides when a stack does not exist for a caller: another project's never does.
+Holds no handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.wire import ApiRequest
+from heat_convergence.common import errors
+from heat_convergence.common.retrying import persistently
+from heat_convergence.convergence.model import Stack
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.db.reads import stacks
+
+T = TypeVar("T")
+
+
+class Controller:
+    """Keeps the services; one object per application."""
+
+    def __init__(self, services: ApiServices) -> None:
+        self.given = services
+        self.database = services.database
+        self.options = services.options
+
+
+def named_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
+    """Name, id and project must fit together; deleted stacks are found.
+
+    Raises ``EntityNotFound``.
+    """
+    stack = stacks.get(conn, stack_id)
+    if stack is None or stack.name != name or stack.project_id != request.project_id:
+        raise errors.EntityNotFound("Stack", name)
+    return stack
+
+
+def live_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
+    """As ``named_stack``, but a deleted one is not found."""
+    stack = named_stack(conn, request, name, stack_id)
+    if stack.deleted_at is not None:
+        raise errors.EntityNotFound("Stack", name)
+    return stack
+
+
+def in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:
+    """Runs ``work`` in one transaction, a few times where that can help; after that
+    the client is told 503."""
+
+    def attempt() -> T:
+        with services.store.transaction() as tx:
+            return work(tx)
+
+    return persistently(attempt, wait=services.wait, tries=services.options.transaction_tries)

@@ -1,0 +1,143 @@
+"""Writing: create, update, patch and delete a stack.
+
+Called by the root controller.  Decides the order of checks and what is kept of an
+earlier goal; answers as soon as the first jobs are handed to the bus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import webob
+
+from heat_convergence.api import quotas
+from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
+from heat_convergence.api.goals import Draft, Goals
+from heat_convergence.api.policies.enforcer import Enforcer
+from heat_convergence.api.requests.stack import StackBody, Use, stack_body
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.sources import Sources
+from heat_convergence.api.views import stacks as view
+from heat_convergence.api.views.links import stack_url
+from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, text_answer
+from heat_convergence.convergence import traversal
+from heat_convergence.convergence.model import Action, Stack, Status
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.traversal import Begun, Means
+
+
+class ChangesController(Controller):
+    def __init__(self, services: ApiServices, enforcer: Enforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
+        self._goals = Goals(services)
+        self._sources = Sources(services)
+
+    def create(self, request: ApiRequest) -> webob.Response:
+        body = stack_body(request.document, Use.CREATE)
+        stack = new_stack(request, body, self.given)
+        source = self._sources.given(body)
+        with self.database.read() as conn:
+            quotas.check_new_stack(conn, stack, request.caller, self.options)
+        quotas.check_name(stack.name)
+        draft = self._goals.draft(source, stack, self._enforcer.forbidden_to(request))
+        begun = in_transaction(self.given, lambda tx: self._begin(tx, stack, draft))
+        traversal.post(self.given.bus, begun, self.given.settings)
+        answer = json_answer(view.created(stack, request.base_url), 201)
+        answer.location = stack_url(request.base_url, stack)
+        return answer
+
+    def update(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        body = stack_body(request.document, Use.UPDATE)
+        return self._change(request, stack_name, stack_id, body, Use.UPDATE)
+
+    def patch(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        body = stack_body(request.document, Use.PATCH)
+        rule = "stacks:update_no_change" if body.changes_nothing else "stacks:update_patch"
+        self._enforcer.check(request, rule)
+        return self._change(request, stack_name, stack_id, body, Use.PATCH)
+
+    def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            stack = live_stack(conn, request, stack_name, stack_id)
+        means = self._means()
+        begun = in_transaction(
+            self.given,
+            lambda tx: traversal.start(
+                tx, stack_id=stack.id, action=Action.DELETE, means=means
+            ),
+        )
+        traversal.post(self.given.bus, begun, self.given.settings)
+        return empty_answer()
+
+    def _begin(self, tx: Transaction, stack: Stack, draft: Draft) -> Begun:
+        tx.put_contents(draft.contents)
+        return traversal.create(
+            tx, stack=stack, goal=draft.goal, wanted=draft.wanted, means=self._means()
+        )
+
+    def _change(
+        self, request: ApiRequest, name: str, stack_id: str, body: StackBody, use: Use
+    ) -> webob.Response:
+        with self.database.read() as conn:
+            stack = live_stack(conn, request, name, stack_id)
+            before = self._goals.stored(conn, stack)
+        quotas.check_updatable(stack)
+        source = self._sources.changing(body, use, before)
+        forbidden = self._enforcer.forbidden_to(request)
+        draft = self._goals.draft(source, stack, forbidden, before=before)
+        begun = in_transaction(
+            self.given, lambda tx: self._update(tx, stack, draft, _columns(body, use))
+        )
+        traversal.post(self.given.bus, begun, self.given.settings)
+        return text_answer(202)
+
+    def _update(
+        self, tx: Transaction, stack: Stack, draft: Draft, values: Mapping[str, Any]
+    ) -> Begun:
+        tx.put_contents(draft.contents)
+        return traversal.start(
+            tx,
+            stack_id=stack.id,
+            action=Action.UPDATE,
+            means=self._means(),
+            goal=draft.goal,
+            wanted=draft.wanted,
+            values=values,
+        )
+
+    def _means(self) -> Means:
+        return Means(self.given.clock(), self.given.ids, self.given.settings)
+
+
+def new_stack(request: ApiRequest, body: StackBody, services: ApiServices) -> Stack:
+    """A root stack as the body wants it; it is stored nowhere yet."""
+    return Stack(
+        id=services.ids(),
+        name=body.name,
+        project_id=request.project_id,
+        version=1,
+        action=Action.CREATE,
+        status=Status.IN_PROGRESS,
+        status_reason="",
+        goal_id=services.ids(),
+        created_at=services.clock(),
+        username=request.caller.user_name,
+        disable_rollback=True if body.disable_rollback is None else body.disable_rollback,
+        timeout_mins=body.timeout_mins,
+        tags=body.tags or (),
+    )
+
+
+def _columns(body: StackBody, use: Use) -> dict[str, Any]:
+    """What an update sets beside the goal; absent fields stay as they are, but PUT
+    without tags takes them away."""
+    values: dict[str, Any] = {}
+    if body.timeout_mins is not None:
+        values["timeout_mins"] = body.timeout_mins
+    if body.disable_rollback is not None:
+        values["disable_rollback"] = body.disable_rollback
+    if body.tags is not None or use is Use.UPDATE:
+        values["tags"] = body.tags or ()
+    return values

@@ -1,0 +1,1 @@
+"""What stands around the application: identity, versions, faults."""

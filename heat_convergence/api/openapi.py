@@ -1,0 +1,103 @@
+"""The OpenAPI document of the service, generated from the routes table.
+
+Called once per application.  Decides nothing: what a route takes and gives stands
+in ``openapi_schemas`` under the names that the table uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from heat_convergence.api.openapi_schemas import BODIES, ENVELOPE, QUERIES, VIEWS
+from heat_convergence.api.routes import Route, placeholders, plain
+
+Json = Any
+_JSON = "application/json"
+_FREE = re.compile(r"\{\w+:[^}|]*\*\}")
+_WORDS = re.compile(r"\{\w+:([\w|]+)\}")
+
+
+def document(routes: Iterable[Route]) -> dict[str, Json]:
+    """OpenAPI 3.1."""
+    paths: dict[str, dict[str, Json]] = {}
+    for route in routes:
+        for path in _paths(route):
+            where = f"/v1/{{tenant_id}}{path}"
+            paths.setdefault(where, {}).setdefault(route.method.lower(), _operation(route, path))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Heat Convergence: Orchestration API", "version": "1.0"},
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": ENVELOPE},
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+            },
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def _paths(route: Route) -> list[str]:
+    """One for each word that a part of the path may be.  A full identifier in the
+    place of a name is left out: OpenAPI cannot tell the two apart."""
+    if _FREE.search(route.path):
+        return []
+    words = _WORDS.search(route.path)
+    if words is None:
+        return [plain(route.path)]
+    return [
+        plain(route.path[: words.start()] + word + route.path[words.end() :])
+        for word in words.group(1).split("|")
+    ]
+
+
+def _operation(route: Route, path: str) -> dict[str, Json]:
+    operation: dict[str, Json] = {
+        "operationId": f"{route.method.lower()}_{path[1:].replace('/', '_')}",
+        "tags": [route.handler.partition(".")[0]],
+        "parameters": [*_path_parameters(path), *_query_parameters(route)],
+        "responses": _responses(route),
+    }
+    if route.rule is not None:
+        operation["x-policy-rule"] = route.rule
+    if route.body:
+        operation["requestBody"] = {
+            "required": route.body != "patch",
+            "content": {_JSON: {"schema": BODIES[route.body]}},
+        }
+    return operation
+
+
+def _path_parameters(path: str) -> list[Json]:
+    schema = {"type": "string", "minLength": 1}
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name in ("tenant_id", *placeholders(path))
+    ]
+
+
+def _query_parameters(route: Route) -> list[Json]:
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in QUERIES.get(route.query, {}).items()
+    ]
+
+
+def _responses(route: Route) -> dict[str, Json]:
+    answer: dict[str, Json] = {"description": HTTPStatus(route.success).phrase}
+    if route.view == "text":
+        answer["content"] = {"text/plain": {"schema": {"type": "string"}}}
+    elif route.view != "empty":
+        answer["content"] = {_JSON: {"schema": VIEWS[route.view]}}
+    if route.success == 302:
+        answer["headers"] = {"Location": {"required": True, "schema": {"type": "string"}}}
+    wrong = {
+        "description": "The error envelope",
+        "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+    failures = {str(code): wrong for code in (400, 403, 404, 405, 409, 503)}
+    return {str(route.success): answer, "401": {"description": "No valid token"}, **failures}

@@ -1,0 +1,217 @@
+"""What requests take and answers give, as JSON Schema, by the routes' names.
+
+Read by ``openapi`` alone; a table.  Source: heat-facts/rest_api.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_ANY: Schema = {}
+_MAP: Schema = {"type": "object"}
+_MAYBE: Schema = {"type": ["string", "null"]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_MAYBE_COUNT: Schema = {"type": ["integer", "null"]}
+_FLAG: Schema = {"type": "string", "pattern": "^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"}
+_JSON_FLAG: Schema = {"type": ["boolean", "string", "null"]}
+
+
+def _list(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _object(optional: Mapping[str, Schema] | None = None, /, **fields: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**fields, **(optional or {})},
+        "required": sorted(fields),
+    }
+
+
+def _words(*names: str) -> dict[str, Schema]:
+    return dict.fromkeys(names, _TEXT)
+
+
+_LINKS = _list(_object(href=_TEXT, rel=_TEXT))
+_DIRECTION: Schema = {"type": "string", "enum": ["asc", "desc"]}
+
+ENVELOPE: Schema = _object(
+    code={"type": "integer"},
+    title=_TEXT,
+    explanation=_TEXT,
+    error=_object({"message": _TEXT}, type=_TEXT, traceback=_MAYBE),
+)
+
+QUERIES: Mapping[str, Mapping[str, Schema]] = {
+    "validate": {"show_nested": _FLAG, "ignore_errors": _TEXT},
+    "resource_types": {**_words("support_status", "name", "version"), "with_description": _FLAG},
+    "generate_template": {"template_type": _TEXT},
+    "functions": {"with_condition_func": _FLAG},
+    "show": {"resolve_outputs": _FLAG},
+    "preview": {"detail": {"type": "string", "enum": ["plan"]}},
+    "preview_update": {"show_nested": _FLAG, "detail": {"type": "string", "enum": ["plan"]}},
+    "resource": {"with_attr": _list(_TEXT)},
+    "resources": {
+        "nested_depth": _COUNT,
+        "with_detail": _FLAG,
+        **_words("type", "status", "name", "action", "id", "physical_resource_id"),
+    },
+    "events": {
+        "limit": _COUNT,
+        "nested_depth": _COUNT,
+        "sort_dir": _DIRECTION,
+        "sort_keys": _list(_TEXT),
+        **_words(
+            "marker", "resource_status", "resource_action", "resource_name", "resource_type"
+        ),
+    },
+    "stacks": {
+        "limit": _COUNT,
+        "sort_dir": _DIRECTION,
+        "sort_keys": _list(_TEXT),
+        **dict.fromkeys(
+            ("show_deleted", "show_nested", "show_hidden", "with_count", "global_tenant"), _FLAG
+        ),
+        "timeout_mins": _COUNT,
+        **_words(
+            "marker", "tags", "tags_any", "not_tags", "not_tags_any", "id", "status", "name",
+            "action", "tenant", "username", "owner_id", "stack_name", "stack_action",
+            "stack_status", "stack_status_reason", "disable_rollback", "stack_owner", "parent",
+        ),
+    },
+}
+
+_TEMPLATE_FIELDS: dict[str, Schema] = {
+    "template": {"type": ["object", "string", "null"]},
+    "template_url": _MAYBE,
+    "environment": {"type": ["object", "string", "null"]},
+    "environment_files": {"type": ["array", "null"], "items": _TEXT},
+    "parameters": {"type": ["object", "null"]},
+    "files": {"type": ["object", "null"], "additionalProperties": _TEXT},
+}
+_STACK_FIELDS: dict[str, Schema] = {
+    **_TEMPLATE_FIELDS,
+    "timeout_mins": {"type": ["integer", "string", "null"]},
+    "disable_rollback": _JSON_FLAG,
+    "tags": _MAYBE,
+}
+
+BODIES: Mapping[str, Schema] = {
+    "template": _object(_TEMPLATE_FIELDS),
+    "create": _object(_STACK_FIELDS, stack_name=_TEXT),
+    "update": _object({**_STACK_FIELDS, "converge": _JSON_FLAG, "stack_name": _ANY}),
+    "patch": _object(
+        {
+            **_STACK_FIELDS,
+            "converge": _JSON_FLAG,
+            "stack_name": _ANY,
+            "clear_parameters": _list(_TEXT),
+        }
+    ),
+    "action": {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "propertyNames": {
+            "enum": ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"]
+        },
+    },
+    "mark_unhealthy": {
+        **_object({"resource_status_reason": _MAYBE}, mark_unhealthy=_JSON_FLAG),
+        "additionalProperties": False,
+    },
+}
+
+_STACK_ITEM = _object(
+    {"project": _TEXT},
+    id=_TEXT, links=_LINKS, stack_name=_TEXT, description=_TEXT, stack_status=_TEXT,
+    stack_status_reason=_TEXT, creation_time=_MAYBE, updated_time=_MAYBE, deletion_time=_MAYBE,
+    stack_owner=_MAYBE, parent=_MAYBE, stack_user_project_id=_MAYBE,
+    tags={"type": ["array", "null"], "items": _TEXT},
+)
+_SHOWN_STACK: dict[str, Schema] = {
+    "id": _TEXT, "links": _LINKS, "stack_name": _TEXT, "creation_time": _MAYBE,
+    "updated_time": _MAYBE, "deletion_time": _MAYBE, "notification_topics": _list(_ANY),
+    "parameters": _MAP, "description": _TEXT, "template_description": _TEXT,
+    "capabilities": _list(_ANY), "disable_rollback": {"type": "boolean"},
+    "timeout_mins": _MAYBE_COUNT, "stack_owner": _MAYBE, "parent": _MAYBE,
+    "stack_user_project_id": _MAYBE, "tags": _list(_TEXT),
+}
+_OUTPUT = _object({"output_error": _TEXT}, output_key=_TEXT, description=_TEXT, output_value=_ANY)
+_RESOURCE: dict[str, Schema] = {
+    "links": _LINKS, "resource_name": _TEXT, "logical_resource_id": _TEXT,
+    "physical_resource_id": _TEXT, "resource_type": _TEXT, "resource_status": _TEXT,
+    "resource_status_reason": _TEXT, "creation_time": _MAYBE, "updated_time": _MAYBE,
+    "required_by": _list(_TEXT),
+}
+_EVENT: dict[str, Schema] = {
+    "id": _TEXT, "links": _LINKS, "event_time": _MAYBE, "resource_name": _TEXT,
+    "logical_resource_id": _TEXT, "resource_status": _TEXT, "resource_status_reason": _TEXT,
+    "physical_resource_id": _MAYBE,
+}
+_REVISION = _object(revision=_TEXT)
+_RAW_LIST = _list(_MAP)
+
+VIEWS: Mapping[str, Schema] = {
+    "map": _MAP,
+    "null": {"type": "null"},
+    "validate": _object(
+        {"ParameterGroups": _list(_ANY), "NestedParameters": _MAP},
+        Description=_TEXT, Parameters=_MAP, Environment=_MAP,
+    ),
+    "resource_types": _object(resource_types=_list(_ANY)),
+    "resource_schema": _object(
+        resource_type=_TEXT, properties=_MAP, attributes=_MAP, support_status=_MAP
+    ),
+    "template_versions": _object(
+        template_versions=_list(_object(version=_TEXT, type=_TEXT, aliases=_list(_TEXT)))
+    ),
+    "template_functions": _object(
+        template_functions=_list(_object(functions=_TEXT, description=_TEXT))
+    ),
+    "stack_list": _object({"links": _LINKS, "count": _COUNT}, stacks=_list(_STACK_ITEM)),
+    "stack_detail": _object(stacks=_list(_STACK_ITEM)),
+    "stack_create": _object(stack=_object(id=_TEXT, links=_LINKS)),
+    "stack_preview": _object(
+        {"plan": _RAW_LIST}, stack=_object(**_SHOWN_STACK, resources=_RAW_LIST)
+    ),
+    "stack_show": _object(
+        stack=_object(
+            {"outputs": _list(_OUTPUT)},
+            **_SHOWN_STACK, stack_status=_TEXT, stack_status_reason=_TEXT,
+        )
+    ),
+    "update_preview": _object(
+        {"plan": _RAW_LIST},
+        resource_changes=_object(
+            unchanged=_RAW_LIST, updated=_RAW_LIST, replaced=_RAW_LIST, added=_RAW_LIST,
+            deleted=_RAW_LIST,
+        ),
+    ),
+    "environment": _object(
+        parameters=_MAP, resource_registry=_MAP, parameter_defaults=_MAP,
+        event_sinks=_list(_ANY), encrypted_param_names=_list(_TEXT),
+    ),
+    "output_list": _object(outputs=_list(_object(output_key=_TEXT, description=_TEXT))),
+    "output_show": _object(output=_OUTPUT),
+    "resource_list": _object(
+        resources=_list(
+            _object(
+                {"parent_resource": _TEXT, "description": _TEXT, "attributes": _MAP}, **_RESOURCE
+            )
+        )
+    ),
+    "resource_show": _object(
+        resource=_object({"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT,
+                         attributes=_MAP)
+    ),
+    "metadata": _object(metadata=_MAP),
+    "event_list": _object(events=_list(_object(**_EVENT))),
+    "event_show": _object(event=_object(**_EVENT, resource_type=_TEXT, resource_properties=_MAP)),
+    "build_info": _object(api=_REVISION, engine=_REVISION),
+    "services": _object(services=_list(_MAP)),
+}

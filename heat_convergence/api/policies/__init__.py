@@ -1,0 +1,1 @@
+"""The policy rules and their defaults, one file a prefix."""

@@ -1,0 +1,52 @@
+"""Asks oslo.policy whether a caller may do what a rule names.
+
+Called by the root controller for every route and by handlers whose rule depends
+on the body.  Must not know what a rule stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oslo_config import cfg
+from oslo_policy import policy
+
+from heat_convergence.api.policies import rules
+from heat_convergence.api.wire import ApiRequest
+from heat_convergence.common import errors
+
+
+class Enforcer:
+    """The rules of the configuration's policy file over the defaults."""
+
+    def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
+        if conf is None:
+            conf = cfg.ConfigOpts()
+            conf([], default_config_files=[], default_config_dirs=[])
+        self._enforcer = policy.Enforcer(conf)
+        self._enforcer.suppress_deprecation_warnings = True
+        self._enforcer.suppress_default_change_warnings = True
+        self._enforcer.register_defaults(rules.list_rules())
+
+    def check(self, request: ApiRequest, rule: str) -> None:
+        """Raises ``Forbidden`` unless the caller passes ``rule``."""
+        if not self.allows(request, rule):
+            raise errors.Forbidden(f"You are not authorized to use {rule}.")
+
+    def allows(self, request: ApiRequest, rule: str) -> bool:
+        """A rule that nobody registered denies, but for resource types."""
+        target: dict[str, Any] = {"project_id": request.project_id}
+        return bool(self._enforcer.enforce(rule, target, request.caller))
+
+    def forbidden_to(self, request: ApiRequest) -> Callable[[str], bool]:
+        """Whether policy keeps a resource type from the caller, as a function."""
+        return lambda name: not self.allows_type(request, name)
+
+    def allows_type(self, request: ApiRequest, type_name: str) -> bool:
+        """Whether the caller may use a resource type: its own rule and that of its
+        prefix; a type without a rule is for everybody."""
+        prefix = type_name.rpartition("::")[0]
+        names = (f"resource_types:{type_name}", f"resource_types:{prefix}::*")
+        self._enforcer.load_rules()
+        return all(self.allows(request, name) for name in names if name in self._enforcer.rules)

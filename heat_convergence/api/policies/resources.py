@@ -1,0 +1,39 @@
+"""Rules of resources and events.
+
+Registered through ``rules``; a table, and nothing else.
+Source: heat-facts/policies.json.
+"""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+from heat_convergence.api.policies.base import (
+    ALLOW_EVERYBODY,
+    MEMBER,
+    READER,
+    READER_OR_STACK_USER,
+    Rule,
+    defaults,
+)
+
+_STACK = "/stacks/{stack_name}/{stack_id}"
+
+_RULES = (
+    Rule("events:index", READER, method="GET", path=_STACK + "/events"),
+    Rule("events:show", READER,
+         method="GET", path=_STACK + "/resources/{resource_name}/events/{event_id}"),
+    Rule("resource:index", READER, method="GET", path=_STACK + "/resources"),
+    Rule("resource:metadata", READER_OR_STACK_USER, ALLOW_EVERYBODY,
+         method="GET", path=_STACK + "/resources/{resource_name}/metadata"),
+    Rule("resource:signal", READER_OR_STACK_USER, ALLOW_EVERYBODY,
+         method="POST", path=_STACK + "/resources/{resource_name}/signal"),
+    Rule("resource:mark_unhealthy", MEMBER,
+         method="PATCH", path=_STACK + "/resources/{resource_name}"),
+    Rule("resource:show", READER,
+         method="GET", path=_STACK + "/resources/{resource_name}"),
+)
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    return defaults(_RULES)

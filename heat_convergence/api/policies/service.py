@@ -1,0 +1,26 @@
+"""Rules of the service itself.
+
+Registered through ``rules``; a table, and nothing else.
+Source: heat-facts/policies.json.
+"""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+from heat_convergence.api.policies.base import (
+    ADMIN,
+    CONTEXT_IS_ADMIN,
+    READER,
+    Rule,
+    defaults,
+)
+
+_RULES = (
+    Rule("build_info:build_info", READER, method="GET", path="/build_info"),
+    Rule("service:index", ADMIN, CONTEXT_IS_ADMIN),
+)
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    return defaults(_RULES)

@@ -1,0 +1,1 @@
+"""Bodies and query strings into typed values; every error names its place."""

@@ -1,0 +1,55 @@
+"""All that the application needs, given to it once, by whoever builds it.
+
+Called by ``cli`` and by tests; decides nothing.  Must not reach for anything
+global: two applications with different services live in one process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heat_convergence.common.clock import Clock
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.common.retrying import Wait
+from heat_convergence.convergence.ports import Bus, Settings, Store
+from heat_convergence.db.engine import Database
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template.constraints import CustomCheck
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class ApiOptions:
+    """Numbers and words that an operator may set; defaults are the service's."""
+
+    max_json_body_bytes: int = 1_048_576
+    max_stacks_per_tenant: int = 512  # negative: no limit
+    max_resources_per_stack: int = 1000  # -1: no limit
+    max_nested_stack_depth: int = 5
+    hidden_stack_tags: tuple[str, ...] = ()
+    revision: str = "unknown"
+    region: str | None = None
+    template_fetch_timeout_s: float = 60.0
+    fetch_private_addresses: bool = False  # whether template_url may name this network
+    transaction_tries: int = 3  # of what the database refused or could not be asked
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServices:
+    """``database`` for reads, ``store`` for writes, ``bus`` for jobs after a commit."""
+
+    database: Database
+    store: Store
+    bus: Bus
+    registry: Registry
+    clock: Clock
+    ids: IdFactory
+    settings: Settings = field(default_factory=Settings)
+    limits: Limits = field(default_factory=Limits)
+    options: ApiOptions = field(default_factory=ApiOptions)
+    custom_constraints: Mapping[str, CustomCheck] = field(default_factory=dict)
+    environment: Environment | None = None  # the operator's, beneath every user's
+    wait: Wait = time.sleep  # how a request pauses before it asks the database again

@@ -1,0 +1,125 @@
+"""What a request says a stack is to be: template, files and environment, parsed.
+
+Called by the controllers that take a stack's body.  Decides where each comes from
+(the body, a URL, files of the request, the goal that is stored) and what of a
+stored goal a PATCH keeps; evaluates nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.api.requests.fetch import FetchLimits, fetch
+from heat_convergence.api.requests.stack import StackBody, Use
+from heat_convergence.api.requests.words import MalformedValue, MissingKey
+from heat_convergence.api.services import ApiServices
+from heat_convergence.common import errors
+from heat_convergence.convergence.model import Goal
+from heat_convergence.template.environment import Environment, parse_sections
+from heat_convergence.template.merging import merge_environment_files
+from heat_convergence.template.template import Template
+
+Json = Any
+SectionError = Callable[[str], errors.Error]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """``text`` is the template as it is stored."""
+
+    template: Template
+    text: str
+    files: Mapping[str, str]
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A goal with its texts."""
+
+    goal: Goal
+    text: str
+    files: Mapping[str, str]
+
+
+class Sources:
+    def __init__(self, services: ApiServices) -> None:
+        self._limits = services.limits
+        self._base = services.environment
+        self._fetching = FetchLimits(
+            max_bytes=services.limits.max_template_size,
+            timeout_s=services.options.template_fetch_timeout_s,
+            private=services.options.fetch_private_addresses,
+        )
+
+    def given(
+        self, body: StackBody, *, section_error: SectionError = errors.StackValidationFailed
+    ) -> Source:
+        """All from the body, which has a template or its URL."""
+        given = body.template
+        if given is None:
+            given = fetch(body.template_url or "", self._fetching)
+        template = Template.parse(given, limits=self._limits, section_error=section_error)
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return Source(template, text, body.files, self._environment(body, template, body.files))
+
+    def changing(self, body: StackBody, use: Use, before: Stored) -> Source:
+        """For an update; a PATCH may be silent about everything, and what it says
+        goes over what is stored."""
+        section_error = errors.InvalidTemplateSection
+        if use is not Use.PATCH:
+            return self.given(body, section_error=section_error)
+        if body.template is None and body.template_url is None:
+            body = replace(body, template=before.text)
+        files = {**before.files, **body.files}
+        source = self.given(replace(body, files=files), section_error=section_error)
+        stored = self._parse(before.goal.environment)
+        kept = replace(stored, parameters=_declared(stored.parameters, source.template))
+        environment = kept.patched(source.environment, body.clear_parameters)
+        return replace(source, environment=environment)
+
+    def stored(self, before: Stored) -> Source:
+        """The goal as it was given at first."""
+        template = Template.parse(before.text, limits=self._limits)
+        environment = self._parse(before.goal.environment)
+        return Source(template, before.text, before.files, environment)
+
+    def _environment(
+        self, body: StackBody, template: Template, files: Mapping[str, str]
+    ) -> Environment:
+        if body.environment_files:
+            return self._merged(body, template, files)
+        sections = parse_sections(body.environment, limits=self._limits)
+        parameters = {**sections.get("parameters", {}), **body.parameters}
+        return self._parse({**sections, "parameters": parameters})
+
+    def _parse(self, sections: Mapping[str, Json]) -> Environment:
+        return Environment.parse(sections, base=self._base, limits=self._limits)
+
+    def _merged(
+        self, body: StackBody, template: Template, files: Mapping[str, str]
+    ) -> Environment:
+        """The files in their order; the body's own environment does not count."""
+        missing = [name for name in body.environment_files if name not in files]
+        if missing:
+            raise MissingKey(f'environment_files: "{missing[0]}" is not among the files.')
+        try:
+            return merge_environment_files(
+                files,
+                body.environment_files,
+                template.parameters,
+                request={"parameters": body.parameters},
+                base=self._base,
+                limits=self._limits,
+            )
+        except errors.HTTPBadRequest as error:
+            raise MalformedValue(str(error)) from error
+
+
+def _declared(values: Mapping[str, Json], template: Template) -> dict[str, Json]:
+    """Stored values that the new template still asks for."""
+    names: Collection[str] = template.parameters
+    return {name: value for name, value in values.items() if name in names}

@@ -1,0 +1,64 @@
+"""Attributes of resources, as their views show them.
+
+Called by the controllers that show them; works on rows it is handed and never
+asks the database or the cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.convergence.model import Input, Stack
+from heat_convergence.db.reads.resources import ResourceRow
+from heat_convergence.resources.plugin import ResourceType, View
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.views import input_view
+
+Json = Any
+_SHOW = "show"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Shows rows of one stack."""
+
+    stack: Stack
+    registry: Registry
+    now: datetime
+
+    def attributes(self, row: ResourceRow, extra: Iterable[str] = ()) -> dict[str, Json]:
+        """Where the type has a map under ``show``, that map and the extra ones; else
+        every declared attribute.  What the type cannot tell is null."""
+        kind = self.registry.find(row.implementation)
+        if kind is None:  # a plug-in that was there when the row was made
+            return {}
+        view = input_view(as_input(row), self.stack, self.now)
+        wanted = {name: _attribute(kind, view, name) for name in extra}
+        shown = _attribute(kind, view, _SHOW)
+        if isinstance(shown, Mapping):
+            return {**shown, **wanted}
+        return {name: _attribute(kind, view, name) for name in kind.schema.attributes} | wanted
+
+
+def as_input(row: ResourceRow) -> Input:
+    """A detailed row as types see it."""
+    return Input(
+        id=row.id,
+        name=row.name,
+        type=row.type,
+        implementation=row.implementation,
+        physical_id=row.physical_id,
+        physical_name=row.physical_name,
+        attributes=row.attributes,
+        properties=row.properties,
+        data=row.data,
+        action=row.action,
+        status=row.status,
+    )
+
+
+def _attribute(kind: ResourceType, view: View, name: str) -> Json:
+    return kind.attribute(view, name) if kind.schema.has_attribute(name) else None

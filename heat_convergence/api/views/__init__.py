@@ -1,0 +1,1 @@
+"""Records into the documents that clients read; pure functions."""

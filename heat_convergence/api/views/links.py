@@ -1,0 +1,37 @@
+"""Absolute links to stacks and what is in them.
+
+Used by every view and by redirects.  Needs the request's base URL; knows no row.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from heat_convergence.convergence.model import Stack
+
+Link = dict[str, str]
+
+
+def stacks_url(base_url: str, project_id: str) -> str:
+    return f"{base_url}/v1/{quote(project_id, safe='')}/stacks"
+
+
+def stack_url(base_url: str, stack: Stack) -> str:
+    return stack_path_url(base_url, stack.project_id, stack.name, stack.id)
+
+
+def stack_path_url(base_url: str, project_id: str, name: str, stack_id: str) -> str:
+    parts = "/".join(quote(part, safe="") for part in (project_id, "stacks", name, stack_id))
+    return f"{base_url}/v1/{parts}"
+
+
+def resource_url(base_url: str, stack: Stack, resource_name: str) -> str:
+    return f"{stack_url(base_url, stack)}/resources/{quote(resource_name, safe='')}"
+
+
+def event_url(base_url: str, stack: Stack, resource_name: str, event_id: str) -> str:
+    return f"{resource_url(base_url, stack, resource_name)}/events/{event_id}"
+
+
+def link(href: str, rel: str) -> Link:
+    return {"href": href, "rel": rel}

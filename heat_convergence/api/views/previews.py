@@ -1,0 +1,108 @@
+"""Resources as previews show them: the raw maps, and the plan in detail.
+
+Pure functions; source: heat-facts/rest_api.md, views stack_preview and
+update_preview.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from heat_convergence.api.foresight import Fate, Foreseen
+from heat_convergence.api.views.times import shown_time
+from heat_convergence.convergence.model import Action, Stack, Status
+from heat_convergence.template.expression import Expression, is_known
+
+Json = Any
+
+
+def raw(foreseen: Foreseen, stack: Stack, required_by: Sequence[str]) -> dict[str, Json]:
+    """With separate action and status, and identities as maps."""
+    row, definition = foreseen.row, foreseen.definition
+    name = foreseen.name
+    made = stack.created_at if row is None else row.created_at
+    changed = None if row is None else row.updated_at
+    attributes = {} if row is None else dict(row.attributes)
+    metadata = readable(definition.metadata) if definition is not None else {}
+    return {
+        "resource_name": name,
+        "logical_resource_id": name,
+        "physical_resource_id": (row.physical_id if row else None) or "",
+        "resource_type": definition.type if definition else row.type if row else "",
+        "resource_action": row.action if row else Action.INIT,
+        "resource_status": row.status if row else Status.COMPLETE,
+        "resource_status_reason": row.status_reason if row else "",
+        "creation_time": shown_time(made),
+        "updated_time": shown_time(changed or made),
+        "resource_identity": {**_identity(stack), "path": f"/resources/{name}"},
+        "stack_identity": _identity(stack),
+        "stack_name": stack.name,
+        "description": definition.description if definition else "",
+        "properties": readable(foreseen.after if definition else foreseen.before),
+        "attributes": attributes,
+        "metadata": metadata,
+        "required_by": list(required_by),
+    }
+
+
+def change(foreseen: Foreseen, required_by: Sequence[str]) -> dict[str, Json]:
+    """One entry of the plan: old and new of each property that differs."""
+    return {
+        "resource_name": foreseen.name,
+        "change": str(foreseen.fate),
+        "why": foreseen.why,
+        "properties": [
+            {
+                "name": name,
+                "old": foreseen.before.get(name),
+                "new": readable(foreseen.after.get(name)),
+                "known": is_known(foreseen.after.get(name)),
+            }
+            for name in sorted(_shown_names(foreseen))
+        ],
+        "required_by": list(required_by),
+    }
+
+
+def users(foreseen: Sequence[Foreseen]) -> Mapping[str, list[str]]:
+    """Name → names of those that need it in the new goal; in the old one for what
+    is deleted."""
+    found: dict[str, list[str]] = {each.name: [] for each in foreseen}
+    for each in foreseen:
+        for name in sorted(_needs(each)):
+            if name in found:
+                found[name].append(each.name)
+    return found
+
+
+def _needs(foreseen: Foreseen) -> Collection[str]:
+    if foreseen.definition is not None:
+        return foreseen.definition.requires
+    return foreseen.row.requires if foreseen.row is not None else ()
+
+
+def readable(value: Json) -> Json:
+    """A value in which what is not known yet is shown as the template's call."""
+    if isinstance(value, Expression):
+        return {value.function: readable(value.arguments)}
+    if isinstance(value, Mapping):
+        return {key: readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(item) for item in value]
+    return value
+
+
+def _shown_names(foreseen: Foreseen) -> frozenset[str]:
+    if foreseen.fate is Fate.ADDED:
+        return frozenset(foreseen.after)
+    return foreseen.changed
+
+
+def _identity(stack: Stack) -> dict[str, str]:
+    return {
+        "tenant": stack.project_id,
+        "stack_name": stack.name,
+        "stack_id": stack.id,
+        "path": "",
+    }

@@ -1,0 +1,30 @@
+"""Daemons' worker processes as clients read them.
+
+A pure function; up when the last report is within twice the interval.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from heat_convergence.api.views.times import precise_time
+from heat_convergence.convergence.model import Service
+
+
+def item(service: Service, now: datetime) -> dict[str, Any]:
+    reported_at = service.updated_at or service.created_at
+    alive = now - reported_at <= timedelta(seconds=2 * service.report_interval_s)
+    return {
+        "id": service.id,
+        "host": service.host,
+        "hostname": service.hostname,
+        "binary": service.binary,
+        "topic": service.topic,
+        "engine_id": service.id,
+        "report_interval": service.report_interval_s,
+        "created_at": precise_time(service.created_at),
+        "updated_at": precise_time(service.updated_at),
+        "deleted_at": precise_time(service.deleted_at),
+        "status": "up" if alive else "down",
+    }

@@ -1,0 +1,73 @@
+"""Stacks as clients read them: in lists, alone, just made.
+
+Pure functions of rows and the base URL; source: heat-facts/rest_api.md, Views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.api.views.links import link, stack_url
+from heat_convergence.api.views.times import shown_status, shown_time
+from heat_convergence.convergence.model import Stack
+
+Json = Any
+
+
+def list_item(stack: Stack, base_url: str, *, with_project: bool = False) -> dict[str, Json]:
+    item = {
+        "id": stack.id,
+        "links": [link(stack_url(base_url, stack), "self")],
+        "stack_name": stack.name,
+        "description": "",
+        "stack_status": shown_status(stack.action, stack.status),
+        "stack_status_reason": stack.status_reason,
+        "creation_time": shown_time(stack.created_at),
+        "updated_time": shown_time(stack.updated_at),
+        "deletion_time": shown_time(stack.deleted_at),
+        "stack_owner": stack.username,
+        "parent": stack.owner_id,
+        "stack_user_project_id": None,
+        "tags": list(stack.tags) or None,
+    }
+    if with_project:
+        item["project"] = stack.project_id
+    return item
+
+
+def created(stack: Stack, base_url: str) -> dict[str, Json]:
+    return {"stack": {"id": stack.id, "links": [link(stack_url(base_url, stack), "self")]}}
+
+
+def shown(
+    stack: Stack, base_url: str, *, description: str, parameters: Mapping[str, str]
+) -> dict[str, Json]:
+    """All but status and outputs, which a preview does not have."""
+    described = description or "No description"
+    return {
+        "id": stack.id,
+        "links": [link(stack_url(base_url, stack), "self")],
+        "stack_name": stack.name,
+        "creation_time": shown_time(stack.created_at),
+        "updated_time": shown_time(stack.updated_at),
+        "deletion_time": shown_time(stack.deleted_at),
+        "notification_topics": [],
+        "parameters": dict(parameters),
+        "description": described,
+        "template_description": described,
+        "capabilities": [],
+        "disable_rollback": stack.disable_rollback,
+        "timeout_mins": stack.timeout_mins,
+        "stack_owner": stack.username,
+        "parent": stack.owner_id,
+        "stack_user_project_id": None,
+        "tags": list(stack.tags),
+    }
+
+
+def status(stack: Stack) -> dict[str, Json]:
+    return {
+        "stack_status": shown_status(stack.action, stack.status),
+        "stack_status_reason": stack.status_reason,
+    }

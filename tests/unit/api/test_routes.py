@@ -1,0 +1,79 @@
+"""The routes table against the facts about the API."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.api.policies.rules import list_rules
+from heat_convergence.api.routes import ROUTES, Table, placeholders, plain
+
+S = "/stacks/a/0f5a"
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return Table(ROUTES)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "handler", "arguments"),
+    [
+        ("GET", "/stacks", "stacks.index", {}),
+        ("GET", "/stacks/detail", "stacks.detail", {}),
+        ("POST", "/stacks/preview", "previews.create", {}),
+        ("DELETE", "/stacks/a", "lookup.stack", {"stack_name": "a"}),
+        ("GET", "/stacks/a/files", "lookup.below", {"stack_name": "a", "below": "files"}),
+        ("POST", "/stacks/a/actions", "lookup.below", {"stack_name": "a", "below": "actions"}),
+        ("GET", S, "stacks.show", {"stack_name": "a", "stack_id": "0f5a"}),
+        ("GET", "/stacks/a/outputs", "stacks.show", {"stack_name": "a", "stack_id": "outputs"}),
+        ("GET", f"{S}/events", "events.index", {"stack_name": "a", "stack_id": "0f5a"}),
+        (
+            "PUT",
+            "/stacks/arn:openstack:heat::p:stacks/a/1/resources",
+            "lookup.arn",
+            {"arn": "arn:openstack:heat::p:stacks/a/1/resources"},
+        ),
+    ],
+)
+def test_match(table: Table, method: str, path: str, handler: str, arguments: dict) -> None:
+    match = table.match(method, path)
+    assert match is not None
+    assert match.route is not None
+    assert (match.route.handler, match.arguments) == (handler, arguments)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("HEAD", "/stacks", ("GET", "POST")),
+        ("GET", "/stacks/preview", ("POST",)),
+        ("POST", "/stacks/detail", ("GET",)),
+        ("POST", "/stacks/a/files", ("GET",)),
+        ("POST", f"{S}/outputs/o", ("GET",)),
+    ],
+)
+def test_known_path_wrong_method(table: Table, method: str, path: str, allowed: tuple) -> None:
+    match = table.match(method, path)
+    assert match is not None
+    assert match.route is None
+    assert match.allowed == allowed
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/nothing"), ("GET", "/stacks/"), ("GET", f"{S}/"), ("POST", "/services")],
+)
+def test_unknown_path(table: Table, method: str, path: str) -> None:
+    assert table.match(method, path) is None
+
+
+def test_every_rule_is_registered() -> None:
+    registered = {rule.name for rule in list_rules()}
+    assert {route.rule for route in ROUTES if route.rule} <= registered
+
+
+def test_paths_name_each_part_once() -> None:
+    for route in ROUTES:
+        names = placeholders(route.path)
+        assert len(set(names)) == len(names)
+        assert all(f"{{{name}}}" in plain(route.path) for name in names)
