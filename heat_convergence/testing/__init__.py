@@ -1,0 +1,1 @@
+"""Shipped test support: in-memory twins and the simulator."""

@@ -1,0 +1,55 @@
+"""The simulated bus: every message may be lost, doubled, late or out of order.
+
+Used by the simulator's processes; delivers to the world.  A message is handed to
+any living process of its kind, or waits for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heat_convergence.testing.clock import Agenda
+from heat_convergence.testing.faults import Faults
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """``verb`` is ``converge``, for engines, or ``observe``, for observers."""
+
+    verb: str
+    stack_id: str
+    version: int
+    resource_ids: tuple[str, ...]
+
+    @property
+    def topic(self) -> str:
+        return "engine" if self.verb == "converge" else "observer"
+
+
+class SimulatedBus:
+    """``convergence.ports.Bus`` as one process sees it."""
+
+    def __init__(
+        self, sender: str, agenda: Agenda, faults: Faults, deliver: Callable[[Message], None]
+    ) -> None:
+        self._sender = sender
+        self._agenda = agenda
+        self._faults = faults
+        self._deliver = deliver
+
+    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        self._send(Message("converge", stack_id, version, tuple(resource_ids)))
+
+    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        self._send(Message("observe", stack_id, version, tuple(resource_ids)))
+
+    def _send(self, message: Message) -> None:
+        fault = self._faults.strike(self._sender, "send", message.verb)
+        if fault == "lose":
+            return
+        for copy in range(2 if fault == "double" else 1):
+            delay_s = self._faults.vary(f"{self._sender}/travel", 0.01, 0.5)
+            if fault == "late" or copy:
+                delay_s += self._faults.vary(f"{self._sender}/late", 8.0, 40.0)
+            self._agenda.after(delay_s, lambda: self._deliver(message))

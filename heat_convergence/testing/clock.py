@@ -1,0 +1,52 @@
+"""Simulated time: a clock, and what is to happen when.
+
+Used by the simulator's world alone.  Time passes only when nothing else is left to
+be done now; equal times go in the order in which they were asked for.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+Happening = Callable[[], None]
+
+
+class Agenda:
+    """What is to happen, in the order of time; ``now`` is its clock."""
+
+    def __init__(self) -> None:
+        self._at_s = 0.0
+        self._queue: list[tuple[float, int, Happening]] = []
+        self._order = itertools.count()
+
+    @property
+    def at_s(self) -> float:
+        """Seconds since the simulated world began."""
+        return self._at_s
+
+    def now(self) -> datetime:
+        return EPOCH + timedelta(seconds=self._at_s)
+
+    def after(self, seconds: float, happening: Happening) -> None:
+        self.at(self._at_s + max(0.0, seconds), happening)
+
+    def at(self, at_s: float, happening: Happening) -> None:
+        entry = (max(at_s, self._at_s), next(self._order), happening)
+        heapq.heappush(self._queue, entry)
+
+    def next_at_s(self) -> float | None:
+        return self._queue[0][0] if self._queue else None
+
+    def step(self) -> None:
+        """Lets the next thing happen."""
+        self._at_s, _order, happening = heapq.heappop(self._queue)
+        happening()
+
+    def pass_time(self, until_s: float) -> None:
+        """Nothing happens until then."""
+        self._at_s = max(self._at_s, until_s)

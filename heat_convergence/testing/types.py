@@ -1,0 +1,156 @@
+"""The simulated cloud's resource types.
+
+They answer like drivers of a real service: at once, with how things stand.  Each
+verb passes the ``gate`` before and after its effect, where the world lets time
+pass, raises the service's errors or ends the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+)
+from heat_convergence.testing.cloud import Cloud, Thing
+from heat_convergence.testing.goals import address
+
+Json = Any
+
+
+class Gate(Protocol):
+    """The world around a call."""
+
+    def before(self, verb: Action, view: View) -> None: ...
+    def after(self, verb: Action, view: View) -> None: ...
+    def looking(self, views: Sequence[View]) -> None: ...
+    def takes_s(self, verb: Action, view: View) -> float: ...
+    def birth(self, view: View) -> str | None: ...
+    def noted(self, view: View) -> AbstractContextManager[None]: ...
+
+
+def _schema(*, in_place: bool) -> TypeSchema:
+    def prop(kind: PropertyType, default: Json, *, fixed: bool = False) -> PropertySchema:
+        return PropertySchema(type=kind, default=default, update_allowed=in_place and not fixed)
+
+    return TypeSchema(
+        properties={
+            "size": prop(PropertyType.INTEGER, 1),
+            "grip": prop(PropertyType.INTEGER, 1),
+            "flavor": prop(PropertyType.STRING, "plain", fixed=True),
+            "refs": prop(PropertyType.LIST, []),
+            "reads": prop(PropertyType.LIST, []),
+        },
+        attributes={"address": AttributeSchema(), "size": AttributeSchema()},
+    )
+
+
+class SimulatedType(ResourceType):
+    """A thing whose properties change in place, but for ``flavor``; a change of
+    ``grip`` turns out to need a replacement when it is tried."""
+
+    name = "Sim::Thing"
+    schema = _schema(in_place=True)
+
+    def __init__(self, cloud: Cloud, gate: Gate) -> None:
+        self._cloud = cloud
+        self._gate = gate
+
+    def create(self, view: View) -> Look:
+        self._gate.before(Action.CREATE, view)
+        birth = self._gate.birth(view)
+        takes_s = self._gate.takes_s(Action.CREATE, view)
+        thing = self._cloud.create(
+            name=view.physical_name,
+            type_name=self.name,
+            owner=(view.stack_id, view.resource_id),
+            properties=view.properties,
+            takes_s={"slow": takes_s + 60, "never": 1e9}.get(birth or "", takes_s),
+        )
+        thing.broken = birth == "error"
+        self._gate.after(Action.CREATE, view)
+        return self._look(thing)
+
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        if after["grip"] != view.properties.get("grip"):
+            raise NeedsReplacement
+        self._gate.before(Action.UPDATE, view)
+        takes_s = self._gate.takes_s(Action.UPDATE, view)
+        with self._gate.noted(view):
+            thing = self._cloud.update(view.physical_id, after, takes_s)
+        self._gate.after(Action.UPDATE, view)
+        return self._look(thing)
+
+    def delete(self, view: View) -> Look:
+        self._gate.before(Action.DELETE, view)
+        if self._cloud.get(view.physical_id) is None:
+            return Look(Observed.ABSENT)
+        thing = self._cloud.delete(
+            view.physical_id, self._gate.takes_s(Action.DELETE, view)
+        )
+        self._gate.after(Action.DELETE, view)
+        return Look(Observed.BUSY if self._cloud.exists(thing) else Observed.ABSENT)
+
+    def observe(self, view: View) -> Look:
+        return self._seen(view)
+
+    def observe_many(self, views: Sequence[View]) -> Mapping[str, Look]:
+        self._gate.looking(views)
+        return {view.resource_id: self._seen(view) for view in views}
+
+    def find(self, view: View) -> str | None:
+        self._gate.looking([view])
+        thing = self._cloud.find(view.physical_name)
+        return None if thing is None else thing.id
+
+    def check(self, view: View) -> Look:
+        self._gate.looking([view])
+        if view.physical_id is None:
+            with self._gate.noted(view):
+                raise ResourceFailure("it was never created")
+        return self._seen(view)
+
+    def suspend(self, view: View) -> Look:
+        self._gate.before(Action.SUSPEND, view)
+        with self._gate.noted(view):
+            self._cloud.pause(view.physical_id)
+        self._gate.after(Action.SUSPEND, view)
+        return self._seen(view)
+
+    def resume(self, view: View) -> Look:
+        self._gate.before(Action.RESUME, view)
+        with self._gate.noted(view):
+            self._cloud.wake(view.physical_id)
+        self._gate.after(Action.RESUME, view)
+        return self._seen(view)
+
+    def _seen(self, view: View) -> Look:
+        thing = self._cloud.get(view.physical_id)
+        if thing is None:
+            return Look(Observed.ABSENT, reason="it is not there")
+        if view.action is Action.DELETE:
+            return Look(Observed.BUSY, physical_id=thing.id)
+        return self._look(thing)
+
+    def _look(self, thing: Thing) -> Look:
+        size = thing.properties["size"]
+        attributes = {"address": address(thing.id, size), "size": size}
+        if thing.broken:
+            return Look(Observed.FAILED, thing.id, attributes, reason="it went to ERROR")
+        state = Observed.BUSY if self._cloud.at_work(thing) else Observed.READY
+        return Look(state, thing.id, attributes)
+
+
+class Rock(SimulatedType):
+    """A thing of which nothing changes in place."""
+
+    name = "Sim::Rock"
+    schema = _schema(in_place=False)
