@@ -1,0 +1,1 @@
+"""Console scripts: the one place that wires the parts together."""

@@ -1,0 +1,57 @@
+"""The HTTP server of the API daemon: cheroot on a socket that the parent opened.
+
+The socket is opened before the workers are forked, so that they share it and a
+reload refuses no connection.  Runs alike on greenthreads and native threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from typing import Any
+
+from cheroot import wsgi
+
+from heat_convergence.api.middleware.faults import Wsgi
+
+LOG = logging.getLogger(__name__)
+
+
+def listen(host: str, port: int, *, backlog: int) -> socket.socket:
+    """A listening TCP socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=backlog)
+
+
+class ApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library
+    """Serves one application until ``stop``, which lets running requests end."""
+
+    def __init__(
+        self, listener: socket.socket, app: Wsgi, *, threads: int, drain_s: float
+    ) -> None:
+        super().__init__(
+            listener.getsockname()[:2],
+            app,
+            numthreads=threads,
+            request_queue_size=socket.SOMAXCONN,
+            shutdown_timeout=drain_s,
+        )
+        self._listener = listener
+        self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
+
+    def bind(self, family: int, type: int, proto: int = 0) -> socket.socket:  # noqa: A002
+        """cheroot asks for its socket here; it gets the one that is open already."""
+        self.socket = self._listener
+        return self._listener
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "%s", msg, exc_info=traceback)
+
+    def launch(self) -> None:
+        """Serve in a thread of its own; ready when this returns."""
+        self.prepare()
+        self._thread.start()
+
+    def _serve(self) -> Any:
+        self.serve()

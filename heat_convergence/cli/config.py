@@ -1,0 +1,43 @@
+"""Configuration files and logging of a process.
+
+Called first by every console script.  Decides where files are looked for and
+how loud libraries are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_log import log
+
+from heat_convergence.cli.concurrency import PROJECT
+from heat_convergence.conf import opts
+
+_QUIET = [
+    "alembic=WARNING",
+    "amqp=WARNING",
+    "cheroot=WARNING",
+    "cotyledon=WARNING",
+    "oslo.messaging=WARNING",
+    "oslo.service=WARNING",
+    "oslo_messaging=WARNING",
+    "oslo_service=WARNING",
+    "stevedore=WARNING",
+]
+
+
+def load(
+    arguments: Sequence[str], *, prog: str, files: Sequence[str] | None = None
+) -> cfg.ConfigOpts:
+    """Options of ``arguments`` and of the files they name, or of ``files``, or of
+    /etc/heat-convergence and the like; logging is set up."""
+    conf = cfg.ConfigOpts()
+    opts.register(conf)
+    conf.register_opts(db_options.database_opts, group="database")
+    log.register_options(conf)
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
+    conf(list(arguments), project=PROJECT, prog=prog, default_config_files=files)
+    log.setup(conf, PROJECT)
+    return conf

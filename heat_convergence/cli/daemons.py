@@ -1,0 +1,134 @@
+"""The three daemons as services of oslo.service: worker processes, drain, reload.
+
+SIGTERM drains: no new work is taken, what is at work is finished.  SIGHUP reads
+the configuration again and replaces the workers one drain at a time.  Called by
+``launch`` with the concurrency backend chosen.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from oslo_config import cfg
+from oslo_service import service
+from oslo_service.backend.base import ServiceBase
+
+from heat_convergence.cli import config
+from heat_convergence.cli.api_server import ApiServer, listen
+from heat_convergence.cli.concurrency import EVENTLET
+from heat_convergence.cli.green_api_server import GreenApiServer
+from heat_convergence.cli.wiring import Parts, application, assemble
+from heat_convergence.cli.workers import EngineWorker, ObserverWorker
+
+LOG = logging.getLogger(__name__)
+
+
+class Runnable(Protocol):
+    """What runs in a worker process."""
+
+    def start(self) -> None: ...
+    def stop(self, *, within_s: float) -> None: ...
+
+
+class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
+    """oslo.service's view of a worker.
+
+    One object in the parent, copied by each fork; everything that holds a
+    connection or a thread is made in ``start``, in the child.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        make: Callable[[Parts], Runnable],
+        *,
+        transport_url: str | None = None,
+    ) -> None:
+        self._conf = conf
+        self._transport_url = transport_url
+        self._make = make
+        self._running: Runnable | None = None
+        self._parts: Parts | None = None
+        self._stopped: threading.Event | None = None
+
+    def start(self) -> None:
+        self._stopped = threading.Event()
+        self._parts = assemble(self._conf, transport_url=self._transport_url)
+        self._running = self._make(self._parts)
+        self._running.start()
+
+    def stop(self, graceful: bool = True) -> None:
+        if self._running is None or self._parts is None or self._stopped is None:
+            return  # the parent's copy, which was never started
+        running, self._running = self._running, None
+        running.stop(within_s=self._conf.graceful_shutdown_timeout or 3600)
+        self._parts.close()
+        self._stopped.set()
+
+    def wait(self) -> None:
+        if self._stopped is not None:
+            self._stopped.wait()
+
+    def reset(self) -> None:
+        """Reloading replaces the process: nothing to be reset in this one."""
+
+
+class ApiWorker:
+    """Serves the API in this process; the database may come later (503 until then)."""
+
+    def __init__(self, parts: Parts, listener: socket.socket) -> None:
+        conf = parts.conf
+        server = GreenApiServer if conf.concurrency == EVENTLET else ApiServer
+        self._server: ApiServer | GreenApiServer = server(
+            listener,
+            application(parts),
+            threads=conf.heat_api.threads,
+            drain_s=conf.graceful_shutdown_timeout or 3600,
+        )
+
+    def start(self) -> None:
+        self._server.launch()
+        LOG.info("the API answers at %s port %s", *self._server.bind_addr)
+
+    def stop(self, *, within_s: float) -> None:
+        self._server.stop()
+
+
+def api(arguments: Sequence[str]) -> int:
+    conf = config.load(arguments, prog="heat-convergence-api")
+    where = conf.heat_api
+    listener = listen(where.bind_host, where.bind_port, backlog=where.backlog)
+    return run(conf, where.workers, lambda parts: ApiWorker(parts, listener))
+
+
+def engine(arguments: Sequence[str]) -> int:
+    conf = config.load(arguments, prog="heat-convergence-engine")
+    return run(conf, conf.num_engine_workers, EngineWorker)
+
+
+def observer(arguments: Sequence[str]) -> int:
+    conf = config.load(arguments, prog="heat-convergence-observer")
+    return run(conf, conf.observer.workers, ObserverWorker)
+
+
+def run(
+    conf: cfg.ConfigOpts,
+    workers: int | None,
+    make: Callable[[Parts], Runnable],
+    *,
+    transport_url: str | None = None,
+) -> int:
+    """Run worker processes until told to stop, replacing those that die.
+
+    Without ``transport_url``, the option of that name counts.
+    """
+    launcher = service.ProcessLauncher(conf, restart_method="reload")
+    daemon = DaemonService(conf, make, transport_url=transport_url)
+    launcher.launch_service(daemon, workers=workers or os.cpu_count() or 1)
+    launcher.wait()
+    return 0

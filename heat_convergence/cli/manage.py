@@ -1,0 +1,85 @@
+"""``heat-convergence-manage``: the operator's tool for the database.
+
+Decides nothing: it names what ``db.migrate`` does and turns results into exit
+codes.  Runs in the foreground on native threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from heat_convergence.cli import config
+from heat_convergence.common import errors
+from heat_convergence.db import migrate
+from heat_convergence.db.engine import Database, create_database
+
+OK, DIFFERENT, UNREACHABLE = 0, 1, 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit codes: 0 done, 1 the schema is not the one of this release, 2 no database."""
+    parsed = _parser().parse_args(arguments)
+    files = [f"--config-file={name}" for name in parsed.config_file or ()]
+    conf = config.load(files, prog="heat-convergence-manage")
+    if parsed.connection:
+        conf.set_override("connection", parsed.connection, group="database")
+    database = create_database(conf)
+    try:
+        return int(parsed.run(database, parsed))
+    except errors.Unavailable as error:
+        print(f"The database does not answer: {error}", file=sys.stderr)
+        return UNREACHABLE
+    finally:
+        database.close()
+
+
+def upgrade(database: Database, parsed: argparse.Namespace) -> int:
+    before = migrate.version(database)
+    migrate.upgrade(database, parsed.revision)
+    after = migrate.version(database)
+    print(f"The schema was at {before} and is at {after}.")
+    return OK
+
+
+def version(database: Database, parsed: argparse.Namespace) -> int:
+    print(migrate.version(database))
+    return OK
+
+
+def check(database: Database, parsed: argparse.Namespace) -> int:
+    found = migrate.version(database)
+    if found != migrate.head():
+        print(f"The schema is at {found}; this release's is {migrate.head()}.")
+        return DIFFERENT
+    differences = migrate.differences(database)
+    for difference in differences:
+        print(f"The schema differs from revision {found}: {difference}")
+    if differences:
+        return DIFFERENT
+    print(f"The schema is at {found}, the newest of this release, and complete.")
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="heat-convergence-manage")
+    parser.add_argument("--config-file", action="append", help="read options from here")
+    parser.add_argument("--connection", help="database URL, instead of the configured one")
+    nouns = parser.add_subparsers(dest="noun", required=True)
+    verbs = nouns.add_parser("db", help="the database's schema").add_subparsers(required=True)
+    described: tuple[tuple[Callable[..., int], str], ...] = (
+        (upgrade, "bring the schema to this release's"),
+        (version, "print the revision of the schema"),
+        (check, "compare the schema with this release's; exit code 1 if they differ"),
+    )
+    for run, text in described:
+        verb = verbs.add_parser(run.__name__, help=text)
+        verb.set_defaults(run=run)
+        if run is upgrade:
+            verb.add_argument("revision", nargs="?", default="head")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

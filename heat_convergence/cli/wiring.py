@@ -1,0 +1,108 @@
+"""The parts of one process, put together from its options.
+
+Called by the daemons' workers, by ``standalone`` and by ``wsgi``, in the process
+that is to use them: connections must not cross a fork.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import oslo_messaging
+from oslo_config import cfg
+
+from heat_convergence.api.app import Auth, build_app
+from heat_convergence.api.middleware.faults import Wsgi
+from heat_convergence.api.services import ApiServices
+from heat_convergence.cli import settings
+from heat_convergence.cli.environment import operator_environment
+from heat_convergence.common import errors
+from heat_convergence.common.clock import Clock, utc_now
+from heat_convergence.common.ids import IdFactory, IdGenerator
+from heat_convergence.db import migrate
+from heat_convergence.db.engine import Database, create_database
+from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.store import SqlStore
+from heat_convergence.resources import constraints
+from heat_convergence.resources.registry import Registry
+from heat_convergence.rpc.bus import RpcBus
+from heat_convergence.rpc.transport import create_transport
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What daemons are made of; nothing is connected yet."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    store: SqlStore
+    transport: oslo_messaging.RPCTransport
+    bus: RpcBus
+    registry: Registry
+    clock: Clock
+    ids: IdFactory
+
+    def check(self) -> None:
+        """Raise ``Unavailable`` until the database answers with a schema that will do.
+
+        A revision that this release does not know is a newer release's, which
+        this one's code survives.
+        """
+        self.database.ping()
+        found = migrate.version(self.database)
+        if found is None or (found != migrate.head() and migrate.known(found)):
+            raise errors.Unavailable(
+                f"the schema is at {found}, this release needs {migrate.head()}: "
+                "run heat-convergence-manage db upgrade"
+            )
+
+    def close(self) -> None:
+        self.transport.cleanup()
+        self.database.close()
+
+
+def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts:
+    """Without ``transport_url``, the option of that name counts.
+
+    Raises ``cfg.RequiredOptError`` where there is no key to keep secrets with.
+    """
+    if not conf.auth_encryption_key:
+        raise cfg.RequiredOptError("auth_encryption_key")
+    database = create_database(conf)
+    attach(database.engine, Keyring(conf.auth_encryption_key))
+    transport = create_transport(conf, url=transport_url)
+    return Parts(
+        conf=conf,
+        database=database,
+        store=SqlStore(database),
+        transport=transport,
+        bus=RpcBus(transport, retries=conf.rpc.send_retries, quiet_s=conf.rpc.quiet_time),
+        registry=Registry.load(),
+        clock=utc_now,
+        ids=IdGenerator(utc_now, random.SystemRandom()),
+    )
+
+
+def api_services(parts: Parts) -> ApiServices:
+    """What the API, and whoever rolls a stack back, evaluates templates with."""
+    limits = settings.limits(parts.conf)
+    return ApiServices(
+        database=parts.database,
+        store=parts.store,
+        bus=parts.bus,
+        registry=parts.registry,
+        clock=parts.clock,
+        ids=parts.ids,
+        settings=settings.settings(parts.conf),
+        limits=limits,
+        environment=operator_environment(parts.conf.environment_dir, limits=limits),
+        options=settings.api_options(parts.conf),
+        custom_constraints=constraints.load(),
+    )
+
+
+def application(parts: Parts) -> Wsgi:
+    """The API of ``parts`` as a WSGI application."""
+    auth = Auth(parts.conf.heat_api.auth_strategy)
+    return build_app(api_services(parts), auth=auth, conf=parts.conf)
