@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Measures the service by REST: time, statements and messages by shape and phase.
+
+    python benchmarks/run.py --database mariadb --engines 2 wide:1000 chain:200
+    python benchmarks/run.py --database sqlite --bus fake
+
+Starts the daemons on a database and a virtual host of its own and takes both away
+again.  A shape is wide:N, chain:N, layered:LxW, fanin:N or small:N (N stacks of
+ten).  Each is created, updated without a change, updated in its first resource,
+and deleted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import places
+from client import Stacks
+from counted import FOLDER, read_counts
+from processor import seconds_by_part
+from shapes import SHAPES, Work
+
+from heat_convergence.testing.daemons import Deployment
+
+DEFAULT_SHAPES = ("wide:1000", "chain:200", "layered:10x20", "fanin:200", "small:20")
+PHASES = ("create", "no-op", "change-one", "delete")
+CLIENTS = 8
+_SIZE_LIMITS = ("max_template_size", "max_json_body_size")
+COUNTED = Path(__file__).with_name("counted.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One phase of one shape; numbers per resource count the template's resources."""
+
+    shape: str
+    phase: str
+    resources: int
+    total_s: float
+    requests_s: float  # until the last request was answered
+    per_second: float
+    ms_per_link: float
+    statements_per_resource: float
+    messages_per_resource: float
+    processor_s: dict[str, float]
+
+
+class Bench:
+    """Measures phases on a running deployment."""
+
+    def __init__(self, deployment: Deployment, counts: Path) -> None:
+        self._counts = counts
+        self._groups = {daemon.pid: daemon.log.stem for daemon in deployment.daemons}
+        self._groups[os.getpgid(0)] = "driver"
+        self._stacks = Stacks(deployment.endpoint, "benchmark")
+
+    def shape(self, spec: str) -> Iterator[Row]:
+        name, _, size = spec.partition(":")
+        before, after = SHAPES[name](size, "before"), SHAPES[name](size, "after")
+        names = [f"bench-{name}-{size}-{number}" for number in range(len(before.templates))]
+        paths: list[str] = []
+
+        def create(number: int) -> str:
+            return self._stacks.create(names[number], before.templates[number])
+
+        def update(to: Work) -> Callable[[int], None]:
+            return lambda number: self._stacks.update(paths[number], to.templates[number])
+
+        def delete(number: int) -> None:
+            self._stacks.delete(paths[number])
+
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            begin: dict[str, Callable[[int], object]] = dict(
+                zip(PHASES, (create, update(before), update(after), delete), strict=True)
+            )
+            for phase in PHASES:
+                yield self._phase(spec, phase, before, begin[phase], paths, pool)
+
+    def _phase(
+        self,
+        spec: str,
+        phase: str,
+        work: Work,
+        begin: Callable[[int], object],
+        paths: list[str],
+        pool: ThreadPoolExecutor,
+    ) -> Row:
+        statements, messages = read_counts(self._counts)
+        busy = seconds_by_part(self._groups)
+        begun_at = time.monotonic()
+        answers = list(pool.map(begin, range(len(work.templates))))
+        requests_s = time.monotonic() - begun_at
+        if phase == "create":
+            paths.extend(map(str, answers))
+        for path in paths:
+            self._stacks.wait(path)
+        total_s = time.monotonic() - begun_at
+        busy_after = seconds_by_part(self._groups)
+        statements_after, messages_after = read_counts(self._counts)
+        return Row(
+            shape=spec,
+            phase=phase,
+            resources=work.resources,
+            total_s=total_s,
+            requests_s=requests_s,
+            per_second=work.resources / total_s,
+            ms_per_link=1000 * total_s / work.links,
+            statements_per_resource=(statements_after - statements) / work.resources,
+            messages_per_resource=(messages_after - messages) / work.resources,
+            processor_s={part: round(busy_after[part] - busy[part], 2) for part in busy_after},
+        )
+
+
+@contextmanager
+def deployed(given: argparse.Namespace) -> Iterator[tuple[Deployment, Path]]:
+    """The service as the command line wants it, and the folder of its counts."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-bench-")))
+        if given.keep_logs:
+            folder = given.keep_logs
+            folder.mkdir(parents=True, exist_ok=True)
+        counts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-counts-")))
+        os.environ[FOLDER] = str(counts)
+        database_url = stack.enter_context(places.database(given.database, folder))
+        transport_url = "fake://"
+        if given.bus != "fake":
+            url = places.RABBIT if given.bus == "rabbit" else given.bus
+            transport_url = stack.enter_context(places.bus(url))
+        deployment = Deployment(
+            folder,
+            database_url=database_url,
+            transport_url=transport_url,
+            concurrency=given.backend,
+            options={"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)},
+            launcher=[sys.executable, str(COUNTED)],
+        )
+        stack.enter_context(deployment)
+        if given.bus == "fake":
+            deployment.start_standalone()
+        else:
+            deployment.upgrade_database()
+            deployment.start(engines=given.engines, observers=given.observers)
+        yield deployment, counts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    rows: list[Row] = []
+    print(_head(given))
+    with deployed(given) as (deployment, counts):
+        bench = Bench(deployment, counts)
+        for spec in given.shapes or DEFAULT_SHAPES:
+            for row in bench.shape(spec):
+                rows.append(row)
+                print(_line(row, given.cpu), flush=True)
+    if given.json:
+        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return 0
+
+
+def _head(given: argparse.Namespace) -> str:
+    where = f"{given.database}, {given.bus}, {given.backend}, {os.cpu_count()} processors"
+    what = f"{given.engines} engines, {given.observers} observers"
+    names = "shape|phase|seconds|resources/s|ms/link|statements/res|messages/res".split("|")
+    return f"{where}, {what}\n\n| {' | '.join(names)} |\n|{'---|' * len(names)}"
+
+
+def _line(row: Row, cpu: str) -> str:
+    cells = [
+        row.shape,
+        row.phase,
+        f"{row.total_s:.2f}",
+        f"{row.per_second:.0f}",
+        f"{row.ms_per_link:.1f}",
+        f"{row.statements_per_resource:.2f}",
+        f"{row.messages_per_resource:.3f}",
+    ]
+    line = f"| {' | '.join(cells)} |"
+    if cpu == "show":
+        busy = ", ".join(f"{part} {used}" for part, used in sorted(row.processor_s.items()))
+        line += f"\n  request {row.requests_s:.2f} s; processor seconds: {busy}"
+    return line
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
+    parser.add_argument(
+        "--database", default="sqlite", help="sqlite, mariadb, postgresql, or a server's URL"
+    )
+    parser.add_argument(
+        "--bus", default="rabbit", help="rabbit, a broker's URL, or fake: all in one process"
+    )
+    parser.add_argument("--engines", type=int, default=2)
+    parser.add_argument("--observers", type=int, default=1)
+    parser.add_argument("--backend", choices=["eventlet", "threading"], default="eventlet")
+    parser.add_argument("--json", type=Path, help="write the rows here, too")
+    parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
+    parser.add_argument("--keep-logs", type=Path, help="folder for configuration and logs")
+    return parser
+
+
+def _shape(spec: str) -> str:
+    name, _, size = spec.partition(":")
+    if name not in SHAPES or not size:
+        raise argparse.ArgumentTypeError(f"{spec!r} is not one of {', '.join(SHAPES)}, with :SIZE")
+    return spec
+
+
+if __name__ == "__main__":
+    sys.exit(main())

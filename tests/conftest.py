@@ -1,0 +1,93 @@
+"""Services that tests share: fresh databases and a fresh place on the broker.
+
+Each is made for one test session and dropped after it.  A service that does not
+answer makes its tests fail where the environment says ``CI=true`` and skips them,
+with the reason, everywhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+import sqlalchemy as sa
+from amqp.exceptions import AMQPError
+from kombu import Connection as BrokerConnection
+from sqlalchemy.engine import make_url
+
+MARIADB = os.environ.get("HEAT_CONVERGENCE_TEST_MARIADB", "mysql+pymysql://root@127.0.0.1:3306/")
+POSTGRESQL = os.environ.get(
+    "HEAT_CONVERGENCE_TEST_POSTGRESQL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"
+)
+RABBITMQ = os.environ.get("HEAT_CONVERGENCE_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672/")
+ANSWERS_S = 5
+
+
+def missing(service: str, error: Exception | str) -> None:
+    """Fail or skip for want of a service."""
+    reason = f"{service} does not answer: {error}"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def fresh_database(server: str, service: str) -> Iterator[str]:
+    """The URL of a new, empty database; dropped afterwards."""
+    name = f"hc_test_{uuid.uuid4().hex[:12]}"
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    except sa.exc.OperationalError as error:
+        missing(service, str(error).splitlines()[0])
+    yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    force = " WITH (FORCE)" if engine.dialect.name == "postgresql" else ""
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name}{force}")
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    yield from fresh_database(MARIADB, "MariaDB")
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    yield from fresh_database(POSTGRESQL, "PostgreSQL")
+
+
+@pytest.fixture(scope="session")
+def sqlite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"sqlite:///{tmp_path_factory.mktemp('db')}/test.sqlite"
+
+
+@pytest.fixture(scope="session")
+def rabbit_url() -> Iterator[str]:
+    """An oslo.messaging URL with a virtual host of its own, where one can be made."""
+    try:
+        with BrokerConnection(RABBITMQ, connect_timeout=ANSWERS_S) as broker:
+            broker.ensure_connection(max_retries=1, timeout=ANSWERS_S)
+    except (OSError, AMQPError) as error:
+        missing("RabbitMQ", error)
+    url = make_url(RABBITMQ).set(drivername="rabbit")
+    control = shutil.which("rabbitmqctl")
+    if control is None:
+        yield url.render_as_string(hide_password=False)
+        return
+    vhost = f"hc_test_{uuid.uuid4().hex[:12]}"
+    run = _runner(control)
+    run("add_vhost", vhost)
+    run("set_permissions", "-p", vhost, str(url.username), ".*", ".*", ".*")
+    yield url.set(database=vhost).render_as_string(hide_password=False)
+    run("delete_vhost", vhost)
+
+
+def _runner(command: str) -> Callable[..., None]:
+    def run(*arguments: str) -> None:
+        subprocess.run([command, "-q", *arguments], check=True, capture_output=True, timeout=60)
+
+    return run

@@ -1,0 +1,45 @@
+"""A live server on loopback for clients that speak over a socket."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import pytest
+
+from tests.functional.harness import LocalService
+
+PROJECT = "p"
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """``endpoint`` is what a catalogue would give."""
+
+    service: LocalService
+    endpoint: str
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    service = LocalService(f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite")
+    server = make_server("127.0.0.1", 0, service.app, _Server, _Quiet)
+    thread = threading.Thread(target=server.serve_forever, name="live server")
+    thread.start()
+    yield Live(service, f"http://127.0.0.1:{server.server_port}/v1/{PROJECT}")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    service.close()

@@ -1,0 +1,138 @@
+"""The whole service in one process: api, engine and observer over one SQLite file.
+
+Messages wait in a queue that ``settle`` empties, and the clock jumps to whatever
+is due next, so that a conversation sees every traversal end without waiting.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.goals import Goals
+from heat_convergence.api.services import ApiOptions, ApiServices
+from heat_convergence.common.ids import IdGenerator
+from heat_convergence.convergence.ports import Settings
+from heat_convergence.db.engine import database_for
+from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import metadata
+from heat_convergence.engine.engine import Engine
+from heat_convergence.engine.pool import InlinePool
+from heat_convergence.observer.observer import Observer
+from heat_convergence.resources.constraints import WITHOUT_CLOUD
+from heat_convergence.resources.registry import Registry
+
+HOLD = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
+_MOST_STEPS = 20_000
+
+
+class JumpingClock:
+    """Time goes on by a millisecond a look, and by jumps."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self._now += timedelta(milliseconds=1)
+        return self._now
+
+    def jump(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+class QueueBus:
+    """``convergence.ports.Bus`` that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[str, str, int, tuple[str, ...]]] = deque()
+
+    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        self.waiting.append(("converge", stack_id, version, tuple(resource_ids)))
+
+    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        self.waiting.append(("observe", stack_id, version, tuple(resource_ids)))
+
+
+class LocalService:
+    """``app`` settles what a request began before it answers the next one."""
+
+    def __init__(self, url: str, options: ApiOptions | None = None) -> None:
+        self.clock = JumpingClock()
+        self.bus = QueueBus()
+        self.database = database_for(url)
+        attach(self.database.engine, Keyring(["a key for tests"]))
+        metadata.create_all(self.database.engine)
+        self.registry = Registry.load()
+        self.services = ApiServices(
+            database=self.database,
+            store=SqlStore(self.database),
+            bus=self.bus,
+            registry=self.registry,
+            clock=self.clock,
+            ids=IdGenerator(self.clock, random.Random(7)),
+            settings=Settings(retry_backoff_s=0.01),
+            options=options or ApiOptions(),
+            custom_constraints=WITHOUT_CLOUD,
+            wait=lambda _s: None,
+        )
+        self.engine, self.observer = self._daemons()
+        self._lock = threading.Lock()
+        self._inner = build_app(self.services)
+
+    def app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with self._lock:
+            answer = list(self._inner(environ, start_response))
+            if HOLD not in environ:
+                self.settle()
+            return answer
+
+    def use(self, application: Callable[..., Iterable[bytes]]) -> None:
+        """Another application over the same services."""
+        self._inner = application
+
+    def settle(self) -> None:
+        """Until nothing waits but the far future."""
+        for _ in range(_MOST_STEPS):
+            if self.bus.waiting:
+                self._deliver(*self.bus.waiting.popleft())
+                continue
+            due_s = self._due_s()
+            if due_s is None:
+                return
+            self.clock.jump(due_s)
+            self.observer.tick()
+        raise AssertionError("the service does not come to rest")
+
+    def close(self) -> None:
+        self.database.close()
+
+    def _deliver(self, topic: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
+        if topic == "converge":
+            self.engine.converge(stack_id, version, ids)
+        else:
+            self.observer.observe(stack_id, version, ids)
+
+    def _due_s(self) -> float | None:
+        """Seconds until the next look at a resource; None when none is to come."""
+        look_at = self.services.store.next_observation()
+        return None if look_at is None else max(0.0, (look_at - self.clock()).total_seconds())
+
+    def _daemons(self) -> tuple[Engine, Observer]:
+        common: dict[str, Any] = {
+            "store": self.services.store,
+            "bus": self.bus,
+            "registry": self.registry,
+            "clock": self.clock,
+            "ids": self.services.ids,
+            "settings": self.services.settings,
+            "wait": lambda _s: None,
+        }
+        engine = Engine(**common, pool=InlinePool(), owner=self.services.ids())
+        observer = Observer(**common, rebuild=Goals(self.services).rebuild)
+        return engine, observer

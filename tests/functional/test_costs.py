@@ -1,0 +1,315 @@
+"""What work costs, in statements, messages, jobs and rows: never in seconds.
+
+The real engine and observer on a real database, one message at a time.  The same
+bounds hold on every database; a change that makes a job read more than its own
+neighbourhood, or casts a message per resource, fails here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from heat_convergence.convergence.model import JobState, Status
+from heat_convergence.convergence.ports import Settings
+from heat_convergence.db.counting import StatementCount, counted_statements
+from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import metadata
+from heat_convergence.resources.builtin.test_resource import TestResource
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template.definition import Definition
+from heat_convergence.template.expression import Expression
+from heat_convergence.testing.inline import InlineService
+
+WIDE = 1000
+SIZES = (100, 2000)
+WIDTH = 10  # resources in a layer
+STATEMENTS_PER_RESOURCE = 6
+MESSAGES_PER_RESOURCE = 0.2
+
+
+# -- templates ----------------------------------------------------------------
+
+
+def _resource(name: str, value: Any, needs: tuple[str, ...] = ()) -> Definition:
+    return Definition(
+        name=name,
+        type=TestResource.name,
+        properties={"value": value},
+        requires=frozenset(needs),
+        draws_on=frozenset(needs),
+    )
+
+
+def wide(size: int, **values: str) -> dict[str, Definition]:
+    """Independent resources ``r0`` …; ``values`` are those of single ones."""
+    names = (f"r{i}" for i in range(size))
+    return {name: _resource(name, values.get(name, name)) for name in names}
+
+
+def chain(size: int) -> dict[str, Definition]:
+    """Each reads the one before."""
+    return {
+        f"r{i}": _resource(f"r{i}", _output(f"r{i - 1}"), (f"r{i - 1}",))
+        if i
+        else _resource("r0", "start")
+        for i in range(size)
+    }
+
+
+def layered(size: int, **values: str) -> dict[str, Definition]:
+    """Layers of ``WIDTH``; each resource reads the one above it and that one's right
+    neighbour, so that what depends on one resource widens by one a layer."""
+    found: dict[str, Definition] = {}
+    for layer in range(size // WIDTH):
+        for at in range(WIDTH):
+            name = f"r{layer}_{at}"
+            if layer == 0 or name in values:
+                found[name] = _resource(name, values.get(name, name))
+                continue
+            needs = tuple(f"r{layer - 1}_{(at + step) % WIDTH}" for step in (0, 1))
+            read = ["/", [_output(need) for need in needs]]
+            joined = Expression("list_join", "multi_list_json_items", read)
+            # A digest, lest values double from layer to layer.
+            value = Expression("digest", "standard", ["sha256", joined])
+            found[name] = _resource(name, value, needs)
+    return found
+
+
+def _output(of: str) -> Expression:
+    return Expression("get_attr", "attr_optional_name", [of, "output"])
+
+
+def dependents(definitions: Mapping[str, Definition], name: str) -> set[str]:
+    """All that reads ``name``, directly or through others."""
+    found = {name}
+    while True:
+        more = {each for each, it in definitions.items() if it.requires & found} - found
+        if not more:
+            return found - {name}
+        found |= more
+
+
+# -- measuring ----------------------------------------------------------------
+
+
+@dataclass
+class Cost:
+    """What happened inside a ``measured`` block."""
+
+    statements: StatementCount = field(default_factory=StatementCount)
+    rows: int = 0  # that the database looked at, where it tells
+    messages: int = 0
+    jobs: int = 0
+
+
+class Bench:
+    """A service on one database, and the cost of what it does."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.store = SqlStore(database)
+        self.service = InlineService(
+            self.store, Registry([TestResource()]), settings=settings
+        )
+
+    @contextmanager
+    def measured(self) -> Iterator[Cost]:
+        cost, bus = Cost(), self.service.bus
+        messages, jobs = sum(bus.sent.values()), bus.jobs
+        with counted_statements(self.database.engine) as cost.statements, self._rows(cost):
+            yield cost
+        cost.messages = sum(bus.sent.values()) - messages
+        cost.jobs = bus.jobs - jobs
+
+    def created(self, definitions: Mapping[str, Definition]) -> str:
+        stack_id = self.service.create(definitions, name=f"costs-{uuid.uuid4().hex}")
+        self.settle(stack_id)
+        return stack_id
+
+    def settle(self, stack_id: str) -> None:
+        self.service.settle()
+        stack = self.service.stack(stack_id)
+        assert stack.status is Status.COMPLETE, stack.status_reason
+
+    def of_first_job(self, stack_id: str, definitions: Mapping[str, Definition]) -> Cost:
+        """The cost of one of the two jobs of an update, from message to ready; the
+        other one's observation would also end the traversal."""
+        self.service.update(stack_id, definitions)
+        (message,) = self.service.bus.waiting
+        first, second = message.resource_ids
+        self.service.bus.waiting.clear()
+        self.service.bus.converge(stack_id, message.version, [first])
+        with self.measured() as cost:
+            self.service.settle()
+        self.service.bus.converge(stack_id, message.version, [second])
+        return cost
+
+    @contextmanager
+    def _rows(self, cost: Cost) -> Iterator[None]:
+        """Only MariaDB tells, and only for a connection: the pool has but one here."""
+        before = self._rows_looked_at()
+        yield
+        cost.rows = self._rows_looked_at() - before
+
+    def _rows_looked_at(self) -> int:
+        if self.database.dialect != "mysql":
+            return 0
+        with self.database.engine.connect() as connection:
+            found = connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Handler_read%%'")
+            return sum(int(value) for _name, value in found)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    database = database_for(request.getfixturevalue(f"{request.param}_url"))
+    metadata.drop_all(database.engine)
+    metadata.create_all(database.engine)
+    yield database
+    metadata.drop_all(database.engine)
+    database.close()
+
+
+@pytest.fixture
+def bench(database: Database) -> Bench:
+    return Bench(database, Settings())
+
+
+# -- a whole create -----------------------------------------------------------
+
+
+def test_create_of_independent_resources(bench: Bench) -> None:
+    with bench.measured() as cost:
+        bench.created(wide(WIDE))
+    kinds = cost.statements.by_kind.most_common()
+    assert cost.statements.total <= STATEMENTS_PER_RESOURCE * WIDE, kinds
+    assert cost.messages <= MESSAGES_PER_RESOURCE * WIDE
+    assert cost.jobs == WIDE
+
+
+def test_delete_costs_no_more_than_create(bench: Bench) -> None:
+    stack_id = bench.created(wide(WIDE))
+    with bench.measured() as cost:
+        bench.service.delete(stack_id)
+        bench.settle(stack_id)
+    assert cost.statements.total <= STATEMENTS_PER_RESOURCE * WIDE
+    assert cost.messages <= MESSAGES_PER_RESOURCE * WIDE
+
+
+# -- work follows change ------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [wide, chain, layered])
+def test_no_op_update_posts_no_job(bench: Bench, shape: Any) -> None:
+    stack_id = bench.created(shape(100))
+    with bench.measured() as cost:
+        bench.service.update(stack_id, shape(100))
+        bench.settle(stack_id)
+    assert (cost.jobs, cost.messages) == (0, 0)
+
+
+def test_a_change_posts_one_job_and_those_of_its_dependents(bench: Bench) -> None:
+    definitions = layered(50)
+    stack_id = bench.created(definitions)
+    with bench.measured() as cost:
+        bench.service.update(stack_id, layered(50, r0_0="changed"))
+        bench.settle(stack_id)
+    assert len(dependents(definitions, "r0_0")) == 14
+    assert cost.jobs == 15
+
+
+def test_a_change_that_nobody_reads_posts_one_job(bench: Bench) -> None:
+    stack_id = bench.created(layered(50))
+    with bench.measured() as cost:
+        bench.service.update(stack_id, layered(50, r4_3="changed"))
+        bench.settle(stack_id)
+    assert cost.jobs == 1
+
+
+def test_a_change_that_changes_no_value_stops_at_once(bench: Bench) -> None:
+    """Those who read the resource are ready without a job, and so are theirs."""
+    definitions = chain(20)
+    stack_id = bench.created(definitions)
+    other = dict(definitions)
+    other["r0"] = Definition(
+        name="r0",
+        type=TestResource.name,
+        properties={"value": "start"},
+        metadata={"note": "another definition, the same value"},
+    )
+    with bench.measured() as cost:
+        bench.service.update(stack_id, other)
+        bench.settle(stack_id)
+    assert cost.jobs == 1
+
+
+# -- cost follows degree ------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [wide, layered])
+def test_a_job_costs_the_same_in_a_stack_of_any_size(bench: Bench, shape: Any) -> None:
+    costs = []
+    for size in SIZES:
+        stack_id = bench.created(shape(size))
+        names = list(shape(size))[-2:]  # nothing reads them
+        changed = shape(size, **dict.fromkeys(names, "changed"))
+        costs.append(bench.of_first_job(stack_id, changed))
+        bench.settle(stack_id)
+    small, large = costs
+    assert large.statements.by_kind == small.statements.by_kind
+    # A page that was split differently may cost a row or two; a scan costs thousands.
+    assert large.rows <= small.rows + 10
+
+
+def test_each_further_link_of_a_chain_costs_the_same(bench: Bench) -> None:
+    totals = []
+    for size in (50, 100, 150):
+        with bench.measured() as cost:
+            bench.created(chain(size))
+        totals.append((cost.statements.total, cost.messages))
+    first, second, third = totals
+    assert third[0] - second[0] == second[0] - first[0]
+    assert third[1] - second[1] == second[1] - first[1] == 100
+
+
+# -- bounds -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1, 7, 40])
+def test_jobs_in_flight_are_bounded(database: Database, limit: int) -> None:
+    bench = Bench(database, Settings(jobs_in_flight=limit, batch_size=5))
+    stack_id = bench.service.create(wide(60), name=f"bounded-{uuid.uuid4().hex}")
+    seen: list[int] = []
+
+    def note() -> None:
+        with bench.store.transaction() as tx:
+            jobs = tx.count_jobs(stack_id)
+        seen.append(sum(jobs.values()))
+        assert jobs.get(JobState.POSTED, 0) <= bench.service.settings.jobs_on_bus
+
+    note()
+    bench.service.settle(after_each=note)
+    assert max(seen) == limit
+    assert bench.service.stack(stack_id).status is Status.COMPLETE
+
+
+def test_a_huge_stack_delays_a_small_one_by_a_bounded_number_of_messages(bench: Bench) -> None:
+    waits = []
+    for size in SIZES:
+        huge = bench.service.create(wide(size), name=f"huge-{uuid.uuid4().hex}")
+        small = bench.service.create(wide(5), name=f"small-{uuid.uuid4().hex}")
+        steps = 0
+        while bench.service.stack(small).in_progress:
+            assert bench.service.step()
+            steps += 1
+        waits.append(steps)
+        bench.settle(huge)
+    settings = bench.service.settings
+    ahead = settings.jobs_in_flight // settings.batch_size
+    assert max(waits) <= 2 * (ahead + 1)

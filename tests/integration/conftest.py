@@ -1,0 +1,49 @@
+"""Real daemons on real services: deployments on emptied databases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from heat_convergence.testing.daemons import Deployment
+from tests.integration.harness import empty
+
+Deploy = Callable[..., Deployment]
+
+
+@pytest.fixture
+def deploy(tmp_path: Path, rabbit_url: str) -> Iterator[Deploy]:
+    """Makes deployments whose daemons are not started yet, and ends them.
+
+    ``database_url`` is emptied and upgraded first; ``reached_at`` and
+    ``transport_url`` are what the daemons are told instead of the real addresses.
+    """
+    numbers = itertools.count()
+    with ExitStack() as stack:
+
+        def make(
+            database_url: str,
+            *,
+            concurrency: str = "eventlet",
+            reached_at: str | None = None,
+            transport_url: str | None = None,
+        ) -> Deployment:
+            folder = tmp_path / str(next(numbers))
+            folder.mkdir()
+            empty(database_url)
+            deployment = Deployment(
+                folder,
+                database_url=database_url,
+                transport_url=transport_url or rabbit_url,
+                concurrency=concurrency,
+            )
+            deployment.upgrade_database()
+            if reached_at is not None:
+                deployment.reconfigure({"database": {"connection": reached_at}})
+            return stack.enter_context(deployment)
+
+        yield make

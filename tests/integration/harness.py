@@ -1,0 +1,134 @@
+"""What the tests of real daemons share: a user, a template, a look past the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from heatclient.client import Client
+from heatclient.exc import HTTPException, HTTPNotFound
+from keystoneauth1.exceptions import ClientException
+from keystoneauth1.noauth import NoAuth
+from keystoneauth1.session import Session
+
+from heat_convergence.testing.daemons import Deployment, wait_until
+
+SETTLES_WITHIN_S = 120
+PROJECT = "integration"
+
+
+class User:
+    """Somebody with python-heatclient."""
+
+    def __init__(self, endpoint: str) -> None:
+        session = Session(auth=NoAuth(endpoint=f"{endpoint}/v1/{PROJECT}"))
+        self.heat = Client("1", session=session)
+
+    def create(self, name: str, template: Any, **parameters: Any) -> str:
+        made = self.heat.stacks.create(
+            stack_name=name, template=template, parameters=parameters
+        )
+        return str(made["stack"]["id"])
+
+    def status(self, name: str) -> str:
+        return str(self.heat.stacks.get(name, resolve_outputs=False).stack_status)
+
+    def wait(self, name: str, status: str) -> None:
+        """Until the stack has the status; another end of its action is a failure."""
+
+        def reached() -> bool:
+            try:
+                now = self.heat.stacks.get(name, resolve_outputs=False)
+            except (HTTPException, ClientException):
+                return False  # the API is just away
+            assert not now.stack_status.endswith("_FAILED"), now.stack_status_reason
+            return bool(now.stack_status == status)
+
+        wait_until(reached, f"{name} is {status}", within_s=SETTLES_WITHIN_S)
+
+    def wait_gone(self, name: str) -> None:
+        wait_until(lambda: not self._there(name), f"{name} is gone", within_s=SETTLES_WITHIN_S)
+
+    def outputs(self, name: str) -> dict[str, Any]:
+        found = self.heat.stacks.get(name).outputs
+        return {one["output_key"]: one["output_value"] for one in found}
+
+    def resources(self, name: str) -> dict[str, Any]:
+        """By name; a name that comes twice is a failure."""
+        found = self.heat.resources.list(name)
+        by_name = {one.resource_name: one for one in found}
+        assert len(by_name) == len(found)
+        return by_name
+
+    def _there(self, name: str) -> bool:
+        try:
+            self.heat.stacks.get(name, resolve_outputs=False)
+        except HTTPNotFound:
+            return False
+        return True
+
+
+def empty(database_url: str) -> None:
+    """Drops every table."""
+    engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
+    with engine.begin() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection)
+        tables.drop_all(connection)
+
+
+def user_of(deployment: Deployment) -> User:
+    return User(deployment.endpoint)
+
+
+def complaints(deployment: Deployment) -> list[str]:
+    """Lines at ERROR or above in any daemon's log."""
+    return [
+        line
+        for daemon in deployment.daemons
+        for line in daemon.log.read_text(errors="replace").splitlines()
+        if " ERROR " in line or " CRITICAL " in line or "Traceback" in line
+    ]
+
+
+def rows(database_url: str, query: str) -> list[Any]:
+    """What a statement finds, past the API, which may be what was killed."""
+    engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
+    with engine.connect() as connection:
+        return list(connection.execute(sa.text(query)))
+
+
+def slow_template(count: int, wait_s: float) -> dict[str, Any]:
+    """``count`` resources in four layers, each of which takes its time."""
+    width = count // 4
+    resources: dict[str, Any] = {}
+    for number in range(count):
+        definition: dict[str, Any] = {
+            "type": "OS::Heat::TestResource",
+            "properties": {"value": f"v{number}", "action_wait_secs": {"create": wait_s}},
+        }
+        if number >= width:
+            definition["properties"]["value"] = {"get_attr": [f"r{number - width}", "output"]}
+        resources[f"r{number}"] = definition
+    return {"heat_template_version": "2021-04-16", "resources": resources}
+
+
+def some_are_ready(database_url: str, more_than: int) -> None:
+    """Waits until so many resources have no job left."""
+    wait_until(
+        lambda: rows(database_url, "SELECT count(*) FROM resource WHERE job IS NULL")[0][0]
+        > more_than,
+        f"more than {more_than} resources are ready",
+        within_s=SETTLES_WITHIN_S,
+    )
+
+
+def assert_each_once(database_url: str, user: User, stack: str, count: int) -> None:
+    """The stack has its resources and no others, and each was made once."""
+    found = user.resources(stack)
+    assert sorted(found) == sorted(f"r{number}" for number in range(count))
+    assert {one.resource_status for one in found.values()} == {"CREATE_COMPLETE"}
+    assert len({one.physical_resource_id for one in found.values()}) == count
+    assert rows(database_url, "SELECT count(*) FROM resource")[0][0] == count
+    made = "action = 'CREATE' AND status = 'COMPLETE' AND resource_type = 'OS::Heat::TestResource'"
+    assert rows(database_url, f"SELECT count(*) FROM event WHERE {made}")[0][0] == count

@@ -1,0 +1,107 @@
+"""Promises of the repository itself: sizes, dependencies, commands, entry points."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import importlib
+import re
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+MAX_LINES = 500
+SOURCES = sorted(
+    path
+    for part in ("heat_convergence", "tests", "benchmarks", "alembic")
+    for path in (ROOT / part).rglob("*.py")
+)
+
+
+
+@pytest.fixture(scope="module")
+def setup_cfg() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.optionxform = str
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def _names(requirements: str) -> set[str]:
+    lines = (line.strip() for line in requirements.splitlines())
+    return {_normal(re.split(r"[\s<>=!~;\[]", line)[0]) for line in lines if line}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _imported(paths: list[Path]) -> set[str]:
+    """Top-level packages that files import, without those of Python and our own."""
+    found: set[str] = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.split(".")[0])
+    return found - set(sys.stdlib_module_names) - {"heat_convergence"}
+
+
+def test_no_file_is_longer_than_a_reader_can_hold():
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in SOURCES}
+    assert {name: size for name, size in sizes.items() if size > MAX_LINES} == {}
+
+
+def test_every_import_is_declared(setup_cfg):
+    declared = _names(setup_cfg["options"]["install_requires"])
+    provided_by = packages_distributions()
+    code = [path for path in SOURCES if path.is_relative_to(ROOT / "heat_convergence")]
+    undeclared = {
+        name
+        for name in _imported(code)
+        if not {_normal(dist) for dist in provided_by.get(name, [name])} & declared
+    }
+    assert undeclared == set()
+
+
+def test_every_dependency_gives_its_reason():
+    lines = [line.strip() for line in (ROOT / "setup.cfg").read_text().splitlines()]
+    start = lines.index("install_requires =") + 1
+    block = lines[start : lines.index("", start)]
+    requirements = [index for index, line in enumerate(block) if line[:1] != "#"]
+    assert len(requirements) > 20
+    assert [block[index] for index in requirements if not block[index - 1].startswith("#")] == []
+
+
+def test_package_modules_hold_no_code():
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text()).body
+            assert all(isinstance(node, ast.Expr) for node in body), path
+
+
+def test_nothing_at_the_top_shadows_the_migration_library():
+    assert not (ROOT / "alembic" / "__init__.py").exists()
+
+
+def test_ci_runs_the_command_that_the_readme_gives():
+    readme = (ROOT / "README.rst").read_text()
+    (command,) = re.findall(r"^    (python3 -m venv .*tox)$", readme, re.M)
+    assert command in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize(
+    "group", ["console_scripts", "heat_convergence.resource_types", "oslo.config.opts"]
+)
+def test_entry_points_lead_somewhere(setup_cfg, group):
+    lines = setup_cfg["options.entry_points"][group].strip().splitlines()
+    for line in lines:
+        name, _, target = (part.strip() for part in line.partition(" = "))
+        module, _, attribute = target.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        if group == "heat_convergence.resource_types":
+            assert found.name == name
