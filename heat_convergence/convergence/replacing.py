@@ -21,7 +21,9 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.plan import physical_name
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
+from heat_convergence.graph.graph import Graph
 
+Pair = tuple[str, str | None]  # what must be ready, what it lets start
 
 def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Means) -> None:
     """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion."""
@@ -35,9 +37,9 @@ def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Mean
     held = _held(tx, stack, successors) - added
     tx.drop_edges(stack.id, stack.version, dropped)
     if held:
-        others = {(it.resource_id, it.needed_by) for it in
-                  tx.unready_edges(stack.id, stack.version)}
-        added |= _without_rings(others | added, held)
+        others = tx.unready_edges(stack.id, stack.version)
+        pairs: set[Pair] = {(edge.resource_id, edge.needed_by) for edge in others}
+        added |= _without_rings(pairs | added, held)
     _add(tx, stack, edges, dropped, added, successors)
     tx.save_resources(
         {

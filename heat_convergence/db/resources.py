@@ -25,6 +25,7 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.ports import Sweepable
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.db.types import dumps
 
 _FIELDS = Resource.__slots__
 _WIDE = {"definition": {}, "properties": None, "attributes": {}, "data": {}}

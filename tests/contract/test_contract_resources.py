@@ -82,7 +82,7 @@ def test_light_reads_leave_out_the_wide_columns(given):
     with given.store.transaction() as tx:
         assert tx.lock_jobs(["full"]) == [expected]
         assert tx.lock_unfinished("stack-1") == [expected]
-        assert tx.leaving("stack-1") == [expected]
+        assert tx.holding("stack-1", expected.held_requires) == [expected]
         assert tx.lock_jobs([]) == []
 
 
@@ -94,7 +94,7 @@ def test_whole_reads_have_the_wide_columns(given):
         assert tx.claimable([]) == []
 
 
-def test_unfinished_and_leaving_are_those_with_a_job(given):
+def test_unfinished_are_those_with_a_job(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a"),
@@ -105,8 +105,24 @@ def test_unfinished_and_leaving_are_those_with_a_job(given):
     )
     with given.store.transaction() as tx:
         assert [row.id for row in tx.lock_unfinished("stack-1")] == ["a", "c"]
-        assert [row.id for row in tx.leaving("stack-1")] == ["c"]
         assert [row.id for row in tx.lock_stack_resources("stack-1")] == ["a", "b", "c", "d"]
+
+
+def test_holding_are_those_with_a_job_that_may_use_a_name(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a", held_requires=("x", "y")),
+        resource_row("b", held_requires=("x",), job=None, job_state=None),
+        resource_row("c", held_requires=("y",), desired=Desired.ABSENT),
+        resource_row("d", held_requires=("xx", "X")),
+        resource_row("e", held_requires=("x",), stack_id="stack-2"),
+        resource_row("f", held_requires=('"%_',)),
+    )
+    with given.store.transaction() as tx:
+        assert [row.id for row in tx.holding("stack-1", ["x"])] == ["a"]
+        assert [row.id for row in tx.holding("stack-1", ["x", "y"])] == ["a", "c"]
+        assert [row.id for row in tx.holding("stack-1", ['"%_', "%"])] == ["f"]
+        assert tx.holding("stack-1", []) == []
 
 
 def test_only_the_holder_of_the_token_gets_its_rows(given):

@@ -1,0 +1,392 @@
+"""A transaction of the in-memory store: every verb is a loop over all rows.
+
+It must not be cleverer than its reader; see ``testing.store``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.common import errors
+from heat_convergence.common.text import storable
+from heat_convergence.convergence.model import (
+    HAS_ROOM,
+    Desired,
+    Edge,
+    Event,
+    Goal,
+    Input,
+    JobState,
+    Resource,
+    SavedStack,
+    Stack,
+    Status,
+    Verb,
+)
+from heat_convergence.convergence.ports import Sweepable
+from heat_convergence.testing.tables import GraphRow, Tables
+
+_JSON = frozenset({"definition", "properties", "attributes", "data"})
+_NAMES = frozenset({"requires", "draws_on", "held_requires"})
+_APPLYING = (Verb.CONVERGE, Verb.ADOPT)
+_REASONS = frozenset({"status_reason", "first_cause"})
+IN_HAND = frozenset({JobState.POSTED, JobState.BEGUN})
+
+
+class MemoryTransaction:
+    """``convergence.ports.Transaction``; nobody else is inside meanwhile."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    # -- stacks and goals
+
+    def lock_stack(self, stack_id: str) -> Stack | None:
+        return self._tables.stacks.get(stack_id)
+
+    get_stack = lock_stack
+
+    def insert_stack(self, stack: Stack) -> None:
+        if stack.owner_id is None and any(
+            other.name == stack.name and other.project_id == stack.project_id
+            for other in self._tables.stacks.values()
+            if other.owner_id is None and other.deleted_at is None
+        ):
+            raise errors.StackExists(stack.name)
+        self._tables.stacks[stack.id] = replace(stack, tags=())
+        self._tables.tags[stack.id] = tuple(stack.tags)
+
+    def update_stack(self, stack_id: str, **values: Any) -> None:
+        if stack_id not in self._tables.stacks:
+            return
+        values = _stored(values)
+        if "tags" in values:
+            self._tables.tags[stack_id] = tuple(values.pop("tags"))
+        self._tables.stacks[stack_id] = replace(self._tables.stacks[stack_id], **values)
+
+    def tags_of(self, stack_id: str) -> tuple[str, ...]:
+        return self._tables.tags.get(stack_id, ())
+
+    def insert_goal(self, goal: Goal) -> None:
+        self._tables.goals[goal.id] = goal
+
+    def get_goal(self, goal_id: str) -> Goal | None:
+        return self._tables.goals.get(goal_id)
+
+    def prune_goals(self, stack_id: str, keep: Collection[str]) -> None:
+        saved = {saved.goal_id for saved in self._saved(stack_id)}
+        for goal in list(self._tables.goals.values()):
+            if goal.stack_id == stack_id and goal.id not in keep and goal.id not in saved:
+                del self._tables.goals[goal.id]
+
+    def put_contents(self, contents: Mapping[str, str]) -> None:
+        for key, body in contents.items():
+            self._tables.contents.setdefault(key, body)
+
+    def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]:
+        return {key: body for key, body in self._tables.contents.items() if key in hashes}
+
+    # -- users' snapshots
+
+    def insert_snapshot(self, snapshot: SavedStack) -> None:
+        self._tables.snapshots[snapshot.id] = snapshot
+
+    def get_snapshot(self, stack_id: str, snapshot_id: str) -> SavedStack | None:
+        found = self._tables.snapshots.get(snapshot_id)
+        return found if found is not None and found.stack_id == stack_id else None
+
+    def count_snapshots(self, stack_id: str) -> int:
+        return len(self._saved(stack_id))
+
+    def finish_snapshot(
+        self, stack_id: str, version: int, *, sensitive: bool, **values: Any
+    ) -> None:
+        for saved in self._saved(stack_id):
+            if saved.version == version:
+                self.update_snapshot(saved.id, **values)
+
+    def update_snapshot(self, snapshot_id: str, **values: Any) -> None:
+        saved = self._tables.snapshots.get(snapshot_id)
+        if saved is not None:
+            self._tables.snapshots[snapshot_id] = replace(saved, **_stored(values))
+
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        self._tables.snapshots.pop(snapshot_id, None)
+
+    def erase_snapshots(self, stack_id: str) -> None:
+        for saved in self._saved(stack_id):
+            self.delete_snapshot(saved.id)
+
+    def _saved(self, stack_id: str) -> list[SavedStack]:
+        return [row for row in self._tables.snapshots.values() if row.stack_id == stack_id]
+
+    # -- resources
+
+    def insert_resources(self, resources: Sequence[Resource]) -> None:
+        for row in resources:
+            if row.stack_id not in self._tables.stacks or row.id in self._tables.resources:
+                raise ValueError(f"resource {row.id} is of no stack, or there already")
+            columns = {name: getattr(row, name) for name in _JSON | {"status_reason"}}
+            self._tables.resources[row.id] = replace(row, **_stored(columns))
+
+    def claimable(self, ids: Collection[str]) -> list[Resource]:
+        return self.get_resources(ids)
+
+    def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        return {row.id: row.version for row in self._of(ids) if row.lease_token == token}
+
+    def lock_jobs(self, ids: Collection[str]) -> list[Resource]:
+        return [_light(row) for row in self._of(ids)]
+
+    def lock_unfinished(self, stack_id: str) -> list[Resource]:
+        return [_light(row) for row in self._of_stack(stack_id) if row.job is not None]
+
+    def lock_stack_resources(self, stack_id: str) -> list[Resource]:
+        return self._of_stack(stack_id)
+
+    def stack_resources(self, stack_id: str) -> list[Resource]:
+        return self._of_stack(stack_id)
+
+    def get_resources(self, ids: Collection[str]) -> list[Resource]:
+        return self._of(ids)
+
+    def inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, Input]:
+        return {
+            row.name: _input(row)
+            for row in self._of_stack(stack_id)
+            if row.name in names and row.desired is Desired.PRESENT
+        }
+
+    def update_resources(self, ids: Collection[str], **values: Any) -> None:
+        for row in self._of(ids):
+            self._tables.resources[row.id] = replace(row, **_stored(values))
+
+    def save_resources(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        if len({frozenset(values) for values in changes.values()}) > 1:
+            raise ValueError("the mappings name different columns")
+        for row_id, values in changes.items():
+            self.update_resources([row_id], **values)
+
+    def set_version(self, stack_id: str, version: int) -> None:
+        self.update_resources([row.id for row in self._of_stack(stack_id)], version=version)
+
+    def settle(self, ids: Collection[str], now: datetime) -> None:
+        for row in self._of(ids):
+            self.update_resources(
+                [row.id],
+                status=Status.COMPLETE,
+                job=None,
+                job_state=None,
+                observe_at=None,
+                observed_at=now,
+                updated_at=now,
+                applied_hash=row.definition_hash if row.job in _APPLYING else row.applied_hash,
+            )
+
+    def delete_resources(self, ids: Collection[str]) -> None:
+        for row_id in ids:
+            if any(row_id in (edge.resource_id, edge.needed_by) for edge in self._edges()):
+                raise ValueError(f"resource {row_id} is still in the graph")
+            self._tables.resources.pop(row_id, None)
+
+    def purge_gone(self, stack_id: str) -> None:
+        gone = {
+            row.id
+            for row in self._of_stack(stack_id)
+            if row.desired is Desired.ABSENT and row.job is None
+        }
+        self._keep_edges(lambda row: row.resource_id not in gone and row.needed_by not in gone)
+        self.delete_resources(gone)
+
+    def erase_resources(self, stack_id: str) -> None:
+        self.clear_graph(stack_id)
+        self.delete_resources([row.id for row in self._of_stack(stack_id)])
+
+    def holding(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        unfinished = self.lock_unfinished(stack_id)
+        return [row for row in unfinished if not set(names).isdisjoint(row.held_requires)]
+
+    # -- the graph
+
+    def clear_graph(self, stack_id: str) -> None:
+        self._keep_edges(lambda row: row.stack_id != stack_id)
+
+    def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        for edge in edges:
+            row = GraphRow(
+                stack_id,
+                version,
+                edge.resource_id,
+                edge.needed_by,
+                edge.observed_ready,
+                edge.retry_count,
+            )
+            ends = {edge.resource_id, edge.needed_by} - {None}
+            if row.key in self._tables.graph or not ends <= self._tables.resources.keys():
+                raise ValueError(f"edge {row.key} is there already, or an end of it is not")
+            self._tables.graph[row.key] = row
+
+    def edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
+        return [
+            Edge(row.resource_id, row.needed_by, row.observed_ready)
+            for row in self._edges(version)
+            if row.stack_id == stack_id and (row.resource_id in ids or row.needed_by in ids)
+        ]
+
+    def unready_edges(self, stack_id: str, version: int) -> list[Edge]:
+        return [
+            Edge(row.resource_id, row.needed_by)
+            for row in self._edges(version)
+            if row.stack_id == stack_id and row.needed_by is not None and not row.observed_ready
+        ]
+
+    def drop_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        keys = {(version, edge.resource_id, edge.needed_by) for edge in edges}
+        self._keep_edges(lambda row: row.stack_id != stack_id or row.key not in keys)
+
+    def unready_needs(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(
+            row.needed_by
+            for row in self._edges(version)
+            if row.needed_by is not None and row.needed_by in ids and not row.observed_ready
+        )
+
+    def unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(
+            row.resource_id
+            for row in self._edges(version)
+            if row.resource_id in ids and not row.observed_ready
+        )
+
+    def mark_ready(self, version: int, ids: Collection[str]) -> None:
+        for row in self._edges(version):
+            if row.resource_id in ids:
+                self._tables.graph[row.key] = replace(row, observed_ready=True)
+
+    def freed_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+        waited = [
+            row.needed_by
+            for row in self._edges(version)
+            if row.resource_id in ids and row.needed_by is not None
+        ]
+        waits = self.unready_needs(version, waited)
+        return [
+            _light(row)
+            for row in self._of(waited)
+            if row.job_state is JobState.BLOCKED and row.id not in waits
+        ]
+
+    def touched_needs(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        return frozenset(
+            row.needed_by
+            for row in self._edges(version)
+            if row.needed_by is not None
+            and row.needed_by in ids
+            and self._tables.resources[row.resource_id].touched_version == version
+        )
+
+    def any_unready(self, stack_id: str, version: int) -> bool:
+        return any(
+            row.stack_id == stack_id and not row.observed_ready for row in self._edges(version)
+        )
+
+    def ready_but_blocked(self, stack_id: str, version: int) -> list[str]:
+        blocked = [
+            row.id for row in self._of_stack(stack_id) if row.job_state is JobState.BLOCKED
+        ]
+        waits = self.unready_needs(version, blocked)
+        return [row_id for row_id in blocked if row_id not in waits]
+
+    def retry_counts(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        counts: dict[str, int] = {}
+        for row in self._edges(version):
+            if row.resource_id in ids:
+                counts[row.resource_id] = max(
+                    row.retry_count, counts.get(row.resource_id, 0)
+                )
+        return counts
+
+    def count_retry(self, version: int, ids: Collection[str]) -> None:
+        for row in self._edges(version):
+            if row.resource_id in ids:
+                self._tables.graph[row.key] = replace(row, retry_count=row.retry_count + 1)
+
+    # -- jobs and the rest
+
+    def count_jobs(self, stack_id: str) -> Mapping[JobState, int]:
+        states = [row.job_state for row in self._of_stack(stack_id)]
+        return Counter(state for state in states if state in HAS_ROOM)
+
+    def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
+        rows = self._tables.resources.values()
+        return Counter(
+            row.job_state
+            for row in rows
+            if row.project_id == project_id and row.job_state in IN_HAND
+        )
+
+    def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
+        due = [
+            row
+            for row in self._tables.resources.values()
+            if row.project_id == project_id and row.job_state is JobState.DUE
+        ]
+        due.sort(key=lambda row: (row.root_id <= after, row.root_id, row.id))
+        return [Sweepable(row.stack_id, row.version, row.id) for row in due[:limit]]
+
+    def repost(self, ids: Collection[str], now: datetime) -> None:
+        begun = [row.id for row in self._of(ids) if row.job_state is JobState.BEGUN]
+        self.update_resources(begun, job_state=JobState.POSTED, posted_at=now)
+
+    def take_queued(self, stack_id: str, limit: int) -> list[str]:
+        queued = [row.id for row in self._of_stack(stack_id) if row.job_state is JobState.QUEUED]
+        return queued[:limit]
+
+    def insert_events(self, events: Sequence[Event]) -> None:
+        self._tables.events.extend(
+            replace(event, reason=storable(event.reason)) for event in events
+        )
+
+    # -- helpers
+
+    def _of(self, ids: Collection[str]) -> list[Resource]:
+        rows = self._tables.resources
+        return [rows[row_id] for row_id in sorted(set(ids)) if row_id in rows]
+
+    def _of_stack(self, stack_id: str) -> list[Resource]:
+        rows = self._tables.resources
+        return [rows[row_id] for row_id in sorted(rows) if rows[row_id].stack_id == stack_id]
+
+    def _edges(self, version: int | None = None) -> list[GraphRow]:
+        rows = self._tables.graph.values()
+        return [row for row in rows if version is None or row.version == version]
+
+    def _keep_edges(self, keep: Any) -> None:
+        self._tables.graph = {row.key: row for row in self._edges() if keep(row)}
+
+
+def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """As a column gives it back: JSON loses the difference of tuple and list."""
+    stored = dict(values)
+    for name in _JSON & values.keys():
+        if values[name] is not None:
+            stored[name] = json.loads(json.dumps(values[name]))
+    for name in _REASONS & values.keys():
+        stored[name] = storable(values[name]) if values[name] else values[name]
+    for name in _NAMES & values.keys():
+        stored[name] = tuple(values[name])
+    return stored
+
+
+def _light(row: Resource) -> Resource:
+    return replace(row, definition={}, properties=None, attributes={}, data={})
+
+
+def _input(row: Resource) -> Input:
+    values = {name: getattr(row, name) for name in Input.__slots__}
+    return Input(**{**values, "properties": row.properties or {}})
