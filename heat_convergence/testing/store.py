@@ -24,8 +24,6 @@ from heat_convergence.convergence.ports import Sweepable
 from heat_convergence.testing.tables import Tables
 from heat_convergence.testing.transaction import IN_HAND, MemoryTransaction
 
-_IN_HAND = frozenset({JobState.POSTED, JobState.BEGUN})
-
 
 class MemoryStore:
     """``convergence.ports.Store`` on dictionaries, one transaction at a time."""
