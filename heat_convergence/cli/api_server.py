@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+from ipaddress import ip_address
 from typing import Any
 
 from cheroot import wsgi
@@ -22,6 +23,15 @@ def listen(host: str, port: int, *, backlog: int) -> socket.socket:
     """A listening TCP socket; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=backlog)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a socket on the address or name."""
+    try:
+        found = socket.getaddrinfo(host, None)
+    except socket.gaierror:
+        return False
+    return all(ip_address(place[4][0]).is_loopback for place in found)
 
 
 class ApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library

@@ -19,7 +19,7 @@ from oslo_service import service
 from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
-from heat_convergence.cli.api_server import ApiServer, listen
+from heat_convergence.cli.api_server import ApiServer, is_loopback, listen
 from heat_convergence.cli.concurrency import EVENTLET
 from heat_convergence.cli.green_api_server import GreenApiServer
 from heat_convergence.cli.wiring import Parts, application, assemble
@@ -102,6 +102,13 @@ class ApiWorker:
 def api(arguments: Sequence[str]) -> int:
     conf = config.load(arguments, prog="heat-convergence-api")
     where = conf.heat_api
+    if where.auth_strategy == "noauth" and not is_loopback(where.bind_host):
+        LOG.critical(
+            "[heat_api] auth_strategy = noauth lets everyone do everything, so that bind_host "
+            "has to be a loopback address such as 127.0.0.1, not %s.",
+            where.bind_host,
+        )
+        return 1
     listener = listen(where.bind_host, where.bind_port, backlog=where.backlog)
     return run(conf, where.workers, lambda parts: ApiWorker(parts, listener))
 

@@ -13,7 +13,7 @@ OPTS = [
     cfg.HostAddressOpt(
         "bind_host",
         default="0.0.0.0",
-        help="Address that the API listens on.",
+        help="Address that the API listens on; with auth_strategy = noauth, a loopback one.",
     ),
     cfg.PortOpt("bind_port", default=8004, help="Port that the API listens on."),
     cfg.IntOpt("backlog", default=4096, min=1, help="Connections that may wait to be accepted."),
@@ -29,7 +29,7 @@ OPTS = [
         default="keystone",
         choices=[
             ("keystone", "tokens are checked by keystonemiddleware"),
-            ("noauth", "no tokens; everyone is an administrator, for one machine"),
+            ("noauth", "no tokens; everyone is an administrator, from this machine alone"),
         ],
         help="Who may use the API.",
     ),

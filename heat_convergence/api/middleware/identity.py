@@ -7,11 +7,13 @@ the URL names.  Decides nothing about what the caller may do.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import Any
 
 from heat_convergence.api import context
 from heat_convergence.api.middleware.faults import Wsgi
 from heat_convergence.api.wire import CALLER
+from heat_convergence.common import errors
 
 
 class KeystoneIdentity:
@@ -26,12 +28,24 @@ class KeystoneIdentity:
 
 
 class NoAuthIdentity:
-    """For loopback alone; ``cli`` sees to that."""
+    """For callers on this machine alone, whatever socket they came through."""
 
     def __init__(self, application: Wsgi) -> None:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if not _is_here(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # none at a UNIX socket
+            raise errors.HTTPForbidden(
+                "Without authentication, the service answers this machine alone."
+            )
         project_id = environ.get("PATH_INFO", "").lstrip("/").split("/", 1)[0] or None
         environ[CALLER] = context.without_keystone(environ, project_id)
         return self._application(environ, start_response)
+
+
+def _is_here(address: str) -> bool:
+    try:
+        known = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False  # whatever a proxy's header said
+    return (getattr(known, "ipv4_mapped", None) or known).is_loopback

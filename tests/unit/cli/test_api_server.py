@@ -7,7 +7,8 @@ import urllib.request
 
 import pytest
 
-from heat_convergence.cli.api_server import ApiServer, listen
+from heat_convergence.cli import daemons
+from heat_convergence.cli.api_server import ApiServer, is_loopback, listen
 
 WITHIN_S = 20
 
@@ -55,3 +56,18 @@ def test_a_running_request_is_answered_while_the_server_stops(listener):
 def test_a_port_that_is_taken_is_an_error_at_once(listener):
     with pytest.raises(OSError, match="in use"):
         listen("127.0.0.1", listener.getsockname()[1], backlog=1)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("127.8.0.1", True), ("::1", True), ("localhost", True),
+     ("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("no.such.host.invalid", False)],
+)
+def test_what_is_loopback(host, expected):
+    assert is_loopback(host) is expected
+
+
+def test_without_authentication_only_loopback_is_bound(tmp_path):
+    options = tmp_path / "open.conf"
+    options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
+    assert daemons.api(["--config-file", str(options)]) == 1

@@ -1,0 +1,27 @@
+"""Without authentication nobody but this machine is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.api.middleware.identity import NoAuthIdentity
+from heat_convergence.api.wire import CALLER
+from heat_convergence.common import errors
+
+
+def call(**environ):
+    seen = {}
+    application = NoAuthIdentity(lambda environ, _start: seen.update(environ) or [b""])
+    application({"PATH_INFO": "/p/stacks", **environ}, None)
+    return seen
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", ""])
+def test_from_this_machine(address):
+    assert call(REMOTE_ADDR=address)[CALLER].project_id == "p"
+
+
+@pytest.mark.parametrize("address", ["192.0.2.7", "10.0.0.1", "fe80::1%eth0", "2001:db8::1", "unknown"])
+def test_from_elsewhere(address):
+    with pytest.raises(errors.HTTPForbidden, match="this machine"):
+        call(REMOTE_ADDR=address)
