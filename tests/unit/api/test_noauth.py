@@ -21,7 +21,9 @@ def test_from_this_machine(address):
     assert call(REMOTE_ADDR=address)[CALLER].project_id == "p"
 
 
-@pytest.mark.parametrize("address", ["192.0.2.7", "10.0.0.1", "fe80::1%eth0", "2001:db8::1", "unknown"])
+@pytest.mark.parametrize(
+    "address", ["192.0.2.7", "10.0.0.1", "fe80::1%eth0", "2001:db8::1", "unknown"]
+)
 def test_from_elsewhere(address):
     with pytest.raises(errors.HTTPForbidden, match="this machine"):
         call(REMOTE_ADDR=address)
