@@ -39,5 +39,10 @@ def load(
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
     conf(list(arguments), project=PROJECT, prog=prog, default_config_files=files)
-    log.setup(conf, PROJECT)
+    set_up_logging(conf)
     return conf
+
+
+def set_up_logging(conf: cfg.ConfigOpts) -> None:
+    """Levels, targets and format of ``conf``, in place of what this process logged by before."""
+    log.setup(conf, PROJECT)

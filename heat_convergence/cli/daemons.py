@@ -57,6 +57,10 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         self._stopped: threading.Event | None = None
 
     def start(self) -> None:
+        # The parent reads the files again on SIGHUP, but goes on logging as it did.
+        config.set_up_logging(self._conf)
+        if self._conf.log_options:
+            self._conf.log_opt_values(LOG, logging.DEBUG)
         self._stopped = threading.Event()
         self._parts = assemble(self._conf, transport_url=self._transport_url)
         self._running = self._make(self._parts)

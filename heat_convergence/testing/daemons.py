@@ -24,8 +24,8 @@ _STARTED = {
     OBSERVER: "takes messages",
     STANDALONE: "takes messages",
 }
-STARTS_WITHIN_S = 90
-STOPS_WITHIN_S = 60
+STARTS_WITHIN_S = 120
+STOPS_WITHIN_S = 90
 
 Options = Mapping[str, Mapping[str, object]]
 """Section → option → value, as in a configuration file."""
@@ -35,7 +35,7 @@ class TooLate(AssertionError):
     """What was waited for did not come; says what that was."""
 
 
-def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 120.0) -> None:
     """Another process's doing cannot wake us, so it is asked for."""
     give_up_at = time.monotonic() + within_s
     while not condition():
