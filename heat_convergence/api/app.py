@@ -29,6 +29,7 @@ from heat_convergence.api.controllers.lookup import LookupController
 from heat_convergence.api.controllers.outputs import OutputsController
 from heat_convergence.api.controllers.previews import PreviewsController
 from heat_convergence.api.controllers.resources import ResourcesController
+from heat_convergence.api.controllers.signals import SignalsController
 from heat_convergence.api.controllers.stacks import StacksController
 from heat_convergence.api.controllers.templates import TemplatesController
 from heat_convergence.api.controllers.types import TypesController
@@ -103,6 +104,7 @@ def _controllers(services: ApiServices, enforcer: Enforcer) -> dict[str, Any]:
         "outputs": OutputsController(services),
         "previews": PreviewsController(services, enforcer),
         "resources": ResourcesController(services),
+        "signals": SignalsController(services),
         "stacks": StacksController(services, enforcer),
         "templates": TemplatesController(services),
         "types": TypesController(services, enforcer),

@@ -17,6 +17,7 @@ from heat_convergence.api.routes import Route, placeholders, plain
 Json = Any
 _JSON = "application/json"
 _FREE = re.compile(r"\{\w+:[^}|]*\*\}")
+_OPTIONAL_BODIES = frozenset({"patch", "signal"})
 _WORDS = re.compile(r"\{\w+:([\w|]+)\}")
 
 
@@ -66,7 +67,7 @@ def _operation(route: Route, path: str) -> dict[str, Json]:
         operation["x-policy-rule"] = route.rule
     if route.body:
         operation["requestBody"] = {
-            "required": route.body != "patch",
+            "required": route.body not in _OPTIONAL_BODIES,
             "content": {_JSON: {"schema": BODIES[route.body]}},
         }
     return operation

@@ -120,6 +120,7 @@ BODIES: Mapping[str, Schema] = {
             "enum": ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"]
         },
     },
+    "signal": _MAP,
     "mark_unhealthy": {
         **_object({"resource_status_reason": _MAYBE}, mark_unhealthy=_JSON_FLAG),
         "additionalProperties": False,

@@ -108,6 +108,8 @@ _RESOURCES = [
           view="null"),
     Route("GET", RESOURCE + "/metadata", "resources.metadata", "resource:metadata",
           view="metadata"),
+    Route("POST", RESOURCE + "/signal", "signals.signal", "resource:signal", body="signal",
+          view="null"),
     Route("GET", STACK + "/events", "events.index", "events:index", query="events",
           view="event_list"),
     Route("GET", RESOURCE + "/events", "events.of_resource", "events:index",

@@ -63,7 +63,7 @@ def advance(
         return Advanced(None)
     rows = [row for row in tx.lock_jobs(resource_ids) if _concerns(row, stack)]
     sorted_out = _SortedOut(rows, sightings)
-    _wait_on(tx, sorted_out.waiting, sightings, means)
+    sorted_out.later += _wait_on(tx, sorted_out.waiting, sightings, means)
     _learn(tx, rows, sightings)
     if not stack.in_progress:
         _settle(tx, sorted_out.done, means)
@@ -120,17 +120,28 @@ def _end_of(row: Resource) -> Observed:
 
 def _wait_on(
     tx: Transaction, rows: Sequence[Resource], sightings: Mapping[str, Sighting], means: Means
-) -> None:
+) -> list[datetime]:
+    """The times when they are due again."""
+    again_at = {row.id: _again_at(row, sightings[row.id], means) for row in rows}
     tx.save_resources(
         {
             row.id: {
                 "observed": sightings[row.id].observed,
                 "observed_at": means.now,
-                "observe_at": means.now + timedelta(seconds=sightings[row.id].again_s),
+                "observe_at": again_at[row.id],
             }
             for row in rows
         }
     )
+    return list(again_at.values())
+
+
+def _again_at(row: Resource, seen: Sighting, means: Means) -> datetime:
+    """Whoever looks pushes the time on first; if it has come all the same, a signal
+    came during the look, and the look may not have seen what it changed."""
+    if row.observe_at is not None and row.observe_at <= means.now:
+        return row.observe_at
+    return means.now + timedelta(seconds=seen.again_s)
 
 
 def _learn(

@@ -102,7 +102,7 @@ def _begun(row: Resource) -> bool:
 
 def resource_event(
     row: Resource,
-    action: Action,
+    action: Action | str,
     status: Status,
     reason: str,
     now: datetime,

@@ -106,7 +106,9 @@ def _job(
 ) -> Job:
     action = action_of(step, row)
     creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
-    view = view_of(row, claim.stack, action, claim.now, after if creating else None)
+    given = after if creating else None
+    inputs = claim.inputs if kind.sees_others else None
+    view = view_of(row, claim.stack, action, claim.now, given, inputs)
     return Job(row, step, action, kind, view, after, changed)
 
 

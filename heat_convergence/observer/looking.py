@@ -11,7 +11,7 @@ from datetime import datetime
 
 from heat_convergence.common.errors import EntityNotFound, Error, ResourceGone, Retry
 from heat_convergence.convergence.failing import Sighting
-from heat_convergence.convergence.model import JobState, Observed, Resource, Stack
+from heat_convergence.convergence.model import Input, JobState, Observed, Resource, Stack
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import view_of
@@ -20,9 +20,13 @@ LOG = logging.getLogger(__name__)
 
 
 def look_at(
-    stack: Stack, rows: Sequence[Resource], registry: Registry, now: datetime
+    stack: Stack,
+    rows: Sequence[Resource],
+    registry: Registry,
+    now: datetime,
+    inputs: Mapping[str, Input] | None = None,
 ) -> dict[str, Sighting]:
-    """Resource id → what was seen.
+    """Resource id → what was seen; ``inputs`` has what ``names_seen`` asks for.
 
     Rows whose outcome an engine recorded already are not looked at again and are
     left out; a retry's sighting says only that its time has come.
@@ -35,18 +39,29 @@ def look_at(
         elif row.job_state is JobState.WATCHED and row.observed is Observed.BUSY:
             by_type.setdefault(row.implementation, []).append(row)
     for name, members in sorted(by_type.items()):
-        seen.update(_look_at_type(stack, name, members, registry, now))
+        kind = registry.find(name)
+        if kind is None:
+            unknown = str(EntityNotFound("Resource Type", name))
+            seen.update((row.id, Sighting(Observed.FAILED, unknown)) for row in members)
+        else:
+            views = [view_of(row, stack, row.action, now, inputs=inputs) for row in members]
+            seen.update(_look_at_type(kind, members, views))
     return seen
 
 
+def names_seen(rows: Sequence[Resource], registry: Registry) -> frozenset[str]:
+    """Names of other resources that a look at these takes."""
+    names: set[str] = set()
+    for row in rows:
+        kind = registry.find(row.implementation)
+        if kind is not None and kind.sees_others:
+            names.update(row.draws_on)
+    return frozenset(names)
+
+
 def _look_at_type(
-    stack: Stack, name: str, rows: Sequence[Resource], registry: Registry, now: datetime
+    kind: ResourceType, rows: Sequence[Resource], views: Sequence[View]
 ) -> Mapping[str, Sighting]:
-    try:
-        kind = registry.get(name)
-    except EntityNotFound as error:
-        return {row.id: Sighting(Observed.FAILED, str(error)) for row in rows}
-    views = [view_of(row, stack, row.action, now) for row in rows]
     looks = _observe(kind, views)
     return {row.id: _sighting(row, looks.get(row.id)) for row in rows}
 

@@ -27,7 +27,7 @@ from heat_convergence.convergence.advance import (
 from heat_convergence.convergence.model import Resource
 from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Means, batches, cast
-from heat_convergence.observer.looking import look_at
+from heat_convergence.observer.looking import look_at, names_seen
 from heat_convergence.resources.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -101,10 +101,12 @@ class Observer:
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
         for stack_id, members in sorted(by_stack.items()):
+            names = names_seen(members, self._registry)
             with self._store.transaction() as tx:
                 stack = tx.get_stack(stack_id)
+                inputs = tx.inputs(stack_id, names) if names else {}
             if stack is not None:
-                seen = look_at(stack, members, self._registry, now)
+                seen = look_at(stack, members, self._registry, now, inputs)
                 self._note(stack_id, [row.id for row in members], seen)
 
     def _sweep(self, now: datetime) -> None:

@@ -28,7 +28,8 @@ class View:
     ``properties`` are resolved, with defaults; on update and delete they are the
     ones recorded last.  ``started_at`` is when the current action began and
     ``random`` is seeded by the resource's id and action, so that a repeated
-    verb draws the same numbers.
+    verb draws the same numbers.  ``others`` are the resources it draws on, by name,
+    for types that say ``sees_others``.
     """
 
     stack_id: str
@@ -49,6 +50,7 @@ class View:
     timeout_s: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     cloud: Any = None  # connections of the stack's project, for types that need one
+    others: Mapping[str, View] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class ResourceType(ABC):
     replaced_when_check_failed: ClassVar[bool] = True
     no_signal_during: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     secret_data: ClassVar[frozenset[str]] = frozenset()  # names in data never shown
+    sees_others: ClassVar[bool] = False  # True: looks at what it draws on, not only at itself
 
     @abstractmethod
     def create(self, view: View) -> Look:
@@ -150,9 +153,21 @@ class ResourceType(ABC):
         Nothing there any more is no error."""
 
     def signal(self, view: View, details: Json) -> Signalled:
-        """Take a signal, with what its sender told; None: nothing.  Called in a
-        transaction that holds the row: no I/O.  Raises
-        ``ResourceActionNotSupported`` for a type that takes none."""
+        """Take a signal, with what its sender told: a map, or None for nothing.
+
+        Called in a transaction that holds the row, so that of two signals none is
+        lost: no I/O.  What is to be remembered goes into ``Signalled.data`` whole,
+        ``view.data`` is what was remembered before; the other verbs of a type that
+        takes signals leave ``Look.data`` None, or they may undo a signal that came
+        meanwhile.  After the commit the resource itself, if it is BUSY, and every BUSY
+        one that needs it is looked at again without delay: a type whose ``observe``
+        decides by another's signals says ``sees_others`` and reads
+        ``view.others[name].data``.
+
+        Raises ``ResourceActionNotSupported`` for a type that takes none, ``Invalid``
+        for details that it can't read.  In the states ``no_signal_during`` it is not
+        asked at all.
+        """
         raise ResourceActionNotSupported("signal is not supported for resource.")
 
     def reference_id(self, view: View) -> Json:

@@ -22,9 +22,11 @@ def view_of(
     action: Action,
     now: datetime,
     properties: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Input] | None = None,
 ) -> View:
     """What a type's verb sees of a row; ``properties`` other than the recorded
-    ones when it is about to be created with them."""
+    ones when it is about to be created with them, ``inputs`` what it draws on where
+    its type looks at that."""
     goes_on = row.action is action and row.status is Status.IN_PROGRESS
     started_at = row.action_started_at if goes_on else None
     return View(
@@ -44,6 +46,11 @@ def view_of(
         now=now,
         random=random.Random(f"{row.id} {action}"),
         metadata=row.definition.get("metadata") or {},
+        others={
+            name: input_view(inputs[name], stack, now)
+            for name in row.draws_on
+            if inputs and name in inputs
+        },
     )
 
 

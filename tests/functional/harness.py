@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from webob import Request, Response
+
 from heat_convergence.api.app import build_app
 from heat_convergence.api.goals import Goals
 from heat_convergence.api.services import ApiOptions, ApiServices
@@ -26,6 +28,7 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import InlinePool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.constraints import WITHOUT_CLOUD
+from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.registry import Registry
 
 HOLD = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
@@ -62,13 +65,18 @@ class QueueBus:
 class LocalService:
     """``app`` settles what a request began before it answers the next one."""
 
-    def __init__(self, url: str, options: ApiOptions | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        options: ApiOptions | None = None,
+        types: Iterable[ResourceType] = (),
+    ) -> None:
         self.clock = JumpingClock()
         self.bus = QueueBus()
         self.database = database_for(url)
         attach(self.database.engine, Keyring(["a key for tests"]))
         metadata.create_all(self.database.engine)
-        self.registry = Registry.load()
+        self.registry = Registry((*Registry.load(), *types))
         self.services = ApiServices(
             database=self.database,
             store=SqlStore(self.database),
@@ -92,9 +100,27 @@ class LocalService:
                 self.settle()
             return answer
 
+    def send(
+        self, method: str, path: str, body: Any = None, *, hold: bool = False, project: str = "p"
+    ) -> Response:
+        """A request of a member of ``project``; ``hold`` leaves its traversal waiting."""
+        request = Request.blank(f"/v1/{project}{path}", method=method)
+        if body is not None:
+            request.json = body
+        if hold:
+            request.environ[HOLD] = "1"
+        return request.get_response(self.app)
+
     def use(self, application: Callable[..., Iterable[bytes]]) -> None:
         """Another application over the same services."""
         self._inner = application
+
+    def work(self) -> None:
+        """Until no message waits; time stands still but for what is due already."""
+        self.observer.tick()
+        while self.bus.waiting:
+            self._deliver(*self.bus.waiting.popleft())
+            self.observer.tick()
 
     def settle(self) -> None:
         """Until nothing waits but the far future."""
