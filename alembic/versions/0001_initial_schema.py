@@ -235,3 +235,58 @@ def upgrade() -> None:
         ["stack_id", "version", "observed_ready"],
         unique=False,
     )
+    _add_credentials()
+    _add_software()
+
+
+def _add_credentials() -> None:
+    op.create_table(
+        "stack_credential",
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("body", LONG_TEXT, nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("stack_id", name=op.f("pk_stack_credential")),
+        **TABLE,
+    )
+
+
+def _add_software() -> None:
+    op.create_table(
+        "software_config",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("tool", sa.String(length=255), nullable=False),
+        sa.Column("body", LONG_TEXT, nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_software_config")),
+        **TABLE,
+    )
+    op.create_index(
+        "ix_software_config_project_id_id", "software_config", ["project_id", "id"], unique=False
+    )
+    op.create_table(
+        "software_deployment",
+        sa.Column("id", sa.String(length=36), nullable=False),
+        sa.Column("project_id", sa.String(length=64), nullable=False),
+        sa.Column("stack_user_project_id", sa.String(length=64), nullable=True),
+        sa.Column("server_id", sa.String(length=255), nullable=False),
+        sa.Column("config_id", sa.String(length=36), nullable=False),
+        sa.Column("action", sa.String(length=255), nullable=False),
+        sa.Column("status", sa.String(length=255), nullable=False),
+        sa.Column("status_reason", LONG_TEXT, nullable=False),
+        sa.Column("input_values", LONG_TEXT, nullable=True),
+        sa.Column("output_values", LONG_TEXT, nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["config_id"],
+            ["software_config.id"],
+            name=op.f("fk_software_deployment_config_id"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_software_deployment")),
+        **TABLE,
+    )
+    for columns in (["project_id", "id"], ["server_id"], ["config_id"], ["stack_user_project_id"]):
+        name = "_".join(["ix", "software_deployment", *columns])
+        op.create_index(name, "software_deployment", columns, unique=False)

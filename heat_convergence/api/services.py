@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from heat_convergence.clients.delegation import Delegation
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.retrying import Wait
@@ -52,4 +53,5 @@ class ApiServices:
     options: ApiOptions = field(default_factory=ApiOptions)
     custom_constraints: Mapping[str, CustomCheck] = field(default_factory=dict)
     environment: Environment | None = None  # the operator's, beneath every user's
+    delegation: Delegation | None = None  # None: there is no Keystone
     wait: Wait = time.sleep  # how a request pauses before it asks the database again

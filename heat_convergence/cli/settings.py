@@ -8,6 +8,8 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.conf.clients import SERVICES
 from heat_convergence.convergence.ports import Settings
 from heat_convergence.template.limits import Limits
 
@@ -45,4 +47,35 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         template_fetch_timeout_s=conf.template_fetch_timeout,
+    )
+
+
+def clients(conf: cfg.ConfigOpts) -> ClientSettings:
+    """How other services are reached."""
+    given = conf.clients
+    interfaces = {
+        name: conf[group].endpoint_type
+        for group, name in SERVICES.items()
+        if conf[group].endpoint_type
+    }
+    return ClientSettings(
+        deferred=Deferred(conf.deferred_auth_method),
+        delegated_roles=tuple(conf.trusts_delegated_roles),
+        redelegation=conf.allow_trusts_redelegation,
+        region=conf.region_name_for_services,
+        shared_region=conf.region_name_for_shared_services,
+        shared=tuple(conf.shared_services_types),
+        interface=given.endpoint_type,
+        interfaces=interfaces,
+        heat_url=conf.clients_heat.url,
+        auth_uri=conf.clients_keystone.auth_uri,
+        verify=False if given.insecure else given.ca_file or True,
+        cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,
+        timeout_s=given.timeout,
+        connect_retries=conf.client_retry_limit,
+        user_role=conf.heat_stack_user_role,
+        user_domain_id=conf.stack_user_domain_id,
+        user_domain_name=conf.stack_user_domain_name,
+        domain_admin=conf.stack_domain_admin,
+        domain_admin_password=conf.stack_domain_admin_password,
     )

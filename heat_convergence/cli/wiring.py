@@ -16,7 +16,12 @@ from heat_convergence.api.app import Auth, build_app
 from heat_convergence.api.middleware.faults import Wsgi
 from heat_convergence.api.services import ApiServices
 from heat_convergence.cli import settings
+from heat_convergence.cli.credentials import SealedCredentials
 from heat_convergence.cli.environment import operator_environment
+from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.delegation import Delegation
+from heat_convergence.clients.keystone import Keystone
+from heat_convergence.clients.plugins import Service
 from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdFactory, IdGenerator
@@ -25,6 +30,7 @@ from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.resources import constraints
+from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
@@ -42,6 +48,13 @@ class Parts:
     registry: Registry
     clock: Clock
     ids: IdFactory
+    clouds: Clouds | None = None  # None: there is no Keystone
+    delegation: Delegation | None = None
+
+    @property
+    def cloud_of(self) -> CloudOf:
+        """What engines and observers fill ``View.cloud`` with."""
+        return no_cloud if self.clouds is None else self.clouds.of
 
     def check(self) -> None:
         """Raise ``Unavailable`` until the database answers with a schema that will do.
@@ -72,6 +85,7 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
     database = create_database(conf)
     attach(database.engine, Keyring(conf.auth_encryption_key))
     transport = create_transport(conf, url=transport_url)
+    clouds, delegation = _keystone(conf, database)
     return Parts(
         conf=conf,
         database=database,
@@ -81,7 +95,20 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
         registry=Registry.load(),
         clock=utc_now,
         ids=IdGenerator(utc_now, random.SystemRandom()),
+        clouds=clouds,
+        delegation=delegation,
     )
+
+
+def _keystone(
+    conf: cfg.ConfigOpts, database: Database
+) -> tuple[Clouds | None, Delegation | None]:
+    """Nothing is asked of Keystone yet."""
+    if Auth(conf.heat_api.auth_strategy) is not Auth.KEYSTONE:
+        return None, None
+    how, service, store = settings.clients(conf), Service(conf), SealedCredentials(database)
+    clouds = Clouds(how, service, store.get)
+    return clouds, Delegation(Keystone(how, service), clouds, store)
 
 
 def api_services(parts: Parts) -> ApiServices:
@@ -99,6 +126,7 @@ def api_services(parts: Parts) -> ApiServices:
         environment=operator_environment(parts.conf.environment_dir, limits=limits),
         options=settings.api_options(parts.conf),
         custom_constraints=constraints.load(),
+        delegation=parts.delegation,
     )
 
 

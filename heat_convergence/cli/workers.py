@@ -151,6 +151,7 @@ class EngineWorker(Worker):
             pool=ExecutorPool(self._executor),
             owner=self.owner,
             wait=self.stopping.wait,
+            cloud_of=parts.cloud_of,
         )
 
     @property
@@ -184,7 +185,14 @@ class ObserverWorker(Worker):
             rebuild=Goals(api_services(parts)).rebuild,
             wait=self.stopping.wait,
             wake=self.wake,
+            cloud_of=parts.cloud_of,
         )
+        self._revoker = threading.Thread(target=self._revoke, name="revoke", daemon=True)
+
+    def start(self) -> None:
+        super().start()
+        if self.parts.delegation is not None:
+            self._revoker.start()
 
     @property
     def threads(self) -> int:
@@ -195,3 +203,17 @@ class ObserverWorker(Worker):
 
     def round(self) -> float:
         return min(self.observer.tick(), self.settings.sweep_interval_s)
+
+    def _revoke(self) -> None:
+        """Gives back to Keystone what stacks that are gone had; in a thread of its own,
+        for Keystone may take its time."""
+        delegation = self.parts.delegation
+        while delegation is not None and not self.stopping.wait(
+            self.parts.conf.periodic_interval
+        ):
+            try:
+                delegation.sweep(self.parts.clock(), self.settings.sweep_limit)
+            except errors.Error as error:
+                LOG.warning("%s: revoking was cut short: %s", self.binary, error)
+            except Exception:  # the thread's outermost loop
+                LOG.exception("%s: revoking failed", self.binary)

@@ -1,1 +1,1 @@
-"""Sessions and connections to OpenStack services."""
+"""Sessions towards the cloud: as whom, where, and what its errors mean."""

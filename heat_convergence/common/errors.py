@@ -146,6 +146,14 @@ class InvalidExternalResourceDependency(Invalid):
     """A resource with external_id also has depends_on."""
 
 
+class MissingCredentialError(Invalid):
+    """The request lacks what the service needs to act for its user later."""
+
+
+class AuthorizationFailure(Invalid):
+    """Keystone does not let the service act for a stack's user (any more)."""
+
+
 class PhysicalResourceNameAmbiguity(Invalid):
     """A name that finds more than one physical resource."""
 

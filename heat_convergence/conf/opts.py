@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from heat_convergence.conf import api, engine, limits, observer, rpc, service
+from heat_convergence.conf import api, clients, engine, limits, observer, rpc, service
 
 _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (service.GROUP, service.OPTS),
@@ -22,6 +22,10 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (rpc.GROUP, rpc.OPTS),
     (limits.REVISION_GROUP, limits.REVISION_OPTS),
     (limits.YAQL_GROUP, limits.YAQL_OPTS),
+    (clients.GROUP, clients.OPTS),
+    (clients.CLIENTS_GROUP, clients.CLIENTS_OPTS),
+    (clients.TRUSTEE, clients.trustee_opts()),
+    *((group, clients.service_opts(group)) for group in clients.SERVICES),
 )
 
 

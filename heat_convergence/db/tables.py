@@ -123,6 +123,52 @@ snapshot = Table(
     **_OPTIONS,
 )
 
+# As whom the service acts for a stack tree.  No key points at the stack: the row is
+# there before it, and goes after what it stands for was revoked.
+stack_credential = Table(
+    "stack_credential",
+    metadata,
+    Column("stack_id", _ID, primary_key=True),  # of the tree's root
+    Column("body", Json, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    **_OPTIONS,
+)
+
+software_config = Table(
+    "software_config",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("project_id", String(64), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("tool", String(255), nullable=False),  # the API's "group", a word of SQL
+    Column("body", Json, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Index("ix_software_config_project_id_id", "project_id", "id"),
+    **_OPTIONS,
+)
+
+software_deployment = Table(
+    "software_deployment",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    Column("project_id", String(64), nullable=False),
+    Column("stack_user_project_id", String(64)),
+    Column("server_id", String(255), nullable=False),
+    Column("config_id", _ID, ForeignKey("software_config.id"), nullable=False),
+    Column("action", String(255), nullable=False),
+    Column("status", String(255), nullable=False),
+    Column("status_reason", Reason, nullable=False),
+    Column("input_values", Json),
+    Column("output_values", Json),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime),
+    Index("ix_software_deployment_project_id_id", "project_id", "id"),
+    Index("ix_software_deployment_server_id", "server_id"),
+    Index("ix_software_deployment_config_id", "config_id"),
+    Index("ix_software_deployment_stack_user_project_id", "stack_user_project_id"),
+    **_OPTIONS,
+)
+
 content = Table(
     "content",
     metadata,

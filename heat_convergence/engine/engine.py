@@ -23,6 +23,7 @@ from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Claim, Job, make_job
 from heat_convergence.engine.performing import Outcome, perform
 from heat_convergence.engine.pool import Pool
+from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class Engine:
         pool: Pool,
         owner: str,
         wait: Wait,
+        cloud_of: CloudOf = no_cloud,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -56,6 +58,7 @@ class Engine:
         self._pool = pool
         self._owner = owner
         self._wait = wait
+        self._cloud_of = cloud_of
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Does the jobs among ``resource_ids`` that are still to be done.
@@ -112,6 +115,7 @@ class Engine:
             inputs=tx.inputs(stack.id, names),
             registry=self._registry,
             now=now,
+            cloud=self._cloud_of(stack.tree_id),
         )
         return [make_job(row, claim) for row in rows]
 

@@ -61,6 +61,7 @@ class Claim:
     inputs: Mapping[str, Input]
     registry: Registry
     now: datetime
+    cloud: Any = None  # what the types' verbs see as ``View.cloud``
 
 
 def make_job(row: Resource, claim: Claim) -> Job:
@@ -108,7 +109,7 @@ def _job(
     creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
     given = after if creating else None
     inputs = claim.inputs if kind.sees_others else None
-    view = view_of(row, claim.stack, action, claim.now, given, inputs)
+    view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud)
     return Job(row, step, action, kind, view, after, changed)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from heat_convergence.common.errors import EntityNotFound, Error, ResourceGone, Retry
 from heat_convergence.convergence.failing import Sighting
@@ -25,6 +26,7 @@ def look_at(
     registry: Registry,
     now: datetime,
     inputs: Mapping[str, Input] | None = None,
+    cloud: Any = None,
 ) -> dict[str, Sighting]:
     """Resource id → what was seen; ``inputs`` has what ``names_seen`` asks for.
 
@@ -44,7 +46,10 @@ def look_at(
             unknown = str(EntityNotFound("Resource Type", name))
             seen.update((row.id, Sighting(Observed.FAILED, unknown)) for row in members)
         else:
-            views = [view_of(row, stack, row.action, now, inputs=inputs) for row in members]
+            views = [
+                view_of(row, stack, row.action, now, inputs=inputs, cloud=cloud)
+                for row in members
+            ]
             seen.update(_look_at_type(kind, members, views))
     return seen
 

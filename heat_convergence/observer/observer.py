@@ -28,6 +28,7 @@ from heat_convergence.convergence.model import Resource
 from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.observer.looking import look_at, names_seen
+from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Observer:
         rebuild: rollback.Rebuild,
         wait: Wait,
         wake: Callable[[], None] = lambda: None,
+        cloud_of: CloudOf = no_cloud,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -62,6 +64,7 @@ class Observer:
         self._rebuild = rebuild
         self._wait = wait
         self._wake = wake
+        self._cloud_of = cloud_of
         self._next_sweep_at = clock()
         self._next_look_at: datetime | None = None
 
@@ -106,7 +109,8 @@ class Observer:
                 stack = tx.get_stack(stack_id)
                 inputs = tx.inputs(stack_id, names) if names else {}
             if stack is not None:
-                seen = look_at(stack, members, self._registry, now, inputs)
+                cloud = self._cloud_of(stack.tree_id)
+                seen = look_at(stack, members, self._registry, now, inputs, cloud)
                 self._note(stack_id, [row.id for row in members], seen)
 
     def _sweep(self, now: datetime) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
@@ -19,6 +19,12 @@ from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.schema import TypeSchema
 
 Json = Any
+CloudOf = Callable[[str], Any]  # id of a stack tree → what its types see as the cloud
+
+
+def no_cloud(tree_id: str) -> None:
+    """A process without a cloud."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class View:
     random: random.Random
     timeout_s: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
-    cloud: Any = None  # connections of the stack's project, for types that need one
+    cloud: Any = None  # clients.clouds.StackCloud, for types that need one
     others: Mapping[str, View] = field(default_factory=dict)
 
 

@@ -23,6 +23,7 @@ def view_of(
     now: datetime,
     properties: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Input] | None = None,
+    cloud: Any = None,
 ) -> View:
     """What a type's verb sees of a row; ``properties`` other than the recorded
     ones when it is about to be created with them, ``inputs`` what it draws on where
@@ -51,6 +52,7 @@ def view_of(
             for name in row.draws_on
             if inputs and name in inputs
         },
+        cloud=cloud,
     )
 
 

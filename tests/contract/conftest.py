@@ -9,6 +9,7 @@ import pytest
 from heat_convergence.convergence.model import Resource, Stack
 from heat_convergence.convergence.ports import Store
 from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
 from heat_convergence.testing.rows import stack_row
@@ -64,6 +65,14 @@ def store(request: pytest.FixtureRequest, databases: dict[str, Database]) -> Sto
 def shared_store(request: pytest.FixtureRequest, databases: dict[str, Database]) -> SqlStore:
     """A store on which several transactions run at the same time."""
     return _sql_store(request.param, request, databases)
+
+
+@pytest.fixture(params=["sqlite", *SERVERS])
+def database(request: pytest.FixtureRequest, databases: dict[str, Database]) -> Database:
+    """An empty database with keys to seal with, for what only SQL does."""
+    database = _sql_store(request.param, request, databases).database
+    attach(database.engine, Keyring(["a key for tests"]))
+    return database
 
 
 class Given:

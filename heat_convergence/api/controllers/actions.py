@@ -9,6 +9,7 @@ from __future__ import annotations
 import webob
 
 from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
+from heat_convergence.api.delegating import renewed
 from heat_convergence.api.goals import Goals
 from heat_convergence.api.policies.enforcer import Enforcer
 from heat_convergence.api.requests.action import action_name
@@ -35,6 +36,7 @@ class ActionsController(Controller):
         self._enforcer.check(request, f"actions:{name}")
         with self.database.read() as conn:
             stack = live_stack(conn, request, stack_name, stack_id)
+        renewed(self.given, request, stack)
         if name in _VERBS:
             self._verb(stack, _VERBS[name])
         elif name == "cancel_update":

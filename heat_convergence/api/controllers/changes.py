@@ -13,6 +13,7 @@ import webob
 
 from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
+from heat_convergence.api.delegating import granted, renewed, renewed_if_possible
 from heat_convergence.api.goals import Draft, Goals
 from heat_convergence.api.policies.enforcer import Enforcer
 from heat_convergence.api.requests.stack import StackBody, Use, stack_body
@@ -42,7 +43,8 @@ class ChangesController(Controller):
             quotas.check_new_stack(conn, stack, request.caller, self.options)
         quotas.check_name(stack.name)
         draft = self._goals.draft(source, stack, self._enforcer.forbidden_to(request))
-        begun = in_transaction(self.given, lambda tx: self._begin(tx, stack, draft))
+        with granted(self.given, request, stack):
+            begun = in_transaction(self.given, lambda tx: self._begin(tx, stack, draft))
         traversal.post(self.given.bus, begun, self.given.settings)
         answer = json_answer(view.created(stack, request.base_url), 201)
         answer.location = stack_url(request.base_url, stack)
@@ -61,6 +63,7 @@ class ChangesController(Controller):
     def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         with self.database.read() as conn:
             stack = live_stack(conn, request, stack_name, stack_id)
+        renewed_if_possible(self.given, request, stack)
         means = self._means()
         begun = in_transaction(
             self.given,
@@ -87,6 +90,7 @@ class ChangesController(Controller):
         source = self._sources.changing(body, use, before)
         forbidden = self._enforcer.forbidden_to(request)
         draft = self._goals.draft(source, stack, forbidden, before=before)
+        renewed(self.given, request, stack)
         begun = in_transaction(
             self.given, lambda tx: self._update(tx, stack, draft, _columns(body, use))
         )

@@ -1,0 +1,68 @@
+"""What a request leaves with the service, so that it can act for its user later.
+
+Called by the controllers that begin traversals, around their transactions.  Does
+nothing where the service knows no Keystone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.wire import ApiRequest
+from heat_convergence.clients.keystone import Requester
+from heat_convergence.common import errors
+from heat_convergence.convergence.model import Stack
+
+LOG = logging.getLogger(__name__)
+TOKEN_PLUGIN = "keystone.token_auth"  # where keystonemiddleware leaves it
+
+
+def requester(request: ApiRequest) -> Requester:
+    """The caller with the token that this request came with."""
+    caller = request.caller
+    return Requester(
+        user_id=caller.user_id or "",
+        project_id=request.project_id,
+        roles=tuple(caller.roles),
+        auth=request.environ.get(TOKEN_PLUGIN),
+        region=request.headers.get("X-Region-Name") or None,
+        password=request.headers.get("X-Auth-Key") or None,
+    )
+
+
+@contextmanager
+def granted(services: ApiServices, request: ApiRequest, stack: Stack) -> Iterator[None]:
+    """Around storing a new root stack: what was granted is taken back if it fails."""
+    delegation = services.delegation
+    if delegation is None:
+        yield
+        return
+    delegation.grant(stack.tree_id, requester(request), services.clock())
+    try:
+        yield
+    except errors.Error:
+        delegation.withdraw(stack.tree_id)
+        raise
+
+
+def renewed(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
+    """Before an action on a stack: a grant that was revoked is replaced by one of the
+    caller's, and an intact one is kept, whoever the caller is."""
+    if services.delegation is None:
+        return
+    if services.delegation.renew(stack.tree_id, requester(request), services.clock()):
+        LOG.info("the service acts for another user from now on",
+                 extra={"stack": stack.id, "user": request.caller.user_id})
+
+
+def renewed_if_possible(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
+    """Before a deletion, which must not fail for want of a grant: perhaps nothing of the
+    stack is in the cloud."""
+    try:
+        renewed(services, request, stack)
+    except errors.Error as error:
+        LOG.warning("deleting without a new grant: %(error)s",
+                    {"error": error}, extra={"stack": stack.id})

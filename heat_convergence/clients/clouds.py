@@ -1,0 +1,129 @@
+"""The cloud as one stack's user sees it: ``View.cloud`` of resource types.
+
+A process has one ``Clouds``; ``of(tree_id)`` costs nothing until a type uses what it
+gets, so that stacks without a cloud need no credential.  What verbs do with it::
+
+    with translated():                       # clients.failures: errors of this service
+        server = view.cloud.connection.compute.get_server(view.physical_id)
+
+Tokens are renewed by keystoneauth whenever they run out, however long an action
+takes.  A revoked trust raises ``AuthorizationFailure``, which says what to do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from keystoneauth1.session import Session
+from openstack.config.cloud_region import from_session
+from openstack.connection import Connection
+
+from heat_convergence.clients import plugins
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.common import errors
+
+MOST_KEPT = 512  # stack trees whose sessions a process keeps
+_VOLUMES = "volumev3"
+
+ReadCredential = Callable[[str], Credential | None]
+
+
+class StackCloud:
+    """``session`` (keystoneauth1) and ``connection`` (openstacksdk) of one stack tree.
+
+    Both raise ``AuthorizationFailure`` when the tree has no credential that Keystone
+    takes.  ``user_id`` is who is acted for.
+    """
+
+    def __init__(self, tree_id: str, clouds: Clouds) -> None:
+        self.tree_id = tree_id
+        self._clouds = clouds
+
+    @cached_property
+    def credential(self) -> Credential:
+        found = self._clouds.read(self.tree_id)
+        if found is None:
+            raise errors.AuthorizationFailure(
+                "The service was given nothing to act for this stack's user with. Update"
+                " the stack as a user of its project."
+            )
+        return found
+
+    @cached_property
+    def session(self) -> Session:
+        auth = plugins.for_credential(self.credential, self._clouds.service, self._forget)
+        return plugins.session(self._clouds.settings, auth)
+
+    @cached_property
+    def connection(self) -> Connection:
+        return connect(self.session, self._clouds.settings, self.region)
+
+    @property
+    def region(self) -> str | None:
+        return self.credential.region or self._clouds.settings.region
+
+    @property
+    def user_id(self) -> str:
+        return self.credential.user_id
+
+    @property
+    def settings(self) -> ClientSettings:
+        return self._clouds.settings
+
+    def _forget(self) -> None:
+        """Another one may have been stored meanwhile."""
+        self._clouds.forget(self.tree_id)
+
+    def verify(self) -> None:
+        """Log in anew; raises ``AuthorizationFailure`` when Keystone refuses."""
+        self.session.invalidate()
+        self.session.get_token()
+
+
+class Clouds:
+    """``StackCloud`` by stack tree, the last used ones kept.  Thread-safe."""
+
+    def __init__(
+        self, settings: ClientSettings, service: plugins.Service, read: ReadCredential
+    ) -> None:
+        self.settings = settings
+        self.service = service
+        self.read = read
+        self._kept: OrderedDict[str, StackCloud] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, tree_id: str) -> StackCloud:
+        """``tree_id`` is ``Stack.tree_id``: nested stacks act as their root's user."""
+        with self._lock:
+            found = self._kept.get(tree_id)
+            if found is None:
+                found = self._kept[tree_id] = StackCloud(tree_id, self)
+            self._kept.move_to_end(tree_id)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return found
+
+    def forget(self, tree_id: str) -> None:
+        """Read the credential anew next time."""
+        with self._lock:
+            self._kept.pop(tree_id, None)
+
+
+def connect(session: Session, settings: ClientSettings, region: str | None) -> Connection:
+    """openstacksdk over a session, with the interfaces and regions of the options."""
+    config: dict[str, Any] = {"interface": settings.interface.removesuffix("URL")}
+    for name, interface in settings.interfaces.items():
+        config[f"{name}_interface"] = interface.removesuffix("URL")
+    if settings.shared_region is not None:
+        for kind in settings.shared:
+            name = "block_storage" if kind == _VOLUMES else kind.replace("-", "_")
+            config[f"{name}_region_name"] = settings.shared_region
+    where = from_session(
+        session, region_name=region, app_name="heat-convergence", **config
+    )
+    return Connection(config=where)

@@ -1,0 +1,80 @@
+"""The life of stacks' credentials: made before the stack, revoked after it.
+
+Called by the API around what a request begins, and by the observer's loop.  Crash
+safe: a credential is stored before its stack is, and its row goes only once Keystone
+has revoked what it stands for; ``sweep`` finds both leftovers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.keystone import Keystone, Requester
+from heat_convergence.common import errors
+
+LOG = logging.getLogger(__name__)
+ORPHANED_AFTER = timedelta(hours=1)  # no request takes that long
+
+
+class CredentialStore(Protocol):
+    """Where credentials are kept, sealed; each call is one transaction."""
+
+    def get(self, tree_id: str) -> Credential | None: ...
+    def put(self, tree_id: str, credential: Credential, now: datetime) -> None: ...
+    def delete(self, tree_id: str) -> None: ...
+    def unneeded(self, before: datetime, limit: int) -> Sequence[tuple[str, Credential]]: ...
+
+
+class Delegation:
+    def __init__(self, keystone: Keystone, clouds: Clouds, store: CredentialStore) -> None:
+        self._keystone = keystone
+        self._clouds = clouds
+        self._store = store
+
+    def grant(self, tree_id: str, requester: Requester, now: datetime) -> None:
+        """Before a stack is stored.  Raises as ``Keystone.delegate``."""
+        credential = self._keystone.delegate(requester, tree_id)
+        try:
+            self._store.put(tree_id, credential, now)
+        except errors.Error:
+            self._keystone.revoke(credential)
+            raise
+
+    def withdraw(self, tree_id: str) -> None:
+        """After a stack could not be stored, or is gone."""
+        credential = self._store.get(tree_id)
+        if credential is not None:
+            self._revoke(tree_id, credential)
+
+    def renew(self, tree_id: str, requester: Requester, now: datetime) -> bool:
+        """Before an action on a stack: a credential that Keystone does not take any
+        more gives way to a new one of the requester's.  Whether it did."""
+        try:
+            self._clouds.of(tree_id).verify()
+        except errors.AuthorizationFailure:
+            self.grant(tree_id, requester, now)
+            self._clouds.forget(tree_id)
+            return True
+        return False
+
+    def sweep(self, now: datetime, limit: int) -> int:
+        """Revokes what no stack needs any more; how many of them."""
+        done = 0
+        for tree_id, credential in self._store.unneeded(now - ORPHANED_AFTER, limit):
+            try:
+                self._revoke(tree_id, credential)
+                done += 1
+            except errors.Error as error:  # one that can't be revoked stops no other
+                LOG.warning("a credential is not revoked yet: %(error)s",
+                            {"error": error}, extra={"stack": tree_id})
+        return done
+
+    def _revoke(self, tree_id: str, credential: Credential) -> None:
+        self._keystone.revoke(credential)
+        self._store.delete(tree_id)
+        self._clouds.forget(tree_id)

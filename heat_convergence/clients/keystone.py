@@ -1,0 +1,183 @@
+"""Handing the service the right to act for a user later, and giving it back.
+
+Called by the API when a stack is made, and by the observer when it is gone.  Decides
+what is asked of Keystone by ``deferred_auth_method``; stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from keystoneauth1 import exceptions
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+
+from heat_convergence.clients import plugins
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.common import errors
+
+Json = Any
+_REFUSED = (400, 401, 403, 404)
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The user of one request.  ``auth`` is a keystoneauth plug-in that has the
+    user's token; ``password`` what X-Auth-Key gave."""
+
+    user_id: str
+    project_id: str
+    roles: tuple[str, ...]
+    auth: Any
+    region: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+class Keystone:
+    """The calls that make and revoke what a stack's credential stands for."""
+
+    def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
+        self._settings = settings
+        self._service = service
+
+    def delegate(self, requester: Requester, name: str) -> Credential:
+        """Takes from the user what the service needs to act for them; ``name`` is
+        unique, for what Keystone wants named.
+
+        Raises ``MissingCredentialError`` where the request or the user lacks
+        something, ``AuthorizationFailure`` where Keystone refuses,
+        ``TemporaryFailure`` where it does not answer.
+        """
+        method = self._settings.deferred
+        secret = self._makers[method](requester, name)
+        return Credential(
+            method=method,
+            user_id=requester.user_id,
+            project_id=requester.project_id,
+            secret=secret,
+            region=requester.region,
+        )
+
+    def revoke(self, credential: Credential) -> None:
+        """Gives back what ``delegate`` took; what is not there any more is no error.
+        Raises as ``delegate``."""
+        if credential.method is Deferred.TRUSTS:
+            trust_id = credential.secret["trust_id"]
+            self._delete(credential, f"/OS-TRUST/trusts/{trust_id}")
+        elif credential.method is Deferred.APPLICATION_CREDENTIAL:
+            user_id, own_id = credential.user_id, credential.secret["id"]
+            self._delete(credential, f"/users/{user_id}/application_credentials/{own_id}")
+
+    # -- one way or another
+
+    def _trust(self, requester: Requester, name: str) -> Mapping[str, str]:
+        wanted = self._delegated(requester)
+        body = {
+            "trustor_user_id": requester.user_id,
+            "trustee_user_id": self.trustee_id,
+            "project_id": requester.project_id,
+            "impersonation": True,
+            "allow_redelegation": self._settings.redelegation,
+            "roles": [{"name": role} for role in wanted],
+        }
+        answer = self._as_user(requester, "/OS-TRUST/trusts", {"trust": body})
+        return {"trust_id": answer["trust"]["id"]}
+
+    def _application_credential(self, requester: Requester, name: str) -> Mapping[str, str]:
+        body: dict[str, Json] = {"name": f"heat-{name}"}
+        if self._settings.delegated_roles:
+            body["roles"] = [{"name": role} for role in self._delegated(requester)]
+        path = f"/users/{requester.user_id}/application_credentials"
+        answer = self._as_user(requester, path, {"application_credential": body})
+        made = answer["application_credential"]
+        return {"id": made["id"], "secret": made["secret"]}
+
+    def _password(self, requester: Requester, name: str) -> Mapping[str, str]:
+        if not requester.password:
+            raise errors.MissingCredentialError(
+                "Missing required credential: X-Auth-Key. The service is configured to keep"
+                " the user's password (deferred_auth_method)."
+            )
+        return {"password": requester.password}
+
+    @property
+    def _makers(self) -> Mapping[Deferred, Any]:
+        return {
+            Deferred.TRUSTS: self._trust,
+            Deferred.APPLICATION_CREDENTIAL: self._application_credential,
+            Deferred.PASSWORD: self._password,
+        }
+
+    def _delegated(self, requester: Requester) -> tuple[str, ...]:
+        wanted = self._settings.delegated_roles or requester.roles
+        missing = sorted(set(wanted) - set(requester.roles))
+        if missing:
+            raise errors.MissingCredentialError(
+                f'Missing required credential: roles "{", ".join(missing)}" in the project,'
+                " which the service is configured to be given (trusts_delegated_roles)."
+            )
+        return tuple(wanted)
+
+    # -- HTTP
+
+    @cached_property
+    def trustee_id(self) -> str:
+        with refused_as_failure("the service's own user could not log in"):
+            return str(self._own_session.get_user_id())
+
+    @cached_property
+    def _own_session(self) -> Session:
+        return plugins.session(self._settings, self._service.plugin())
+
+    def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
+        client = identity(plugins.session(self._settings, requester.auth), self._settings)
+        with refused_as_failure("Keystone does not let the service act for the user"):
+            return client.post(path, json=body).json()
+
+    def _delete(self, credential: Credential, path: str) -> None:
+        """As the user who is acted for, or as the service, whichever may."""
+        auth = plugins.for_credential(credential, self._service)
+        acting = plugins.session(self._settings, auth)
+        with refused_as_failure("Keystone does not revoke it"):
+            for session in (acting, self._own_session):
+                try:
+                    identity(session, self._settings).delete(path)
+                except (errors.AuthorizationFailure, exceptions.Forbidden):
+                    continue  # nothing of the user's is left, or it may not do this
+                except exceptions.NotFound:
+                    pass
+                return
+
+
+def identity(session: Session, settings: ClientSettings) -> Adapter:
+    """Keystone's API, version 3, below a session."""
+    interface = settings.interfaces.get("identity", settings.interface)
+    return Adapter(
+        session,
+        service_type="identity",
+        interface=interface.removesuffix("URL"),
+        min_version=(3,),
+        max_version=(3, "latest"),
+        connect_retries=settings.connect_retries,
+    )
+
+
+@contextmanager
+def refused_as_failure(what: str) -> Iterator[None]:
+    """Keystone's answers as errors of this service."""
+    try:
+        yield
+    except exceptions.HttpError as error:
+        kind = errors.AuthorizationFailure
+        if error.http_status not in _REFUSED:
+            raise errors.TemporaryFailure(f"{what}: {error}") from error
+        raise kind(f"{what}: {error}") from error
+    except exceptions.ConnectionError as error:
+        raise errors.TemporaryFailure(f"{what}: Keystone does not answer") from error
+    except exceptions.ClientException as error:
+        raise errors.AuthorizationFailure(f"{what}: {error}") from error

@@ -1,0 +1,45 @@
+"""What an operator decides about reaching other services, as plain values.
+
+Made of options by ``cli``; read by every file beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Deferred(Enum):
+    """As whom the service acts for a stack after the request that made it."""
+
+    TRUSTS = "trusts"
+    APPLICATION_CREDENTIAL = "application_credential"
+    PASSWORD = "password"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """``verify`` is whether, or by which file, certificates are verified; ``cert`` a
+    PEM file, or (certificate, key).  ``interfaces`` maps openstacksdk's name of a
+    service to its interface, ``shared`` lists types whose region is another."""
+
+    deferred: Deferred = Deferred.TRUSTS
+    delegated_roles: tuple[str, ...] = ()
+    redelegation: bool = False
+    region: str | None = None
+    shared_region: str | None = None
+    shared: tuple[str, ...] = ("image", "volumev3")
+    interface: str = "public"
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    heat_url: str | None = None
+    auth_uri: str | None = None
+    verify: bool | str = True
+    cert: str | tuple[str, str] | None = None
+    timeout_s: float = 60.0
+    connect_retries: int = 2
+    user_role: str = "heat_stack_user"
+    user_domain_id: str | None = None
+    user_domain_name: str | None = None
+    domain_admin: str | None = None
+    domain_admin_password: str | None = None

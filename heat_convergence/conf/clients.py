@@ -1,0 +1,142 @@
+"""How other services are reached, and as whom.
+
+Names and defaults are those of the Orchestration service's configuration.  Read by
+``cli``, which makes ``clients.settings.ClientSettings`` of them; sections of
+keystoneauth plug-ins (``trustee``) are read by ``clients.plugins`` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+GROUP = None
+TRUSTEE = "trustee"
+_INTERFACES = ["publicURL", "internalURL", "adminURL", "public", "internal", "admin"]
+
+# Section of one service → the name that openstacksdk has for its settings.
+SERVICES: Mapping[str, str] = {
+    "clients_aodh": "alarming",
+    "clients_barbican": "key_manager",
+    "clients_cinder": "block_storage",
+    "clients_designate": "dns",
+    "clients_glance": "image",
+    "clients_heat": "orchestration",
+    "clients_keystone": "identity",
+    "clients_magnum": "container_infrastructure_management",
+    "clients_manila": "shared_file_system",
+    "clients_mistral": "workflow",
+    "clients_neutron": "network",
+    "clients_nova": "compute",
+    "clients_octavia": "load_balancer",
+    "clients_swift": "object_store",
+    "clients_trove": "database",
+    "clients_zaqar": "messaging",
+}
+
+OPTS = [
+    cfg.StrOpt(
+        "deferred_auth_method",
+        default="trusts",
+        choices=[
+            ("trusts", "the service acts by a Keystone trust"),
+            ("application_credential", "by an application credential made for the stack"),
+            ("password", "by the user's own password, sent in X-Auth-User and X-Auth-Key"),
+        ],
+        help="As whom the service acts for a stack once the request that made it is over.",
+    ),
+    cfg.ListOpt(
+        "trusts_delegated_roles",
+        default=[],
+        help="Roles that are delegated to the service; none named: all that the user has.",
+    ),
+    cfg.BoolOpt(
+        "allow_trusts_redelegation",
+        default=False,
+        help="Whether a trust that the service holds may be delegated once more.",
+    ),
+    cfg.StrOpt(
+        "heat_stack_user_role",
+        default="heat_stack_user",
+        help="Role of the users that stacks make for resources which signal.",
+    ),
+    cfg.StrOpt(
+        "stack_user_domain_id",
+        help="Keystone domain of the users that stacks make; without it there are none.",
+    ),
+    cfg.StrOpt(
+        "stack_user_domain_name",
+        help="The same by name; stack_user_domain_id counts when both are given.",
+    ),
+    cfg.StrOpt("stack_domain_admin", help="User who administers that domain."),
+    cfg.StrOpt("stack_domain_admin_password", secret=True, help="That user's password."),
+    cfg.StrOpt(
+        "region_name_for_services",
+        help="Region whose endpoints are used when the request names none.",
+    ),
+    cfg.StrOpt(
+        "region_name_for_shared_services",
+        help="Region of the services that regions have in common.",
+    ),
+    cfg.ListOpt(
+        "shared_services_types",
+        default=["image", "volumev3"],
+        help="Which services regions have in common, by their types in the catalogue.",
+    ),
+    cfg.IntOpt(
+        "client_retry_limit",
+        default=2,
+        min=0,
+        help="How often a request is repeated when the connection to a service breaks.",
+    ),
+]
+
+CLIENTS_GROUP = "clients"
+
+CLIENTS_OPTS = [
+    cfg.StrOpt(
+        "endpoint_type",
+        default="public",
+        choices=_INTERFACES,
+        help="Which endpoints of the catalogue are used.",
+    ),
+    cfg.StrOpt("ca_file", help="Certificate authorities to trust, as a PEM file."),
+    cfg.StrOpt("cert_file", help="Certificate that the service shows to others, PEM."),
+    cfg.StrOpt("key_file", help="Private key of that certificate, PEM."),
+    cfg.BoolOpt("insecure", default=False, help="Do not verify the certificates of services."),
+    cfg.FloatOpt(
+        "timeout",
+        default=60.0,
+        min=1.0,
+        help="Seconds that a service may take to begin its answer.",
+    ),
+]
+
+
+def service_opts(group: str) -> list[cfg.Opt]:
+    """Options of one service's section."""
+    opts: list[cfg.Opt] = [
+        cfg.StrOpt(
+            "endpoint_type",
+            choices=_INTERFACES,
+            help="Which of its endpoints is used, instead of [clients] endpoint_type.",
+        )
+    ]
+    if group == "clients_keystone":
+        opts.append(cfg.URIOpt("auth_uri", help="Keystone's URL as guests reach it."))
+    if group == "clients_heat":
+        opts.append(
+            cfg.URIOpt(
+                "url",
+                help="Endpoint of the Orchestration API instead of the catalogue's; "
+                "%(tenant_id)s stands for the project.",
+            )
+        )
+    return opts
+
+
+def trustee_opts() -> list[cfg.Opt]:
+    """Which plug-in logs the service in; the plug-in's own options come with it."""
+    return list(loading.get_auth_common_conf_options())

@@ -1,0 +1,74 @@
+"""A fake Keystone and what the service makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from keystoneauth1.access import AccessInfoV3
+from keystoneauth1.identity.v3 import Token
+from oslo_config import cfg
+
+from heat_convergence.clients.keystone import Keystone, Requester
+from heat_convergence.clients.plugins import Service
+from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.conf import opts
+from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, FakeKeystone
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeKeystone]:
+    fake = FakeKeystone()
+    yield fake
+    fake.close()
+
+
+@pytest.fixture
+def service(fake: FakeKeystone, tmp_path) -> Service:
+    path = tmp_path / "hc.conf"
+    path.write_text(
+        "[keystone_authtoken]\nauth_type = password\n"
+        f"auth_url = {fake.url}\nusername = {SERVICE_USER}\npassword = {SERVICE_PASSWORD}\n"
+        "user_domain_id = default\nproject_name = service\nproject_domain_id = default\n"
+    )
+    conf = cfg.ConfigOpts()
+    opts.register(conf)
+    conf([], default_config_files=[str(path)], default_config_dirs=[])
+    return Service(conf)
+
+
+@pytest.fixture
+def requester(fake: FakeKeystone) -> Requester:
+    return requester_of(fake)
+
+
+def requester_of(fake: FakeKeystone, *roles: str, password: str | None = None) -> Requester:
+    """The user demo in project p, with a token."""
+    return Requester(
+        user_id="demo-id",
+        project_id="p",
+        roles=roles or ("member", "reader"),
+        auth=TokenOf(fake, "demo-id"),
+        region="R",
+        password=password,
+    )
+
+
+class TokenOf(Token):
+    """What keystonemiddleware leaves: a token, and the catalogue it came with."""
+
+    def __init__(self, fake: FakeKeystone, user_id: str) -> None:
+        super().__init__(fake.url, token=fake.token_for(user_id), reauthenticate=False)
+        self._fake = fake
+
+    def get_auth_ref(self, session, **kwargs):
+        from_fake = self._fake.described(self._fake.tokens[self.auth_methods[0].token])
+        return access_of(self.auth_methods[0].token, from_fake)
+
+
+def access_of(token: str, described):
+    return AccessInfoV3({"token": described}, auth_token=token)
+
+
+def keystone(service: Service, **settings) -> Keystone:
+    return Keystone(ClientSettings(**settings), service)

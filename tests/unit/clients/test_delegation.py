@@ -1,0 +1,214 @@
+"""What the service is given to act with, how it acts, and how it gives it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.delegation import ORPHANED_AFTER, Delegation
+from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.common import errors
+from tests.unit.clients.conftest import keystone, requester_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Kept:
+    """``CredentialStore`` in memory; ``stacks`` are those that live."""
+
+    def __init__(self):
+        self.rows: dict[str, tuple[Credential, datetime]] = {}
+        self.stacks: set[str] = set()
+        self.deleted: set[str] = set()
+
+    def get(self, tree_id):
+        return self.rows[tree_id][0] if tree_id in self.rows else None
+
+    def put(self, tree_id, credential, now):
+        self.rows[tree_id] = (credential, now)
+
+    def delete(self, tree_id):
+        del self.rows[tree_id]
+
+    def unneeded(self, before, limit):
+        return [
+            (tree_id, credential)
+            for tree_id, (credential, at) in self.rows.items()
+            if tree_id in self.deleted or (tree_id not in self.stacks and at < before)
+        ][:limit]
+
+
+@pytest.fixture
+def kept():
+    return Kept()
+
+
+@pytest.fixture
+def build(service, kept):
+    def made(**settings):
+        clouds = Clouds(ClientSettings(**settings), service, kept.get)
+        return clouds, Delegation(keystone(service, **settings), clouds, kept)
+
+    return made
+
+
+def acting(clouds, fake, tree_id="s"):
+    """Whom Keystone takes the stack's session for."""
+    token = clouds.of(tree_id).session.get_token()
+    return fake.tokens[token]
+
+
+def test_a_trust_lets_the_service_act_as_the_user(build, fake, requester):
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    (trust,) = fake.trusts.values()
+    assert trust["trustor_user_id"] == "demo-id"
+    assert trust["trustee_user_id"] == "heat-id"
+    assert trust["impersonation"] is True
+    assert trust["allow_redelegation"] is False
+    assert [role["name"] for role in trust["roles"]] == ["member", "reader"]
+    assert acting(clouds, fake) == {
+        "user_id": "demo-id", "project_id": "p", "trust_id": trust["id"]
+    }
+
+
+def test_only_the_roles_that_the_operator_names_are_delegated(build, fake, requester):
+    _clouds, delegation = build(delegated_roles=("member",), redelegation=True)
+    delegation.grant("s", requester, NOW)
+    (trust,) = fake.trusts.values()
+    assert [role["name"] for role in trust["roles"]] == ["member"]
+    assert trust["allow_redelegation"] is True
+
+
+def test_a_role_that_the_user_lacks_is_named(build, fake, requester):
+    _clouds, delegation = build(delegated_roles=("member", "heat_stack_owner"))
+    with pytest.raises(errors.MissingCredentialError, match='"heat_stack_owner"'):
+        delegation.grant("s", requester, NOW)
+    assert not fake.trusts
+
+
+def test_an_application_credential_lets_the_service_act(build, fake, requester):
+    clouds, delegation = build(deferred=Deferred.APPLICATION_CREDENTIAL)
+    delegation.grant("s", requester, NOW)
+    assert acting(clouds, fake)["user_id"] == "demo-id"
+    delegation.withdraw("s")
+    assert not fake.application_credentials
+
+
+def test_the_users_password_where_the_operator_wants_it(build, fake):
+    clouds, delegation = build(deferred=Deferred.PASSWORD)
+    with pytest.raises(errors.MissingCredentialError, match="X-Auth-Key"):
+        delegation.grant("s", requester_of(fake), NOW)
+    delegation.grant("s", requester_of(fake, password="demo-password"), NOW)
+    assert acting(clouds, fake) == {"user_id": "demo-id", "project_id": "p"}
+    delegation.withdraw("s")
+
+
+def test_no_secret_shows_in_a_representation(fake):
+    given = requester_of(fake, password="demo-password")
+    credential = Credential(Deferred.PASSWORD, "u", "p", {"password": "demo-password"})
+    assert "demo-password" not in repr(given) + repr(credential)
+    assert Credential.load(credential.dump()) == credential
+
+
+def test_a_token_that_ran_out_is_renewed(build, fake, requester):
+    clouds, delegation = build()
+    fake.expires_at = "2026-01-01T00:00:10.000000Z"  # long ago
+    delegation.grant("s", requester, NOW)
+    first = clouds.of("s").session.get_token()
+    assert clouds.of("s").session.get_token() != first
+
+
+def test_a_revoked_trust_is_told_with_what_to_do(build, fake, requester):
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    fake.trusts.clear()
+    with pytest.raises(errors.AuthorizationFailure, match=r"trust was revoked.*Repeat the action"):
+        clouds.of("s").session.get_token()
+
+
+def test_a_stack_without_a_credential_is_told_what_to_do(build):
+    clouds, _delegation = build()
+    with pytest.raises(errors.AuthorizationFailure, match="Update the stack as a user"):
+        _ = clouds.of("s").session
+
+
+def test_an_intact_grant_is_kept_and_a_revoked_one_replaced(build, fake, kept, requester):
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    assert delegation.renew("s", requester_of(fake), NOW) is False
+    (old,) = fake.trusts
+    fake.trusts.clear()
+    assert delegation.renew("s", requester_of(fake), NOW) is True
+    (new,) = fake.trusts
+    assert new != old
+    assert acting(clouds, fake)["trust_id"] == new
+
+
+def test_another_process_reads_the_new_grant_after_the_old_one_is_refused(
+    build, fake, requester
+):
+    _clouds, delegation = build()
+    elsewhere, _delegation = build()
+    delegation.grant("s", requester, NOW)
+    acting(elsewhere, fake)
+    fake.trusts.clear()
+    delegation.renew("s", requester_of(fake), NOW)
+    with pytest.raises(errors.AuthorizationFailure):
+        elsewhere.of("s").verify()
+    assert acting(elsewhere, fake)["trust_id"] in fake.trusts
+
+
+def test_what_no_stack_needs_is_revoked(build, fake, kept, requester):
+    _clouds, delegation = build()
+    for tree_id in ("lives", "deleted", "never stored", "being stored"):
+        delegation.grant(tree_id, requester, NOW)
+    kept.put("being stored", kept.get("being stored"), NOW + ORPHANED_AFTER)
+    kept.stacks, kept.deleted = {"lives", "deleted"}, {"deleted"}
+    assert delegation.sweep(NOW + ORPHANED_AFTER + timedelta(seconds=1), 10) == 2
+    assert set(kept.rows) == {"lives", "being stored"}
+    assert len(fake.trusts) == 2
+
+
+def test_a_trust_that_somebody_revoked_already_is_no_error(build, fake, kept, requester):
+    _clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    fake.trusts.clear()
+    delegation.withdraw("s")
+    assert not kept.rows
+
+
+def test_without_keystone_nothing_is_forgotten(build, fake, kept, requester):
+    _clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    kept.deleted = {"s"}
+    fake.close()
+    assert delegation.sweep(NOW, 10) == 0
+    assert set(kept.rows) == {"s"}
+    with pytest.raises(errors.TemporaryFailure):
+        delegation.grant("t", requester, NOW)
+
+
+def test_what_cannot_be_stored_is_given_back(build, fake, kept, requester):
+    _clouds, delegation = build()
+
+    def refuse(*_args):
+        raise errors.StorageRefused("no")
+
+    kept.put = refuse
+    with pytest.raises(errors.StorageRefused):
+        delegation.grant("s", requester, NOW)
+    assert not fake.trusts
+
+
+def test_the_last_used_sessions_are_kept(build, monkeypatch):
+    monkeypatch.setattr("heat_convergence.clients.clouds.MOST_KEPT", 2)
+    clouds, _delegation = build()
+    first = clouds.of("a")
+    clouds.of("b")
+    assert clouds.of("a") is first
+    clouds.of("c")
+    assert clouds.of("a") is first
