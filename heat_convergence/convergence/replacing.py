@@ -159,7 +159,8 @@ def _add(
     needed = {edge.resource_id for edge in edges if edge not in dropped}
     needed |= {need for need, _then in added}
     pairs: set[Pair] = added | {(old_id, None) for old_id in successors if old_id not in needed}
-    known = {need for need, _then in pairs} - {new.id for new in successors.values()}
+    known = {need for need, _then in pairs}
+    known -= {*successors, *(new.id for new in successors.values())}  # about to run
     ready = known - tx.unready(stack.version, known)
     ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
     tx.add_edges(

@@ -48,7 +48,7 @@ class Watch:
 
     def committed(self, work: Work | None) -> None:
         """A transaction was committed by ``work``."""
-        for stack_id, after in self._read():
+        for stack_id, after in list(self._read()):
             before = self.snapshots.get(stack_id)
             if before == after:
                 continue
