@@ -86,9 +86,13 @@ def upgrade() -> None:
         sa.Column("goal_id", sa.String(length=36), nullable=False),
         sa.Column("data", LONG_TEXT, nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("delete_at", sa.BigInteger(), nullable=True),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("sensitive", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_snapshot")),
         **TABLE,
     )
+    op.create_index("ix_snapshot_delete_at", "snapshot", ["delete_at"], unique=False)
     op.create_index("ix_snapshot_stack_id", "snapshot", ["stack_id", "id"], unique=False)
     op.create_table(
         "stack",

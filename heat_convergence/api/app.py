@@ -30,6 +30,7 @@ from heat_convergence.api.controllers.outputs import OutputsController
 from heat_convergence.api.controllers.previews import PreviewsController
 from heat_convergence.api.controllers.resources import ResourcesController
 from heat_convergence.api.controllers.signals import SignalsController
+from heat_convergence.api.controllers.snapshots import SnapshotsController
 from heat_convergence.api.controllers.stacks import StacksController
 from heat_convergence.api.controllers.templates import TemplatesController
 from heat_convergence.api.controllers.types import TypesController
@@ -105,6 +106,7 @@ def _controllers(services: ApiServices, enforcer: Enforcer) -> dict[str, Any]:
         "previews": PreviewsController(services, enforcer),
         "resources": ResourcesController(services),
         "signals": SignalsController(services),
+        "snapshots": SnapshotsController(services, enforcer),
         "stacks": StacksController(services, enforcer),
         "templates": TemplatesController(services),
         "types": TypesController(services, enforcer),

@@ -8,25 +8,28 @@ a goal stores is what a later request, or a rollback, needs to do it again.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.api import quotas
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Source, Sources, Stored
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Goal, Stack
+from heat_convergence.convergence.model import Goal, SavedStack, Stack
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import want
 from heat_convergence.db import goals
+from heat_convergence.resources import saved as saving
 from heat_convergence.resources.validation import Checks, check_resources
 from heat_convergence.template import parameter_values
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.parameter_values import Missing, ParameterValue, StackFacts
+from heat_convergence.template.template import Template
 
 Forbidden = Callable[[str], bool]
 
@@ -111,6 +114,16 @@ class Goals:
         if goal is None:
             raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
         return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
+
+    def restored(self, stored: Stored, saved: SavedStack) -> Source:
+        """What a snapshot goes back to: the source of then, with the properties that
+        bring back what resources saved."""
+        source = self._sources.stored(stored)
+        changed = saving.restored(source.template, saved, self._given.registry)
+        if changed is None:
+            return source
+        template = Template.parse(changed, limits=self._given.limits)
+        return replace(source, template=template, text=json.dumps(changed, ensure_ascii=False))
 
     def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, Wanted]:
         """A stored goal's definitions: ``convergence.rollback.Rebuild``."""

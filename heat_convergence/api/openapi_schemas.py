@@ -121,6 +121,7 @@ BODIES: Mapping[str, Schema] = {
         },
     },
     "signal": _MAP,
+    "snapshot": _object({"name": _MAYBE}),
     "mark_unhealthy": {
         **_object({"resource_status_reason": _MAYBE}, mark_unhealthy=_JSON_FLAG),
         "additionalProperties": False,
@@ -154,6 +155,10 @@ _EVENT: dict[str, Schema] = {
     "logical_resource_id": _TEXT, "resource_status": _TEXT, "resource_status_reason": _TEXT,
     "physical_resource_id": _MAYBE,
 }
+_SNAPSHOT = _object(
+    id=_TEXT, name=_MAYBE, action=_MAYBE, status=_TEXT, status_reason=_MAYBE,
+    data={"type": ["object", "null"]}, creation_time=_MAYBE,
+)
 _REVISION = _object(revision=_TEXT)
 _RAW_LIST = _list(_MAP)
 
@@ -210,6 +215,9 @@ VIEWS: Mapping[str, Schema] = {
         resource=_object({"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT,
                          attributes=_MAP)
     ),
+    "snapshot": _SNAPSHOT,
+    "snapshot_show": _object(snapshot=_SNAPSHOT),
+    "snapshots": _object(snapshots=_list(_SNAPSHOT)),
     "metadata": _object(metadata=_MAP),
     "event_list": _object(events=_list(_object(**_EVENT))),
     "event_show": _object(event=_object(**_EVENT, resource_type=_TEXT, resource_properties=_MAP)),

@@ -37,6 +37,12 @@ def check_new_stack(conn: Any, stack: Stack, caller: Caller, options: ApiOptions
         )
 
 
+def most_snapshots(caller: Caller, options: ApiOptions) -> int | None:
+    """How many snapshots a stack may have; None: any number."""
+    most = options.max_snapshots_per_stack
+    return None if most < 0 or caller.is_cloud_admin else most
+
+
 def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise errors.StackValidationFailed(

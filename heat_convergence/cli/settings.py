@@ -44,6 +44,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         max_stacks_per_tenant=conf.max_stacks_per_tenant,
         max_resources_per_stack=conf.max_resources_per_stack,
         max_nested_stack_depth=conf.max_nested_stack_depth,
+        max_snapshots_per_stack=conf.max_snapshots_per_stack,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         template_fetch_timeout_s=conf.template_fetch_timeout,

@@ -40,6 +40,11 @@ OPTS = [
         min=0,
         help="How deep stacks may be nested.",
     ),
+    cfg.IntOpt(
+        "max_snapshots_per_stack",
+        default=32,
+        help="Most snapshots of a stack; negative for no limit.",
+    ),
     cfg.ListOpt(
         "hidden_stack_tags",
         default=[],

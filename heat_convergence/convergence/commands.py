@@ -1,4 +1,4 @@
-"""What users may do to a stack beside giving it a goal: cancel, call a resource ill.
+"""What users may do to a stack beside giving it a goal: cancel, save, call a resource ill.
 
 Called by the API, in a transaction of its own.  Each checks the state under the
 stack's lock, so that two requests never both believe the same.
@@ -7,11 +7,18 @@ stack's lock, so that two requests never both believe the same.
 from __future__ import annotations
 
 from heat_convergence.common import errors
-from heat_convergence.convergence import ending, rollback
+from heat_convergence.convergence import ending, rollback, traversal
 from heat_convergence.convergence.advance import Advanced
-from heat_convergence.convergence.model import Action, Desired, Resource, Stack, Status
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    Resource,
+    SavedStack,
+    Stack,
+    Status,
+)
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import Means
+from heat_convergence.convergence.traversal import Begun, Means
 
 UNHEALTHY = "state changed by resource_mark_unhealthy api"
 
@@ -30,6 +37,71 @@ def cancel_without_rollback(tx: Transaction, stack_id: str, means: Means) -> Non
     stack = _locked(tx, stack_id)
     _require(stack, {Action.UPDATE, Action.CREATE}, "cancel_without_rollback")
     ending.fail(tx, stack, _reason(stack), means.now, means.ids)
+
+
+def snapshot(
+    tx: Transaction, stack_id: str, name: str | None, means: Means, *, most: int | None = None
+) -> tuple[Begun, SavedStack]:
+    """Begins to save the stack.  Raises ``ActionInProgress`` while anything else is
+    under way, ``RequestLimitExceeded`` beyond ``most`` snapshots."""
+    stack = _locked(tx, stack_id)
+    if stack.in_progress:
+        raise errors.ActionInProgress(stack.name, str(stack.action))
+    if most is not None and tx.count_snapshots(stack_id) >= most:
+        raise errors.RequestLimitExceeded(
+            f"Request limit exceeded: You have reached the maximum snapshots per stack, {most}."
+            " Please delete some snapshots."
+        )
+    saved = SavedStack(
+        id=means.ids(),
+        stack_id=stack_id,
+        project_id=stack.project_id,
+        name=name,
+        version=stack.version + 1,
+        action=Action.CREATE,
+        status=Status.IN_PROGRESS,
+        status_reason="",
+        goal_id=stack.goal_id,
+        created_at=means.now,
+    )
+    # First, for a stack without resources is saved as soon as it begins.
+    tx.insert_snapshot(saved)
+    begun = traversal.start(tx, stack_id=stack_id, action=Action.SNAPSHOT, means=means)
+    return begun, tx.get_snapshot(stack_id, saved.id) or saved
+
+
+def restorable(tx: Transaction, stack_id: str, snapshot_id: str) -> SavedStack:
+    """The snapshot, if it can be gone back to: it is whole, and not on its way out."""
+    saved = _saved(tx, stack_id, snapshot_id)
+    if saved.action is not Action.CREATE or saved.status is not Status.COMPLETE:
+        raise errors.NotSupported(
+            f"Restoring snapshot {snapshot_id} in state {saved.action}_{saved.status}"
+            " is not supported."
+        )
+    return saved
+
+
+def delete_snapshot(
+    tx: Transaction, stack_id: str, snapshot_id: str, means: Means, *, at_once: bool
+) -> None:
+    """``at_once``: no resource's type has anything to delete."""
+    _locked(tx, stack_id)
+    saved = _saved(tx, stack_id, snapshot_id)
+    if saved.action is Action.CREATE and saved.status is Status.IN_PROGRESS:
+        raise errors.NotSupported(
+            f"Deleting snapshot {snapshot_id} while it is being taken is not supported."
+        )
+    if at_once:
+        tx.delete_snapshot(snapshot_id)
+        return
+    tx.update_snapshot(
+        snapshot_id,
+        action=Action.DELETE,
+        status=Status.IN_PROGRESS,
+        status_reason="",
+        delete_at=means.now,
+        tries=0,
+    )
 
 
 def mark_unhealthy(
@@ -71,6 +143,19 @@ def _locked(tx: Transaction, stack_id: str) -> Stack:
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
     return stack
+
+
+def _saved(tx: Transaction, stack_id: str, snapshot_id: str) -> SavedStack:
+    return found(tx.get_snapshot(stack_id, snapshot_id), stack_id, snapshot_id)
+
+
+def found(saved: SavedStack | None, stack_id: str, snapshot_id: str) -> SavedStack:
+    """Raises ``SnapshotNotFound``."""
+    if saved is None:
+        raise errors.SnapshotNotFound(
+            f"The Snapshot ({snapshot_id}) for Stack ({stack_id}) could not be found."
+        )
+    return saved
 
 
 def _require(stack: Stack, actions: set[Action], what: str) -> None:

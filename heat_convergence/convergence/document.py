@@ -90,6 +90,7 @@ def _resource(row: Resource) -> dict[str, Json]:
         "status": str(row.status),
         "metadata": dict(row.definition.get("metadata") or {}),
         "resource_data": dict(row.data),
+        **({} if row.implementation == row.type else {"implementation": row.implementation}),
     }
 
 

@@ -36,7 +36,7 @@ def complete(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> No
     values: dict[str, object] = {}
     if stack.action is Action.DELETE:
         tx.erase_resources(stack.id)
-        tx.erase_snapshots(stack.id)
+        tx.doom_snapshots(stack.id, now)
         values["deleted_at"] = now
     else:
         tx.purge_gone(stack.id)

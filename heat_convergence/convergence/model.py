@@ -122,7 +122,8 @@ class SavedStack:
     """A snapshot that a user took: the goal to go back to, and what there was.
 
     ``version`` is that of the SNAPSHOT traversal which ends it; ``action`` CREATE, or
-    DELETE while its data are being deleted.  ``data`` is as an abandoned stack's.
+    DELETE while what its resources saved is being deleted: at ``delete_at``, after
+    ``tries`` in vain.  ``data`` is as an abandoned stack's.
     """
 
     id: str
@@ -136,6 +137,9 @@ class SavedStack:
     goal_id: str
     created_at: datetime
     data: Mapping[str, Json] | None = None
+    delete_at: datetime | None = None
+    tries: int = 0
+    sensitive: bool = False  # has secrets in its data: sealed at rest
 
 
 @dataclass(frozen=True, slots=True)

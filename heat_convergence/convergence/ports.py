@@ -81,17 +81,18 @@ class Transaction(Protocol):
     def insert_snapshot(self, snapshot: SavedStack) -> None: ...
     def get_snapshot(self, stack_id: str, snapshot_id: str) -> SavedStack | None: ...
     def count_snapshots(self, stack_id: str) -> int: ...
-    def finish_snapshot(
-        self, stack_id: str, version: int, *, sensitive: bool, **values: Any
-    ) -> None:
-        """Sets columns of the snapshot which that traversal takes; ``data`` sealed if
-        they are sensitive."""
+    def finish_snapshot(self, stack_id: str, version: int, **values: Any) -> None:
+        """Sets columns of the snapshot which that traversal takes; ``data`` come with
+        ``sensitive``, as in ``update_snapshot``."""
 
     def update_snapshot(self, snapshot_id: str, **values: Any) -> None: ...
     def delete_snapshot(self, snapshot_id: str) -> None: ...
     def tags_of(self, stack_id: str) -> tuple[str, ...]: ...
+    def doom_snapshots(self, stack_id: str, now: datetime) -> None:
+        """All snapshots of the stack are DELETE IN_PROGRESS, and due at once."""
+
     def erase_snapshots(self, stack_id: str) -> None:
-        """Deletes all snapshots of the stack."""
+        """Deletes all snapshots of the stack; what resources saved stays."""
 
     # -- resources
     def insert_resources(self, resources: Sequence[Resource]) -> None: ...
@@ -205,6 +206,11 @@ class Store(Protocol):
     def due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Resources whose ``observe_at`` has come; it is pushed on to ``until``, so
         that no second observer takes them meanwhile."""
+
+    def doomed_snapshots(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[SavedStack]:
+        """Snapshots whose ``delete_at`` has come; it is pushed on to ``until``."""
 
     def next_observation(self) -> datetime | None:
         """The earliest ``observe_at``."""

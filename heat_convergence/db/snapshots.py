@@ -6,12 +6,13 @@ that snapshots name are kept by ``db.goals``.  Data with secrets arrive ``Sealed
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model import SavedStack
+from heat_convergence.convergence.model import Action, SavedStack, Status
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import snapshot
 
@@ -43,24 +44,58 @@ def count(connection: Connection, stack_id: str) -> int:
     return connection.scalar(statement) or 0
 
 
-def finish(
-    connection: Connection, stack_id: str, version: int, *, sensitive: bool, **values: Any
-) -> None:
-    if sensitive and values.get("data") is not None:
-        values["data"] = Sealed(values["data"])
+def finish(connection: Connection, stack_id: str, version: int, **values: Any) -> None:
     connection.execute(
         snapshot.update()
         .where(snapshot.c.stack_id == stack_id, snapshot.c.version == version)
-        .values(**values)
+        .values(**_sealed(values))
     )
 
 
 def update(connection: Connection, snapshot_id: str, **values: Any) -> None:
-    connection.execute(snapshot.update().where(snapshot.c.id == snapshot_id).values(**values))
+    connection.execute(
+        snapshot.update().where(snapshot.c.id == snapshot_id).values(**_sealed(values))
+    )
+
+
+def _sealed(values: dict[str, Any]) -> dict[str, Any]:
+    if values.get("sensitive") and values.get("data") is not None:
+        return {**values, "data": Sealed(values["data"])}
+    return values
 
 
 def delete(connection: Connection, snapshot_id: str) -> None:
     connection.execute(snapshot.delete().where(snapshot.c.id == snapshot_id))
+
+
+def doom(connection: Connection, stack_id: str, now: datetime) -> None:
+    connection.execute(
+        snapshot.update()
+        .where(snapshot.c.stack_id == stack_id)
+        .values(action=Action.DELETE, status=Status.IN_PROGRESS, delete_at=now, tries=0)
+    )
+
+
+def doomed(
+    connection: Connection, now: datetime, until: datetime, limit: int
+) -> list[SavedStack]:
+    due = snapshot.c.delete_at <= now
+    candidates = sa.select(snapshot.c.id).where(due).order_by(snapshot.c.delete_at).limit(limit)
+    ids = sorted(connection.scalars(candidates))
+    if not ids:
+        return []
+    rows = connection.execute(
+        sa.select(*_COLUMNS)
+        .where(snapshot.c.id.in_(ids), due)
+        .order_by(snapshot.c.id)
+        .with_for_update(skip_locked=True)
+    )
+    found = [_from_row(row) for row in rows]
+    held = [saved.id for saved in found]
+    connection.execute(
+        snapshot.update().where(snapshot.c.id.in_(held)).values(delete_at=until)
+    )
+    return found
 
 
 def erase(connection: Connection, stack_id: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model import Resource, Service
+from heat_convergence.convergence.model import Resource, SavedStack, Service
 from heat_convergence.convergence.ports import Sweepable, Transaction
 from heat_convergence.db import events, goals, graph, resources, services, snapshots, stacks
 from heat_convergence.db.engine import Database
@@ -47,6 +47,7 @@ class SqlTransaction:
     finish_snapshot = partialmethod(_call, snapshots.finish)
     update_snapshot = partialmethod(_call, snapshots.update)
     delete_snapshot = partialmethod(_call, snapshots.delete)
+    doom_snapshots = partialmethod(_call, snapshots.doom)
     erase_snapshots = partialmethod(_call, snapshots.erase)
 
     insert_resources = partialmethod(_call, resources.insert)
@@ -109,6 +110,12 @@ class SqlStore:
     def due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         with self.database.write() as connection:
             return resources.due_observations(connection, now, until, limit)
+
+    def doomed_snapshots(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[SavedStack]:
+        with self.database.write() as connection:
+            return snapshots.doomed(connection, now, until, limit)
 
     def next_observation(self) -> datetime | None:
         with self.database.read() as connection:

@@ -119,6 +119,9 @@ snapshot = Table(
     Column("goal_id", _ID, nullable=False),
     Column("data", Json),
     Column("created_at", UtcTime, nullable=False),
+    Column("delete_at", UtcTime, index=True),
+    Column("tries", Integer, nullable=False),
+    Column("sensitive", Boolean, nullable=False),
     Index("ix_snapshot_stack_id", "stack_id", "id"),
     **_OPTIONS,
 )

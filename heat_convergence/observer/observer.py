@@ -27,6 +27,7 @@ from heat_convergence.convergence.advance import (
 from heat_convergence.convergence.model import Resource
 from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Means, batches, cast
+from heat_convergence.observer.discarding import discard_due
 from heat_convergence.observer.looking import look_at, names_seen
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
@@ -127,6 +128,7 @@ class Observer:
             self._transact(lambda tx, means, it=stack_id: time_out(tx, it, means))
         for stack_id, version in self._store.stalled_stacks(late, limit):
             self._transact(lambda tx, means, it=stack_id, v=version: unstick(tx, it, v, means))
+        discard_due(self._store, self._registry, self._settings, now, self._write)
         for project_id in self._store.waiting_projects(late, limit):
             self._transact(lambda tx, means, it=project_id: next_turn(tx, it, means))
 
@@ -151,6 +153,13 @@ class Observer:
         advanced = persistently(attempt, wait=self._wait)
         cast(self._bus, advanced.postings, self._settings)
         self._expect(advanced.next_look_at)
+
+    def _write(self, work: Callable[[Transaction], None]) -> None:
+        def attempt() -> None:
+            with self._store.transaction() as tx:
+                work(tx)
+
+        persistently(attempt, wait=self._wait)
 
     def _post(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
         for batch in batches(ids, self._settings.batch_size):

@@ -154,6 +154,11 @@ class ResourceType(ABC):
         a delete whose deletion policy asks for one."""
         return None
 
+    def restored(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The properties that bring back what ``snapshot`` took, ``data`` being those of
+        then: they go over the ones in the restored template."""
+        return {}
+
     def delete_snapshot(self, view: View) -> None:  # most keep nothing
         """Delete what ``snapshot`` took; ``view.data`` are those of the snapshot.
         Nothing there any more is no error."""

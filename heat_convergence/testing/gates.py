@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Action, Resource, Service
+from heat_convergence.convergence.model import Action, Resource, SavedStack, Service
 from heat_convergence.convergence.ports import Store, Sweepable, Transaction
 from heat_convergence.resources.plugin import View
 
@@ -97,6 +97,12 @@ class GatedStore:
     def due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         with self._whole() as store:
             return store.due_observations(now, until, limit)
+
+    def doomed_snapshots(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[SavedStack]:
+        with self._whole() as store:
+            return store.doomed_snapshots(now, until, limit)
 
     def renew_leases(self, owner: str, until: datetime) -> int:
         with self._whole() as store:

@@ -18,6 +18,7 @@ from heat_convergence.convergence.model import (
     IN_FLIGHT,
     JobState,
     Resource,
+    SavedStack,
     Service,
 )
 from heat_convergence.convergence.ports import Sweepable
@@ -76,6 +77,19 @@ class MemoryStore:
     def _first(self, wanted: Any, key: str, limit: int) -> list[Resource]:
         rows = [row for row in self.tables.resources.values() if wanted(row)]
         return sorted(rows, key=lambda row: getattr(row, key))[:limit]
+
+    def doomed_snapshots(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[SavedStack]:
+        with self.transaction() as tx:
+            due = [
+                saved
+                for _id, saved in sorted(self.tables.snapshots.items())
+                if saved.delete_at is not None and saved.delete_at <= now
+            ]
+            for saved in due[:limit]:
+                tx.update_snapshot(saved.id, delete_at=until)
+        return due[:limit]
 
     def next_observation(self) -> datetime | None:
         rows = self.tables.resources.values()

@@ -16,6 +16,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.text import storable
 from heat_convergence.convergence.model import (
     HAS_ROOM,
+    Action,
     Desired,
     Edge,
     Event,
@@ -103,9 +104,7 @@ class MemoryTransaction:
     def count_snapshots(self, stack_id: str) -> int:
         return len(self._saved(stack_id))
 
-    def finish_snapshot(
-        self, stack_id: str, version: int, *, sensitive: bool, **values: Any
-    ) -> None:
+    def finish_snapshot(self, stack_id: str, version: int, **values: Any) -> None:
         for saved in self._saved(stack_id):
             if saved.version == version:
                 self.update_snapshot(saved.id, **values)
@@ -117,6 +116,11 @@ class MemoryTransaction:
 
     def delete_snapshot(self, snapshot_id: str) -> None:
         self._tables.snapshots.pop(snapshot_id, None)
+
+    def doom_snapshots(self, stack_id: str, now: datetime) -> None:
+        for saved in self._saved(stack_id):
+            doomed = {"action": Action.DELETE, "status": Status.IN_PROGRESS}
+            self.update_snapshot(saved.id, **doomed, delete_at=now, tries=0)
 
     def erase_snapshots(self, stack_id: str) -> None:
         for saved in self._saved(stack_id):

@@ -52,6 +52,34 @@ def test_a_traversal_ends_its_own_snapshot(given):
         assert tx.count_snapshots("stack-1") == 0
 
 
+def test_doomed_snapshots_are_taken_when_they_are_due(given):
+    given.stack(stack_row("stack-2"))
+    with given.store.transaction() as tx:
+        tx.insert_snapshot(SAVED)
+        tx.insert_snapshot(replace(SAVED, id="2", status=Status.COMPLETE, tries=3))
+        tx.insert_snapshot(replace(SAVED, id="3", stack_id="stack-2"))
+        tx.insert_snapshot(replace(SAVED, id="4", stack_id="stack-2", delete_at=at(9)))
+        tx.doom_snapshots("stack-1", at(5))
+    assert given.store.doomed_snapshots(at(4), at(8), 10) == []
+    (first,) = given.store.doomed_snapshots(at(5), at(8), 1)
+    assert first == replace(
+        SAVED, action=Action.DELETE, status=Status.IN_PROGRESS, delete_at=at(5)
+    )
+    (second,) = given.store.doomed_snapshots(at(5), at(8), 10)
+    assert (second.id, second.tries) == ("2", 0)
+    assert given.store.doomed_snapshots(at(7), at(8), 10) == []
+    again = given.store.doomed_snapshots(at(9), at(20), 10)
+    assert {saved.id: saved.delete_at for saved in again} == {"1": at(8), "2": at(8), "4": at(9)}
+
+
+def test_data_with_secrets_stay_sensitive(given):
+    with given.store.transaction() as tx:
+        tx.insert_snapshot(SAVED)
+        tx.finish_snapshot("stack-1", 2, sensitive=True, data=None)
+    with given.store.transaction() as tx:
+        assert tx.get_snapshot("stack-1", "1").sensitive
+
+
 def test_goals_of_snapshots_are_kept(given):
     given.stack(stack_row("stack-2"))
     with given.store.transaction() as tx:

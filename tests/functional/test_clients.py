@@ -102,6 +102,23 @@ class TestHeatclient:
             client.stacks.get("hc")
         assert client.stacks.get(f"hc/{stack_id}").stack_status == "DELETE_COMPLETE"
 
+    def test_snapshots(self, client: Any) -> None:
+        stack_id = client.stacks.create(stack_name="sn", template=TEMPLATE)["stack"]["id"]
+        saved = client.stacks.snapshot("sn", name="first")
+        assert client.stacks.get("sn").stack_status == "SNAPSHOT_COMPLETE"
+        shown = client.stacks.snapshot_show("sn", saved["id"])["snapshot"]
+        assert (shown["name"], shown["status"]) == ("first", "COMPLETE")
+        assert shown["data"]["id"] == stack_id
+        client.stacks.update("sn", existing=True, parameters={"size": 6})
+        client.stacks.restore("sn", saved["id"])
+        stack = client.stacks.get("sn")
+        assert (stack.stack_status, stack.parameters["size"]) == ("RESTORE_COMPLETE", "4")
+        (listed,) = client.stacks.snapshot_list("sn")["snapshots"]
+        assert listed["id"] == saved["id"]
+        client.stacks.snapshot_delete("sn", saved["id"])
+        assert client.stacks.snapshot_list("sn")["snapshots"] == []
+        client.stacks.delete("sn")
+
     def test_paging(self, client: Any) -> None:
         for name in ("a1", "a2", "a3"):
             client.stacks.create(stack_name=name, template=TEMPLATE)
@@ -215,6 +232,26 @@ class TestCommandLine:
         assert run("stack", "failures", "list", "cli").strip() == ""
         run("stack", "delete", "--yes", "--wait", "cli")
         assert json.loads(run("stack", "list", *tell)) == []
+
+    def test_snapshots(self, run: Callable[..., str], tmp_path: Path) -> None:
+        template = tmp_path / "t.yaml"
+        template.write_text(TEMPLATE)
+        tell = ("-f", "json")
+        run("stack", "create", "-t", str(template), "cli-sn")
+        saved = json.loads(run("stack", "snapshot", "create", "--name", "n", "cli-sn", *tell))
+        shown = json.loads(run("stack", "snapshot", "show", "cli-sn", saved["ID"], *tell))
+        shown = shown["snapshot"]
+        assert (shown["name"], shown["status"]) == ("n", "COMPLETE")
+        run("stack", "update", "--existing", "--parameter", "size=8", "cli-sn")
+        run("stack", "snapshot", "restore", "cli-sn", saved["ID"])
+        stack = json.loads(run("stack", "show", "cli-sn", *tell))
+        assert (stack["stack_status"], stack["parameters"]["size"]) == ("RESTORE_COMPLETE", "4")
+        (row,) = json.loads(run("stack", "snapshot", "list", "cli-sn", *tell))
+        assert (row["name"], row["action"]) == ("n", "CREATE")
+        run("stack", "snapshot", "delete", "--yes", "cli-sn", saved["ID"])
+        assert json.loads(run("stack", "snapshot", "list", "cli-sn", *tell)) == []
+        run("stack", "resource", "signal", "cli-sn", "kept", status=1)  # it takes none
+        run("stack", "delete", "--yes", "cli-sn")
 
     def test_the_service(self, run: Callable[..., str]) -> None:
         assert "OS::Heat::Value" in run("orchestration", "resource", "type", "list")

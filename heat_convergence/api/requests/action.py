@@ -1,4 +1,4 @@
-"""The small bodies: an action on a stack, a resource's health.
+"""The small bodies: an action on a stack, a snapshot's name, a resource's health.
 
 Called by the controllers that take them.  Raises ``HTTPBadRequest``.
 """
@@ -14,6 +14,7 @@ from heat_convergence.common import errors
 
 Json = Any
 ACTIONS = ("suspend", "resume", "check", "cancel_update", "cancel_without_rollback")
+_MAX_NAME = 255
 _HEALTH_KEYS = frozenset({"mark_unhealthy", "resource_status_reason"})
 
 
@@ -34,6 +35,15 @@ def action_name(given: Mapping[str, Json]) -> str:
         raise errors.HTTPBadRequest(
             f'Invalid action "{name}" specified; it is one of {", ".join(ACTIONS)}.'
         )
+    return name
+
+
+def snapshot_name(given: Mapping[str, Json]) -> str | None:
+    name = given.get("name")
+    if name is not None and not isinstance(name, str):
+        raise errors.HTTPBadRequest('"name" must be a string.')
+    if name is not None and len(name) > _MAX_NAME:
+        raise errors.HTTPBadRequest(f'"name" has at most {_MAX_NAME} characters.')
     return name
 
 

@@ -1,0 +1,60 @@
+"""Deleting what resources saved in snapshots that users do not want any more.
+
+Called by the observer's sweep.  A snapshot goes in pieces, each recorded, so that a
+large one does not keep the observer from its other work; what fails is tried again
+with growing pauses and then told in the snapshot's reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from heat_convergence.common.errors import Error
+from heat_convergence.convergence.model import SavedStack, Status
+from heat_convergence.convergence.ports import Settings, Store, Transaction
+from heat_convergence.resources import saved as saving
+from heat_convergence.resources.registry import Registry
+
+LOG = logging.getLogger(__name__)
+MOST_AT_ONCE = 25  # calls for one snapshot in one sweep
+Write = Callable[[Callable[[Transaction], None]], None]
+
+
+def discard_due(
+    store: Store, registry: Registry, settings: Settings, now: datetime, write: Write
+) -> None:
+    """Goes on with every snapshot that is due."""
+    until = now + timedelta(seconds=settings.lease_s)
+    for saved in store.doomed_snapshots(now, until, settings.sweep_limit):
+        with store.transaction() as tx:
+            stack = tx.get_stack(saved.stack_id)
+        kept = saving.kept(saved, registry)
+        name = "" if stack is None else stack.name
+        gone, cause = saving.delete(saved, name, kept[:MOST_AT_ONCE], now)
+        if len(gone) == len(kept):
+            LOG.info("snapshot deleted", extra={"stack": saved.stack_id, "snapshot": saved.id})
+            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            continue
+        values: dict[str, Any] = {"delete_at": now}
+        if cause is not None:
+            values = _failed(saved, cause, settings, now)
+        if gone and saved.data is not None:
+            values["data"] = saving.forget(saved.data, gone)
+            values["sensitive"] = saved.sensitive
+        write(lambda tx, it=saved.id, v=values: tx.update_snapshot(it, **v))
+
+
+def _failed(
+    saved: SavedStack, cause: Error, settings: Settings, now: datetime
+) -> dict[str, Any]:
+    reason = f"{type(cause).__name__}: {cause.path}: {cause.message}"
+    tries = saved.tries + 1
+    if tries >= settings.retry_limit:
+        LOG.warning("snapshot not deleted", extra={"snapshot": saved.id, "error": reason})
+        ended = {"status": Status.FAILED, "delete_at": None}
+        return {**ended, "status_reason": reason, "tries": tries}
+    pause = timedelta(seconds=settings.backoff_s(saved.tries))
+    return {"status_reason": reason, "tries": tries, "delete_at": now + pause}

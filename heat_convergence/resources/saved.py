@@ -1,0 +1,125 @@
+"""What resources saved in a stack's snapshot: how it is brought back, how deleted.
+
+Called by the API (restore, and whether there is anything to delete) and by the
+observer, which deletes.  Reads the snapshot's document (``convergence.document``).
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
+from heat_convergence.convergence.document import resources_of
+from heat_convergence.convergence.model import Action, SavedStack
+from heat_convergence.resources.plugin import ResourceType, View
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template.template import Template
+
+LOG = logging.getLogger(__name__)
+Json = Any
+Kept = Sequence[tuple[str, ResourceType, Mapping[str, Json]]]
+
+
+def kept(saved: SavedStack, registry: Registry) -> Kept:
+    """Name, type and entry of the resources that left something to delete."""
+    found = []
+    for name, entry in resources_of(saved.data):
+        kind = _type_of(entry, registry)
+        if entry.get("resource_data") and kind is not None and _deletes(kind):
+            found.append((name, kind, entry))
+    return found
+
+
+def forget(data: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
+    """The document without what these resources saved, for it is gone."""
+    resources = {
+        name: {**entry, "resource_data": {}} if name in names else entry
+        for name, entry in data["resources"].items()
+    }
+    return {**data, "resources": resources}
+
+
+def delete(
+    saved: SavedStack, stack_name: str, kept: Kept, now: datetime
+) -> tuple[list[str], Error | None]:
+    """The names of those that are gone now, and what kept the first other."""
+    gone: list[str] = []
+    cause: Error | None = None
+    for name, kind, entry in kept:
+        error = _delete(kind, _view(saved, stack_name, name, kind, entry, now))
+        if error is None:
+            gone.append(name)
+        elif cause is None:
+            error.path = error.path or f"resources.{name}"
+            cause = error
+    return gone, cause
+
+
+def restored(template: Template, saved: SavedStack, registry: Registry) -> dict[str, Json] | None:
+    """The template with the properties that bring back what was saved; None where it
+    stays as it is."""
+    words = template.version.dialect
+    changed: dict[str, Json] | None = None
+    for name, entry in resources_of(saved.data):
+        kind = _type_of(entry, registry)
+        properties = kind.restored(entry.get("resource_data") or {}) if kind is not None else {}
+        if properties and name in template.resource_names:
+            changed = changed or copy.deepcopy(template.raw)
+            definition = changed[words.resources][name]
+            given = definition.get(words.properties) or {}
+            definition[words.properties] = {**given, **properties}
+    return changed
+
+
+def _delete(kind: ResourceType, view: View) -> Error | None:
+    try:
+        kind.delete_snapshot(view)
+    except ResourceGone:
+        return None
+    except Error as error:
+        return error
+    except Exception as error:
+        # The edge towards third-party code, as in ``engine.performing``.
+        LOG.exception("resource type raised", extra={"resource": view.name})
+        return ResourceFailure(f"{type(error).__name__}: {error}")
+    return None
+
+
+def _type_of(entry: Mapping[str, Json], registry: Registry) -> ResourceType | None:
+    return registry.find(entry.get("implementation") or entry["type"])
+
+
+def _deletes(kind: ResourceType) -> bool:
+    return type(kind).delete_snapshot is not ResourceType.delete_snapshot
+
+
+def _view(
+    saved: SavedStack,
+    stack_name: str,
+    name: str,
+    kind: ResourceType,
+    entry: Mapping[str, Json],
+    now: datetime,
+) -> View:
+    return View(
+        stack_id=saved.stack_id,
+        stack_name=stack_name,
+        project_id=saved.project_id,
+        resource_id=saved.id,
+        name=name,
+        type=kind.name,
+        physical_name="",
+        physical_id=entry.get("resource_id"),
+        properties={},
+        attributes={},
+        data=entry["resource_data"],
+        action=Action.DELETE,
+        started_at=now,
+        now=now,
+        random=random.Random(saved.id),
+    )
