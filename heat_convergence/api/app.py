@@ -22,6 +22,8 @@ from pecan import Pecan
 
 from heat_convergence.api.controllers.actions import ActionsController
 from heat_convergence.api.controllers.changes import ChangesController
+from heat_convergence.api.controllers.configs import ConfigsController
+from heat_convergence.api.controllers.deployments import DeploymentsController
 from heat_convergence.api.controllers.events import EventsController
 from heat_convergence.api.controllers.health import HealthController
 from heat_convergence.api.controllers.info import InfoController
@@ -98,6 +100,8 @@ def _controllers(services: ApiServices, enforcer: Enforcer) -> dict[str, Any]:
     return {
         "actions": ActionsController(services, enforcer),
         "changes": ChangesController(services, enforcer),
+        "configs": ConfigsController(services, enforcer),
+        "deployments": DeploymentsController(services),
         "events": EventsController(services),
         "health": HealthController(services),
         "info": InfoController(services),

@@ -49,6 +49,7 @@ ENVELOPE: Schema = _object(
 QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "validate": {"show_nested": _FLAG, "ignore_errors": _TEXT},
     "resource_types": {**_words("support_status", "name", "version"), "with_description": _FLAG},
+    "resource_schema": {"with_description": _TEXT},  # clients send it; it changes nothing
     "generate_template": {"template_type": _TEXT},
     "functions": {"with_condition_func": _FLAG},
     "show": {"resolve_outputs": _FLAG},
@@ -69,6 +70,8 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
             "marker", "resource_status", "resource_action", "resource_name", "resource_type"
         ),
     },
+    "software_configs": {"limit": _COUNT, "marker": _TEXT, "global_tenant": _FLAG},
+    "software_deployments": {"server_id": _TEXT},
     "stacks": {
         "limit": _COUNT,
         "sort_dir": _DIRECTION,
@@ -81,6 +84,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
             "marker", "tags", "tags_any", "not_tags", "not_tags_any", "id", "status", "name",
             "action", "tenant", "username", "owner_id", "stack_name", "stack_action",
             "stack_status", "stack_status_reason", "disable_rollback", "stack_owner", "parent",
+            "stack_user_project_id",
         ),
     },
 }
@@ -100,7 +104,24 @@ _STACK_FIELDS: dict[str, Schema] = {
     "tags": _MAYBE,
 }
 
+_MAYBE_MAP: Schema = {"type": ["object", "null"]}
+_PORTS: Schema = {"type": ["array", "null"], "items": _object(name={**_TEXT, "minLength": 1})}
+_DEPLOYMENT_FIELDS: dict[str, Schema] = {
+    "input_values": _MAYBE_MAP, "action": _MAYBE, "status": _MAYBE, "status_reason": _MAYBE,
+}
+
 BODIES: Mapping[str, Schema] = {
+    "software_config": _object(
+        {"name": _MAYBE, "group": _MAYBE, "config": _ANY, "inputs": _PORTS, "outputs": _PORTS,
+         "options": _MAYBE_MAP}
+    ),
+    "software_deployment": _object(
+        {**_DEPLOYMENT_FIELDS, "stack_user_project_id": _MAYBE},
+        config_id=_TEXT, server_id={**_TEXT, "minLength": 1},
+    ),
+    "deployment_update": _object(
+        {**_DEPLOYMENT_FIELDS, "config_id": _MAYBE, "output_values": _MAYBE_MAP}
+    ),
     "template": _object(_TEMPLATE_FIELDS),
     "create": _object(_STACK_FIELDS, stack_name=_TEXT),
     "update": _object({**_STACK_FIELDS, "converge": _JSON_FLAG, "stack_name": _ANY}),
@@ -162,7 +183,27 @@ _SNAPSHOT = _object(
 _REVISION = _object(revision=_TEXT)
 _RAW_LIST = _list(_MAP)
 
+_CONFIG_ITEM: dict[str, Schema] = {
+    "id": _TEXT, "name": _TEXT, "group": _TEXT, "creation_time": _MAYBE,
+}
+_CONFIG = _object(
+    **_CONFIG_ITEM, config=_ANY, inputs=_RAW_LIST, outputs=_RAW_LIST, options=_MAP
+)
+_DEPLOYMENT = _object(
+    {"updated_time": _TEXT},
+    id=_TEXT, server_id=_TEXT, config_id=_TEXT, input_values=_MAP,
+    output_values={"type": ["object", "null"]}, action=_TEXT, status=_TEXT,
+    status_reason=_TEXT, creation_time=_MAYBE,
+)
+
 VIEWS: Mapping[str, Schema] = {
+    "software_configs": _object(
+        software_configs=_list(_object({"project": _TEXT}, **_CONFIG_ITEM))
+    ),
+    "software_config": _object(software_config=_CONFIG),
+    "software_deployments": _object(software_deployments=_list(_DEPLOYMENT)),
+    "software_deployment": _object(software_deployment=_DEPLOYMENT),
+    "deployment_metadata": _object(metadata=_list(_CONFIG)),
     "map": _MAP,
     "null": {"type": "null"},
     "validate": _object(

@@ -43,6 +43,15 @@ def most_snapshots(caller: Caller, options: ApiOptions) -> int | None:
     return None if most < 0 or caller.is_cloud_admin else most
 
 
+def check_software(number: int, most: int, what: str, caller: Caller) -> None:
+    """``number`` of them the project has already; negative ``most``: no limit."""
+    if 0 <= most <= number and not caller.is_cloud_admin:
+        raise errors.RequestLimitExceeded(
+            f"Request limit exceeded: You have reached the maximum {what} per project, {most}."
+            f" Please delete some {what}."
+        )
+
+
 def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise errors.StackValidationFailed(

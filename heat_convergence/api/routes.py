@@ -57,7 +57,7 @@ _TYPES = [
     Route("GET", "/resource_types", "types.index", "stacks:list_resource_types",
           query="resource_types", view="resource_types"),
     Route("GET", "/resource_types/{type_name}", "types.show", "stacks:resource_schema",
-          view="resource_schema"),
+          query="resource_schema", view="resource_schema"),
     Route("GET", "/resource_types/{type_name}/template", "types.template",
           "stacks:generate_template", query="generate_template", view="map"),
     Route("GET", "/template_versions", "templates.versions",
@@ -134,7 +134,31 @@ _INFO = [
     Route("GET", "/services", "info.services", "service:index", view="services"),
 ]
 
-ROUTES: tuple[Route, ...] = (*_TYPES, *_STACKS, *_RESOURCES, *_INFO)
+_CONFIG = "/software_configs/{config_id}"
+_DEPLOYMENT = "/software_deployments/{deployment_id}"
+_SOFTWARE = [
+    Route("GET", "/software_configs", "configs.index", "software_configs:index",
+          query="software_configs", view="software_configs"),
+    Route("POST", "/software_configs", "configs.create", "software_configs:create",
+          body="software_config", view="software_config"),
+    Route("GET", _CONFIG, "configs.show", "software_configs:show", view="software_config"),
+    Route("DELETE", _CONFIG, "configs.delete", "software_configs:delete", 204, view="empty"),
+    Route("GET", "/software_deployments", "deployments.index", "software_deployments:index",
+          query="software_deployments", view="software_deployments"),
+    Route("POST", "/software_deployments", "deployments.create",
+          "software_deployments:create", body="software_deployment",
+          view="software_deployment"),
+    Route("GET", "/software_deployments/metadata/{server_id}", "deployments.metadata",
+          "software_deployments:metadata", view="deployment_metadata"),
+    Route("GET", _DEPLOYMENT, "deployments.show", "software_deployments:show",
+          view="software_deployment"),
+    Route("PUT", _DEPLOYMENT, "deployments.update", "software_deployments:update",
+          body="deployment_update", view="software_deployment"),
+    Route("DELETE", _DEPLOYMENT, "deployments.delete", "software_deployments:delete", 204,
+          view="empty"),
+]
+
+ROUTES: tuple[Route, ...] = (*_TYPES, *_STACKS, *_RESOURCES, *_SOFTWARE, *_INFO)
 
 # Paths on which a wrong method is an unknown path, not a wrong method.
 _NO_METHOD_ANSWERS = frozenset({"/services"})

@@ -31,6 +31,8 @@ class ApiOptions:
     max_resources_per_stack: int = 1000  # -1: no limit
     max_nested_stack_depth: int = 5
     max_snapshots_per_stack: int = 32  # negative: no limit
+    max_software_configs_per_tenant: int = 4096  # negative: no limit
+    max_software_deployments_per_tenant: int = 4096  # negative: no limit
     hidden_stack_tags: tuple[str, ...] = ()
     revision: str = "unknown"
     region: str | None = None

@@ -45,6 +45,8 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         max_resources_per_stack=conf.max_resources_per_stack,
         max_nested_stack_depth=conf.max_nested_stack_depth,
         max_snapshots_per_stack=conf.max_snapshots_per_stack,
+        max_software_configs_per_tenant=conf.max_software_configs_per_tenant,
+        max_software_deployments_per_tenant=conf.max_software_deployments_per_tenant,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         template_fetch_timeout_s=conf.template_fetch_timeout,

@@ -45,6 +45,16 @@ OPTS = [
         default=32,
         help="Most snapshots of a stack; negative for no limit.",
     ),
+    cfg.IntOpt(
+        "max_software_configs_per_tenant",
+        default=4096,
+        help="Most software configurations of a project; negative for no limit.",
+    ),
+    cfg.IntOpt(
+        "max_software_deployments_per_tenant",
+        default=4096,
+        help="Most software deployments of a project; negative for no limit.",
+    ),
     cfg.ListOpt(
         "hidden_stack_tags",
         default=[],

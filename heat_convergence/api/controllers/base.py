@@ -48,6 +48,16 @@ def live_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stac
     return stack
 
 
+def writing(services: ApiServices, work: Callable[[Any], T]) -> T:
+    """As ``in_transaction``, for what no daemon reads: statements on a connection."""
+
+    def attempt() -> T:
+        with services.database.write() as conn:
+            return work(conn)
+
+    return persistently(attempt, wait=services.wait, tries=services.options.transaction_tries)
+
+
 def in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:
     """Runs ``work`` in one transaction, a few times where that can help; after that
     the client is told 503."""

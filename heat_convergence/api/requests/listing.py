@@ -20,7 +20,7 @@ _STACK_MATCHES = {
     "id": "id", "name": "name", "stack_name": "name", "action": "action",
     "stack_action": "action", "tenant": "project", "username": "username",
     "stack_owner": "username", "owner_id": "owner_id", "parent": "owner_id",
-    "stack_status_reason": "status_reason",
+    "stack_status_reason": "status_reason", "stack_user_project_id": "user_project",
 }
 _STATUSES = ("status", "stack_status")
 _RESOURCE_MATCHES = {

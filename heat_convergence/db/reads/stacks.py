@@ -169,6 +169,9 @@ def _conditions(which: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
     if not which.deleted:
         yield t.c.deleted_at.is_(None)
     for name, values in sorted(which.matches.items()):
+        if name == "user_project":  # no stack has one; who asks for it finds none
+            yield sa.false()
+            continue
         yield _FILTERS[name].in_(values)
     yield from _tag_conditions(which)
 

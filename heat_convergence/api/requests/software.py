@@ -1,0 +1,129 @@
+"""Bodies of software configurations and deployments.
+
+Called by the controllers that take them.  Raises ``HTTPBadRequest`` and
+``StackValidationFailed``; unknown keys are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heat_convergence.api.requests.words import boolean
+from heat_convergence.common import errors
+
+Json = Any
+UNGROUPED = "Heat::Ungrouped"
+_TYPES = ("String", "Number", "CommaDelimitedList", "Json", "Boolean")
+_INPUT_KEYS = frozenset({"name", "description", "type", "default", "replace_on_change", "value"})
+_OUTPUT_KEYS = frozenset({"name", "description", "type", "error_output"})
+_FLAGS = ("replace_on_change", "error_output")
+_LONGEST = {"stack_user_project_id": 64}
+_MAX_TEXT = 255
+_DEPLOYMENT_TEXTS = ("config_id", "server_id", "action", "status", "stack_user_project_id")
+_UPDATABLE = ("config_id", "action", "status", "status_reason", "input_values", "output_values")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigBody:
+    name: str
+    tool: str
+    content: Mapping[str, Json] = field(repr=False)
+
+
+def config_body(given: Mapping[str, Json]) -> ConfigBody:
+    """``content`` has config, inputs, outputs and options."""
+    config = given.get("config")
+    content = {
+        "config": "" if config is None else config,
+        "inputs": _ports(given, "inputs", _INPUT_KEYS),
+        "outputs": _ports(given, "outputs", _OUTPUT_KEYS),
+        "options": _map(given, "options") or {},
+    }
+    return ConfigBody(_text(given, "name") or "", _text(given, "group") or UNGROUPED, content)
+
+
+def deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
+    """Columns of a new deployment."""
+    texts = {name: _text(given, name) for name in _DEPLOYMENT_TEXTS}
+    for name in ("config_id", "server_id"):
+        if not texts[name]:
+            raise errors.HTTPBadRequest(f'"{name}" is missing.')
+    return {
+        **texts,
+        "action": texts["action"] or "INIT",
+        "status": texts["status"] or "COMPLETE",
+        "status_reason": _reason(given) or "",
+        "input_values": _map(given, "input_values") or {},
+    }
+
+
+def deployment_changes(given: Mapping[str, Json]) -> dict[str, Json]:
+    """Columns that an update sets; what is null or unknown changes nothing."""
+    found: dict[str, Json] = {}
+    for name in _UPDATABLE:
+        if given.get(name) is None:
+            continue
+        if name == "status_reason":
+            found[name] = _reason(given)
+        elif name.endswith("_values"):
+            found[name] = _map(given, name)
+        else:
+            found[name] = _text(given, name)
+    return found
+
+
+def _ports(
+    given: Mapping[str, Json], key: str, known: frozenset[str]
+) -> list[dict[str, Json]]:
+    """The declared inputs or outputs, with the defaults of their fields."""
+    listed = given.get(key)
+    if listed is None:
+        return []
+    if not isinstance(listed, list):
+        raise errors.HTTPBadRequest(f'"{key}" must be a list of maps.')
+    return [_port(port, known, f"{key}[{at}]") for at, port in enumerate(listed)]
+
+
+def _port(port: Json, known: frozenset[str], path: str) -> dict[str, Json]:
+    if not isinstance(port, dict):
+        raise errors.StackValidationFailed("a map is needed.", path=path)
+    unknown = sorted(str(key) for key in port.keys() - known)
+    if unknown:
+        raise errors.StackValidationFailed(f'Unknown key "{unknown[0]}".', path=path)
+    if not isinstance(port.get("name"), str) or not port["name"]:
+        raise errors.StackValidationFailed("it needs a name.", path=path)
+    kind = port.get("type", "String")
+    if kind not in _TYPES:
+        raise errors.StackValidationFailed(
+            f'"{kind}" is not a type: {", ".join(_TYPES)}.', path=f"{path}.type"
+        )
+    flags = {name: boolean(name, port[name]) for name in _FLAGS if port.get(name) is not None}
+    return {**port, "type": kind, **flags}
+
+
+def _text(given: Mapping[str, Json], key: str) -> str | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise errors.HTTPBadRequest(f'"{key}" must be a string.')
+    longest = _LONGEST.get(key, _MAX_TEXT)
+    if len(value) > longest:
+        raise errors.Invalid(f'"{key}" has at most {longest} characters, not {len(value)}.')
+    return value
+
+
+def _reason(given: Mapping[str, Json]) -> str | None:
+    value = given.get("status_reason")
+    if value is not None and not isinstance(value, str):
+        raise errors.HTTPBadRequest('"status_reason" must be a string.')
+    return value
+
+
+def _map(given: Mapping[str, Json], key: str) -> Mapping[str, Json] | None:
+    value = given.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise errors.HTTPBadRequest(f'"{key}" must be a map.')
+    return value

@@ -1,0 +1,68 @@
+"""Software configurations and deployments on every database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sqlalchemy as sa
+
+from heat_convergence.db import software
+from heat_convergence.db.software import Config, Deployment
+from heat_convergence.db.tables import software_config, software_deployment
+from heat_convergence.testing.rows import at
+
+CONFIG = Config("c1", "p", "b", "script", {"config": "planted-secret"}, at(1))
+DEPLOYED = Deployment(
+    "d1", "p", "server", "c1", "CREATE", "IN_PROGRESS", "", at(2),
+    stack_user_project_id="users", input_values={"a": "planted-secret"},
+)
+
+
+def insert(conn):
+    for config in (CONFIG, replace(CONFIG, id="c2", name="a"), replace(CONFIG, id="c3",
+                   project_id="q", created_at=at(3))):
+        software.insert_config(conn, config)
+    software.insert_deployment(conn, DEPLOYED)
+    software.insert_deployment(conn, replace(DEPLOYED, id="d2", config_id="c2",
+                                             stack_user_project_id=None))
+
+
+def test_what_users_put_in_is_sealed(database):
+    with database.write() as conn:
+        insert(conn)
+        software.update_deployment(conn, "d1", {"output_values": {"o": "planted-secret"}})
+        assert software.get_config(conn, "c1") == CONFIG
+        found = software.get_deployment(conn, "d1")
+        assert found == replace(DEPLOYED, output_values={"o": "planted-secret"})
+        for table, names in ((software_config, ["body"]),
+                             (software_deployment, ["input_values", "output_values"])):
+            raw = sa.select(*(sa.type_coerce(table.c[name], sa.Text) for name in names))
+            for row in conn.execute(raw):
+                assert all(text is None or text.startswith("sealed:") for text in row)
+
+
+def test_pages_of_configs(database):
+    with database.write() as conn:
+        insert(conn)
+        ids = [found.id for found in software.list_configs(conn, "p", None, None)]
+        assert ids == ["c2", "c1"]
+        assert [c.id for c in software.list_configs(conn, "p", 1, "c2")] == ["c1"]
+        assert [c.id for c in software.list_configs(conn, None, None, "c3")] == ["c2", "c1"]
+        assert [c.id for c in software.list_configs(conn, "p", 1, "c3")] == ["c2"]
+        assert software.count_configs(conn, "p") == 2
+
+
+def test_deployments_are_seen_from_both_projects(database):
+    with database.write() as conn:
+        insert(conn)
+        assert [d.id for d in software.list_deployments(conn, "p")] == ["d1", "d2"]
+        assert [d.id for d in software.list_deployments(conn, "users", "server")] == ["d1"]
+        assert software.list_deployments(conn, "p", "other") == []
+        assert [c.name for c in software.metadata(conn, "p", "server")] == ["a", "b"]
+        assert [c.name for c in software.metadata(conn, "users", "server")] == ["b"]
+        assert software.in_use(conn, "c1")
+        software.delete_deployment(conn, "d1")
+        assert not software.in_use(conn, "c1")
+        software.delete_config(conn, "c1")
+        assert software.get_config(conn, "c1") is None
+        assert software.count_deployments(conn, "p") == 1
