@@ -182,6 +182,12 @@ def upgrade() -> None:
     op.create_index(
         "ix_resource_job_state_posted_at", "resource", ["job_state", "posted_at"], unique=False
     )
+    op.create_index(
+        "ix_resource_job_state_stack_id",
+        "resource",
+        ["job_state", "stack_id", "id"],
+        unique=False,
+    )
     op.create_index(op.f("ix_resource_lease_owner"), "resource", ["lease_owner"], unique=False)
     op.create_index(op.f("ix_resource_observe_at"), "resource", ["observe_at"], unique=False)
     op.create_index(
@@ -190,12 +196,7 @@ def upgrade() -> None:
         ["project_id", "job_state", "root_id", "id"],
         unique=False,
     )
-    op.create_index(
-        "ix_resource_stack_id_job_state",
-        "resource",
-        ["stack_id", "job_state", "id"],
-        unique=False,
-    )
+    op.create_index("ix_resource_stack_id_id", "resource", ["stack_id", "id"], unique=False)
     op.create_index("ix_resource_stack_id_name", "resource", ["stack_id", "name"], unique=False)
     op.create_table(
         "stack_tag",

@@ -6,10 +6,13 @@ say so (``Error.retry``) are tried again, a bounded number of times.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
 from heat_convergence.common.errors import ConcurrentTransaction, Unavailable
+
+LOG = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 Wait = Callable[[float], object]
@@ -25,7 +28,8 @@ def persistently(work: Callable[[], Result], *, wait: Wait, tries: int = 10) -> 
     for left in range(tries - 1, -1, -1):
         try:
             return work()
-        except ConcurrentTransaction:
+        except ConcurrentTransaction as error:
+            LOG.info("a transaction gave way to another one: %s", error)
             if not left:
                 raise
         except Unavailable:

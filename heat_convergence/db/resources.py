@@ -36,6 +36,11 @@ _INPUT_FIELDS = Input.__slots__
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # jobs after which reality has the definition
 
 
+# Locks against writers; a foreign key that points at the row may do so meanwhile.
+_LOCK = {"key_share": True}
+_LOCK_FREE = {**_LOCK, "skip_locked": True}
+
+
 def columns() -> tuple[sa.Column[Any], ...]:
     """What ``from_row`` reads, in its order."""
     return _COLUMNS
@@ -67,11 +72,13 @@ def get(connection: Connection, ids: Collection[str]) -> list[Resource]:
 def claimable(connection: Connection, ids: Collection[str]) -> list[Resource]:
     if not ids:
         return []
-    return _rows(connection, _by_id(_COLUMNS, ids).with_for_update(skip_locked=True))
+    return _rows(connection, _by_id(_COLUMNS, ids).with_for_update(**_LOCK_FREE))
 
 
 def lock_jobs(connection: Connection, ids: Collection[str]) -> list[Resource]:
-    return _rows(connection, _by_id(_LIGHT, ids).with_for_update(), from_light_row) if ids else []
+    if not ids:
+        return []
+    return _rows(connection, _by_id(_LIGHT, ids).with_for_update(**_LOCK), from_light_row)
 
 
 def lock_unfinished(connection: Connection, stack_id: str) -> list[Resource]:
@@ -79,7 +86,7 @@ def lock_unfinished(connection: Connection, stack_id: str) -> list[Resource]:
         _by_index(sa.select(*_LIGHT), _STEADY_INDEX)
         .where(resource.c.stack_id == stack_id, resource.c.job.is_not(None))
         .order_by(resource.c.id)
-        .with_for_update()
+        .with_for_update(**_LOCK)
     )
     return _rows(connection, statement, from_light_row)
 
@@ -89,7 +96,7 @@ def lock_of_stack(connection: Connection, stack_id: str) -> list[Resource]:
         _by_index(sa.select(*_COLUMNS), _STEADY_INDEX)
         .where(resource.c.stack_id == stack_id)
         .order_by(resource.c.id)
-        .with_for_update()
+        .with_for_update(**_LOCK)
     )
     return _rows(connection, statement)
 
@@ -110,8 +117,9 @@ def _by_index(statement: sa.Select[Any], index: str) -> sa.Select[Any]:
 
 
 # Entries of an index with the job's state would be in the way of engines, which hold
-# the rows and move the state on; these stay as they are.
-_STEADY_INDEX = "ix_resource_stack_id_name"
+# the rows and move the state on; these stay as they are.  And InnoDB locks in the order
+# of the index, whatever the order of the answer: this one's is that of ids.
+_STEADY_INDEX = "ix_resource_stack_id_id"
 
 
 def lock_leased(connection: Connection, ids: Collection[str], token: str) -> dict[str, int]:
@@ -119,7 +127,7 @@ def lock_leased(connection: Connection, ids: Collection[str], token: str) -> dic
         sa.select(resource.c.id, resource.c.version)
         .where(resource.c.id.in_(sorted(ids)), resource.c.lease_token == token)
         .order_by(resource.c.id)
-        .with_for_update()
+        .with_for_update(**_LOCK)
     )
     return {row.id: row.version for row in connection.execute(statement)}
 
@@ -246,9 +254,10 @@ def purge_gone(connection: Connection, stack_id: str) -> None:
         some = ids[at : at + 500]
         connection.execute(
             resource_graph.delete().where(
+                resource_graph.c.stack_id == stack_id,
                 sa.or_(
                     resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
-                )
+                ),
             )
         )
         delete(connection, some)
@@ -304,7 +313,7 @@ def take_due(
                 )
                 .order_by(resource.c.root_id, resource.c.id)
                 .limit(limit - len(found))
-                .with_for_update(skip_locked=True)
+                .with_for_update(**_LOCK_FREE)
             )
             found.extend(Sweepable(*row) for row in connection.execute(statement))
     return found
@@ -373,7 +382,7 @@ def _still(connection: Connection, ids: Collection[str], condition: Any) -> list
         sa.select(resource.c.id, resource.c.stack_id, resource.c.version)
         .where(resource.c.id.in_(sorted(ids)), condition)
         .order_by(resource.c.id)
-        .with_for_update(skip_locked=True)
+        .with_for_update(**_LOCK_FREE)
     )
     return list(connection.execute(statement))
 
@@ -387,7 +396,7 @@ def renew_leases(connection: Connection, owner: str, until: datetime) -> int:
         sa.select(resource.c.id)
         .where(resource.c.lease_owner == owner)
         .order_by(resource.c.id)
-        .with_for_update(skip_locked=True)
+        .with_for_update(**_LOCK_FREE)
     )
     ids = list(connection.scalars(statement))
     update(connection, ids, lease_expires_at=until)

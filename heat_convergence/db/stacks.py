@@ -37,7 +37,8 @@ def get(connection: Connection, stack_id: str) -> Stack | None:
 
 
 def lock(connection: Connection, stack_id: str) -> Stack | None:
-    statement = sa.select(*_COLUMNS).where(stack.c.id == stack_id).with_for_update()
+    # ``key_share``: who only points at the row by a foreign key need not wait.
+    statement = sa.select(*_COLUMNS).where(stack.c.id == stack_id).with_for_update(key_share=True)
     row = connection.execute(statement).first()
     return None if row is None else from_row(row)
 

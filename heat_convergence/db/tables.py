@@ -224,8 +224,11 @@ resource = Table(
     Column("updated_at", UtcTime),
     Column("project_id", String(64), nullable=False),
     Column("root_id", _ID, nullable=False),
+    Index("ix_resource_stack_id_id", "stack_id", "id"),
     Index("ix_resource_stack_id_name", "stack_id", "name"),
-    Index("ix_resource_stack_id_job_state", "stack_id", "job_state", "id"),
+    # No index that changes with the job may begin with stack_id: InnoDB would look the
+    # stack up at every change, and so wait for whoever holds it, who waits for the job.
+    Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
     **_OPTIONS,

@@ -56,6 +56,46 @@ def test_the_lock_of_a_stack_is_waited_for_and_then_sees_what_was_written(shared
         assert answer.result(timeout=30) == 2
 
 
+def test_who_moves_a_job_on_does_not_wait_for_the_stack(shared):
+    """A foreign key's index that changed with the job would make InnoDB look the stack
+    up: who holds the stack and waits for the job's row would then wait for ever."""
+    shared.resources(resource_row("a", job_state=JobState.BEGUN))
+
+    def move_on() -> None:
+        with shared.store.transaction() as tx:
+            tx.update_resources(["a"], job_state=JobState.WATCHED)
+            tx.save_resources({"a": {"job_state": JobState.POSTED, "observe_at": at(1)}})
+
+    with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
+        tx.lock_stack("stack-1")
+        pool.submit(move_on).result(timeout=20)
+
+
+@pytest.mark.parametrize("lock", ["lock_unfinished", "lock_stack_resources"])
+def test_a_stacks_rows_are_locked_in_the_order_of_ids(shared, lock):
+    """Whatever their names are: who holds the first one may still have the second."""
+    shared.resources(
+        resource_row("a", name="z", job_state=JobState.BEGUN),
+        resource_row("b", name="y", job_state=JobState.BEGUN),
+    )
+    entered = threading.Event()
+
+    def all_of_them() -> list[str]:
+        with shared.store.transaction() as tx:
+            tx.lock_stack("stack-1")
+            entered.set()
+            return [row.id for row in getattr(tx, lock)("stack-1")]
+
+    with ThreadPoolExecutor(1) as pool:
+        with shared.store.transaction() as tx:
+            tx.lock_jobs(["a"])
+            answer = pool.submit(all_of_them)
+            entered.wait()
+            threading.Event().wait(0.5)  # by now it waits for the first row
+            assert [row.id for row in tx.lock_jobs(["b"])] == ["b"]
+        assert answer.result(timeout=30) == ["a", "b"]
+
+
 @pytest.mark.parametrize("lock", ["lock_jobs", "lock_leased"])
 def test_locks_of_rows_are_waited_for(shared, lock):
     shared.resources(resource_row("a", lease_token="t"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -38,16 +39,22 @@ class User:
 
     def wait(self, name: str, status: str) -> None:
         """Until the stack has the status; another end of its action is a failure."""
+        self._wait_for(name, status.__eq__, status)
 
+    def _wait_for(self, name: str, is_it: Callable[[str], bool], what: str) -> None:
         def reached() -> bool:
             try:
                 now = self.heat.stacks.get(name, resolve_outputs=False)
             except (HTTPException, ClientException):
                 return False  # the API is just away
             assert not now.stack_status.endswith("_FAILED"), now.stack_status_reason
-            return bool(now.stack_status == status)
+            return is_it(now.stack_status)
 
-        wait_until(reached, f"{name} is {status}", within_s=SETTLES_WITHIN_S)
+        wait_until(reached, f"{name} is {what}", within_s=SETTLES_WITHIN_S)
+
+    def wait_complete(self, name: str) -> None:
+        """Until the stack's last action, whichever it was, is done well."""
+        self._wait_for(name, lambda status: status.endswith("_COMPLETE"), "COMPLETE")
 
     def wait_gone(self, name: str) -> None:
         wait_until(lambda: not self._there(name), f"{name} is gone", within_s=SETTLES_WITHIN_S)
@@ -65,10 +72,14 @@ class User:
 
     def _there(self, name: str) -> bool:
         try:
-            self.heat.stacks.get(name, resolve_outputs=False)
+            now = self.heat.stacks.get(name, resolve_outputs=False)
         except HTTPNotFound:
             return False
-        return True
+        except (HTTPException, ClientException):
+            return True  # the API is just away
+        assert not now.stack_status.endswith("_FAILED"), now.stack_status_reason
+        # By its id a deleted stack can still be shown.
+        return bool(now.stack_status != "DELETE_COMPLETE")
 
 
 def empty(database_url: str) -> None:

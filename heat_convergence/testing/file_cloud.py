@@ -1,0 +1,221 @@
+"""A cloud of files: a resource type whose reality is outlived by no process.
+
+One file is one physical resource, and a journal keeps every call that changed
+something, so that what was made twice, or left behind, shows afterwards.  Not
+among the installed types: ``declare`` makes an entry point for the processes that
+are to know it.  Tests of killed daemons read the ``Account``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heat_convergence.common.errors import ResourceGone
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.plugin import Look, ResourceType, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+)
+
+TYPE = "Testing::File"
+FOLDER_VARIABLE = "HEAT_CONVERGENCE_FILE_CLOUD"
+"""Names the cloud's folder in the environment of whoever uses the type."""
+
+_JOURNAL = "journal"
+_RESOURCES = "resources"
+Json = Any
+
+
+class FileResource(ResourceType):
+    """A file with a value; made anew when its ``kind`` changes.
+
+    ``build_s`` is how long it is BUSY after create and update, ``latency_s`` how long
+    the call's answer takes after the change has happened: a process that is killed
+    meanwhile never hears of it.
+    """
+
+    name = TYPE
+    physical_name_limit = 240  # a file's name has 255 at most
+    schema = TypeSchema(
+        description="A file that says when it was made and changed.",
+        properties={
+            "value": PropertySchema(
+                type=PropertyType.STRING, description="Its content.", update_allowed=True
+            ),
+            "kind": PropertySchema(type=PropertyType.STRING, description="What it is."),
+            "build_s": PropertySchema(
+                type=PropertyType.NUMBER,
+                description="Seconds until it is ready.",
+                default=0,
+                update_allowed=True,
+            ),
+            "latency_s": PropertySchema(
+                type=PropertyType.NUMBER,
+                description="Seconds between a change and its answer.",
+                default=0,
+                update_allowed=True,
+            ),
+        },
+        attributes={"value": AttributeSchema(description="Its content.")},
+    )
+
+    def create(self, view: View) -> Look:
+        cloud = Cloud.of_environment()
+        made = cloud.create(view.physical_name, _content(view.properties))
+        time.sleep(view.properties["latency_s"])
+        return _look(made, cloud.read(made))
+
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        cloud, physical_id = Cloud.of_environment(), view.physical_id or ""
+        cloud.update(physical_id, _content(after))
+        time.sleep(after["latency_s"])
+        return _look(physical_id, cloud.read(physical_id))
+
+    def delete(self, view: View) -> Look:
+        if view.physical_id is not None:
+            Cloud.of_environment().delete(view.physical_id)
+            time.sleep(view.properties.get("latency_s", 0))
+        return Look(Observed.ABSENT)
+
+    def observe(self, view: View) -> Look:
+        content = Cloud.of_environment().read(view.physical_id or "")
+        if content is None and view.action is Action.DELETE:
+            return Look(Observed.ABSENT)
+        return _look(view.physical_id or "", content)
+
+    def find(self, view: View) -> str | None:
+        return Cloud.of_environment().find(view.physical_name)
+
+
+def _content(properties: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "value": properties.get("value"),
+        "kind": properties.get("kind"),
+        "ready_at": time.time() + properties["build_s"],
+    }
+
+
+def _look(physical_id: str, content: Mapping[str, Json] | None) -> Look:
+    if content is None:
+        raise ResourceGone(f"there is no file {physical_id}")
+    attributes = {"value": content["value"]}
+    left_s = content["ready_at"] - time.time()
+    if left_s > 0:
+        return Look(Observed.BUSY, physical_id, attributes, again_s=left_s)
+    return Look(Observed.READY, physical_id, attributes)
+
+
+class Cloud:
+    """The files of one folder; any number of processes may use it at once.
+
+    A physical resource's id is its physical name and, since a name may be used
+    twice, some random digits.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._resources = folder / _RESOURCES
+        self._resources.mkdir(parents=True, exist_ok=True)
+        self._journal = folder / _JOURNAL
+
+    @classmethod
+    def of_environment(cls) -> Cloud:
+        return cls(Path(os.environ[FOLDER_VARIABLE]))
+
+    def create(self, physical_name: str, content: Mapping[str, Json]) -> str:
+        physical_id = f"{physical_name}.{secrets.token_hex(4)}"
+        # Said afterwards: who is killed in between has made it all the same, and who
+        # comes to look for it finds the file.
+        self._write(physical_id, content)
+        self._note("create", physical_id)
+        return physical_id
+
+    def update(self, physical_id: str, content: Mapping[str, Json]) -> None:
+        """Raises ``ResourceGone``."""
+        if self.read(physical_id) is None:
+            raise ResourceGone(f"there is no file {physical_id}")
+        self._note("update", physical_id)
+        self._write(physical_id, content)
+
+    def delete(self, physical_id: str) -> None:
+        path = self._resources / physical_id
+        if path.exists():
+            path.unlink(missing_ok=True)
+            self._note("delete", physical_id)
+
+    def read(self, physical_id: str) -> dict[str, Json] | None:
+        try:
+            content: dict[str, Json] = json.loads((self._resources / physical_id).read_text())
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        return content
+
+    def find(self, physical_name: str) -> str | None:
+        found = sorted(path.name for path in self._resources.glob(f"{physical_name}.*"))
+        return found[0] if found else None
+
+    def _write(self, physical_id: str, content: Mapping[str, Json]) -> None:
+        # Whole or not at all, whoever is killed.
+        draft = self._resources.parent / f"draft.{secrets.token_hex(8)}"
+        draft.write_text(json.dumps(content))
+        draft.replace(self._resources / physical_id)
+
+    def _note(self, verb: str, physical_id: str) -> None:
+        # One write to a file opened for appending is never mixed with another.
+        with self._journal.open("ab", buffering=0) as journal:
+            journal.write(f"{verb} {physical_id}\n".encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was made and what is there: physical id → content, and calls in order."""
+
+    there: Mapping[str, Mapping[str, Json]]
+    calls: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Account:
+        cloud, journal = Cloud(folder), folder / _JOURNAL
+        ids = sorted(path.name for path in (folder / _RESOURCES).iterdir())
+        read = {physical_id: cloud.read(physical_id) or {} for physical_id in ids}
+        lines = journal.read_text().splitlines() if journal.exists() else []
+        calls = []
+        for line in lines:
+            verb, _, physical_id = line.partition(" ")
+            calls.append((verb, physical_id))
+        return cls(read, tuple(calls))
+
+    def doubled(self) -> list[str]:
+        """Physical names made a second time, whether or not one of them was deleted."""
+        ever = {physical_id for _, physical_id in self.calls} | self.there.keys()
+        made = Counter(_name(physical_id) for physical_id in ever)
+        return sorted(name for name, count in made.items() if count > 1)
+
+
+def _name(physical_id: str) -> str:
+    return physical_id.rpartition(".")[0]
+
+
+def declare(folder: Path) -> Path:
+    """Write the entry point of a package that consists of nothing else; the folder
+    belongs on the ``PYTHONPATH`` of those who are to find the type."""
+    package = folder / "file_cloud_type-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: file-cloud-type\nVersion: 1.0\n"
+    )
+    target = f"{FileResource.__module__}:{FileResource.__qualname__}"
+    (package / "entry_points.txt").write_text(
+        f"[heat_convergence.resource_types]\n{TYPE} = {target}\n"
+    )
+    return folder
