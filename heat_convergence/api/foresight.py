@@ -30,7 +30,8 @@ from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import advance
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.expression import is_known
-from heat_convergence.template.functions.base import UNKNOWN
+from heat_convergence.template.functions.base import UNKNOWN, Function
+from heat_convergence.template.limits import Limits
 
 Json = Any
 
@@ -82,6 +83,8 @@ class Now:
     registry: Registry
     now: datetime
     ids: IdFactory
+    limits: Limits
+    functions: Mapping[str, Function]
 
 
 def foresee(
@@ -110,6 +113,7 @@ class _Oracle:
 
     def __init__(self, now: Now, present: Mapping[str, Resource]) -> None:
         self.told: dict[str, Foreseen] = {}
+        self._now = now
         self._present = present
         inputs = {name: _as_input(row) for name, row in present.items()}
         self._inputs = RowInputs(inputs, now.stack, now.registry, now.now)
@@ -142,7 +146,10 @@ class _Oracle:
         return Fate.ADDED if found is None else found.fate
 
     def _after(self, definition: Definition, kind: ResourceType) -> dict[str, Json]:
-        raw = advance(definition.properties, self)
+        given = self._now
+        raw = advance(
+            definition.properties, self, limits=given.limits, functions=given.functions
+        )
         if not isinstance(raw, Mapping):  # a whole map that is not known yet
             return {}
         known = props.known_properties(kind.schema, raw)

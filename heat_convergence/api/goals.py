@@ -29,6 +29,7 @@ from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.parameter_values import Missing, ParameterValue, StackFacts
+from heat_convergence.template.problems import Problems
 from heat_convergence.template.template import Template
 
 Forbidden = Callable[[str], bool]
@@ -63,13 +64,15 @@ class Goals:
         Raises what heat-facts ``validation.md`` says.
         """
         quotas.check_resource_count(len(source.template.resource_names), self._given.options)
-        evaluated = self.evaluate(source, stack)
+        problems = source.template.problems()
+        evaluated = self.evaluate(source, stack, problems=problems)
         quotas.check_lengths(evaluated.definitions)
         implementations = implementations_of(evaluated.definitions, source)
         for name in sorted({*implementations.values()}):
             if forbidden(name):
                 raise errors.Forbidden(f"You are not authorized to use {name}.")
-        self.check(evaluated, implementations, stack)
+        self.check(evaluated, implementations, stack, problems)
+        problems.raise_any()
         if before is not None:
             self._check_immutable(before, stack, evaluated)
         wanted = want(evaluated.definitions, implementations)
@@ -79,34 +82,45 @@ class Goals:
         return Draft(goal, evaluated, wanted, contents)
 
     def evaluate(
-        self, source: Source, stack: Stack, *, missing: Missing = Missing.REFUSE
+        self,
+        source: Source,
+        stack: Stack,
+        *,
+        missing: Missing = Missing.REFUSE,
+        problems: Problems | None = None,
     ) -> EvaluatedTemplate:
+        """Mistakes are raised, or added to ``problems``."""
         return build(
             source.template,
             source.environment,
             source.files,
             self._facts(stack),
+            functions=self._given.functions,
             custom_constraints=self._given.custom_constraints,
             missing=missing,
+            problems=problems,
         )
 
     def check(
-        self, evaluated: EvaluatedTemplate, implementations: Mapping[str, str], stack: Stack
+        self,
+        evaluated: EvaluatedTemplate,
+        implementations: Mapping[str, str],
+        stack: Stack,
+        problems: Problems,
     ) -> None:
-        """Raises for resources that their types could not make."""
-        template = evaluated.template
+        """Finds resources that their types could not make."""
+        version = evaluated.template.version
         minutes = stack.timeout_mins
         checks = Checks(
             registry=self._given.registry,
             implementation=lambda definition: implementations[definition.name],
-            dialect=template.version.dialect,
+            dialect=version.dialect,
+            functions=frozenset(version.functions) | self._given.functions.keys(),
             timeout_s=minutes * 60.0 if minutes else self._given.settings.action_timeout_s,
             custom=self._given.custom_constraints,
         )
-        problems = template.problems()
         outputs = {name: output.value for name, output in evaluated.outputs.items()}
         check_resources(evaluated.definitions, outputs, checks, problems)
-        problems.raise_any()
 
     def stored(self, conn: Any, stack: Stack) -> Stored:
         """The stack's goal with its texts."""

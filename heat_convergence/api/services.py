@@ -19,6 +19,7 @@ from heat_convergence.db.engine import Database
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.environment import Environment
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import Limits
 
 
@@ -55,6 +56,7 @@ class ApiServices:
     limits: Limits = field(default_factory=Limits)
     options: ApiOptions = field(default_factory=ApiOptions)
     custom_constraints: Mapping[str, CustomCheck] = field(default_factory=dict)
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)  # plug-ins'
     environment: Environment | None = None  # the operator's, beneath every user's
     delegation: Delegation | None = None  # None: there is no Keystone
     wait: Wait = time.sleep  # how a request pauses before it asks the database again

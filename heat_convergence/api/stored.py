@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
+from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal, Input, Stack
-from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs
 from heat_convergence.template.evaluate import finish
+from heat_convergence.template.functions.base import Function
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.loader import load
 from heat_convergence.template.outputs import OutputDefinition
@@ -31,9 +31,7 @@ class OutputReader:
 
     stack: Stack
     rows: Mapping[str, Input]
-    registry: Registry
-    now: datetime
-    limits: Limits
+    given: ApiServices
 
     def all(self, goal: Goal) -> list[dict[str, Json]]:
         return [self.one(output) for output in output_definitions(goal)]
@@ -54,9 +52,12 @@ class OutputReader:
         return shown
 
     def _finished(self, output: OutputDefinition) -> Json:
-        inputs = RowInputs(self.rows, self.stack, self.registry, self.now)
+        given = self.given
+        inputs = RowInputs(self.rows, self.stack, given.registry, given.clock())
         where = f"outputs.{output.name}.value"
-        return finish(output.value, inputs, limits=self.limits, where=where)
+        return finish(
+            output.value, inputs, limits=given.limits, functions=given.functions, where=where
+        )
 
 
 def output_definitions(goal: Goal) -> Iterator[OutputDefinition]:
@@ -65,9 +66,10 @@ def output_definitions(goal: Goal) -> Iterator[OutputDefinition]:
         yield OutputDefinition.load(name, data)
 
 
-def drawn_on(goal: Goal) -> frozenset[str]:
+def drawn_on(goal: Goal, functions: Mapping[str, Function]) -> frozenset[str]:
     """Names of the resources that the outputs read."""
-    return frozenset().union(*(references(o.value) for o in output_definitions(goal)))
+    found = (references(output.value, functions) for output in output_definitions(goal))
+    return frozenset().union(*found)
 
 
 def template_map(text: str, limits: Limits) -> Json:

@@ -49,7 +49,9 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         max_software_deployments_per_tenant=conf.max_software_deployments_per_tenant,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
+        region=conf.region_name_for_services,
         template_fetch_timeout_s=conf.template_fetch_timeout,
+        fetch_private_addresses=conf.template_fetch_private_addresses,
     )
 
 

@@ -7,6 +7,7 @@ that is to use them: connections must not cross a fork.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import oslo_messaging
@@ -15,7 +16,7 @@ from oslo_config import cfg
 from heat_convergence.api.app import Auth, build_app
 from heat_convergence.api.middleware.faults import Wsgi
 from heat_convergence.api.services import ApiServices
-from heat_convergence.cli import settings
+from heat_convergence.cli import plugins, settings
 from heat_convergence.cli.credentials import SealedCredentials
 from heat_convergence.cli.environment import operator_environment
 from heat_convergence.clients.clouds import Clouds
@@ -34,6 +35,7 @@ from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
+from heat_convergence.template.functions.base import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Parts:
     transport: oslo_messaging.RPCTransport
     bus: RpcBus
     registry: Registry
+    functions: Mapping[str, Function]
     clock: Clock
     ids: IdFactory
     clouds: Clouds | None = None  # None: there is no Keystone
@@ -93,6 +96,7 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
         transport=transport,
         bus=RpcBus(transport, retries=conf.rpc.send_retries, quiet_s=conf.rpc.quiet_time),
         registry=Registry.load(),
+        functions=plugins.functions(),
         clock=utc_now,
         ids=IdGenerator(utc_now, random.SystemRandom()),
         clouds=clouds,
@@ -127,6 +131,7 @@ def api_services(parts: Parts) -> ApiServices:
         options=settings.api_options(parts.conf),
         custom_constraints=constraints.load(),
         delegation=parts.delegation,
+        functions=parts.functions,
     )
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 from heat_convergence.api.goals import Goals
-from heat_convergence.cli.settings import settings
+from heat_convergence.cli.settings import limits, settings
 from heat_convergence.cli.wiring import Parts, api_services
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Service
@@ -152,6 +152,8 @@ class EngineWorker(Worker):
             owner=self.owner,
             wait=self.stopping.wait,
             cloud_of=parts.cloud_of,
+            functions=parts.functions,
+            limits=limits(parts.conf),
         )
 
     @property

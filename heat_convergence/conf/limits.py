@@ -66,6 +66,12 @@ OPTS = [
         min=0.0,
         help="Seconds that fetching a template_url may take.",
     ),
+    cfg.BoolOpt(
+        "template_fetch_private_addresses",
+        default=False,
+        help="Whether a template_url may lead to loopback, link-local and private addresses."
+        " Whoever may create stacks then reads what these hosts answer to this one.",
+    ),
 ]
 
 REVISION_GROUP = "revision"

@@ -8,7 +8,7 @@ that is the observer's.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from heat_convergence.common.clock import Clock
@@ -25,6 +25,8 @@ from heat_convergence.engine.performing import Outcome, perform
 from heat_convergence.engine.pool import Pool
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT, Limits
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class Engine:
     """One worker process's share of the work.
 
     ``owner`` is its identity, new at every start; leases are held under it.
+    ``functions`` are the plug-ins' template functions.
     """
 
     def __init__(
@@ -48,6 +51,8 @@ class Engine:
         owner: str,
         wait: Wait,
         cloud_of: CloudOf = no_cloud,
+        functions: Mapping[str, Function] = NO_FUNCTIONS,
+        limits: Limits = DEFAULT,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -59,6 +64,8 @@ class Engine:
         self._owner = owner
         self._wait = wait
         self._cloud_of = cloud_of
+        self._functions = functions
+        self._limits = limits
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Does the jobs among ``resource_ids`` that are still to be done.
@@ -116,6 +123,8 @@ class Engine:
             registry=self._registry,
             now=now,
             cloud=self._cloud_of(stack.tree_id),
+            functions=self._functions,
+            limits=self._limits,
         )
         return [make_job(row, claim) for row in rows]
 

@@ -7,7 +7,7 @@ transaction has read and does no I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,8 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs, view_of
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import finish
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT, Limits
 
 _WITHOUT_PROPERTIES = frozenset(
     {
@@ -62,6 +64,8 @@ class Claim:
     registry: Registry
     now: datetime
     cloud: Any = None  # what the types' verbs see as ``View.cloud``
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
+    limits: Limits = DEFAULT
 
 
 def make_job(row: Resource, claim: Claim) -> Job:
@@ -116,7 +120,9 @@ def _job(
 def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:
     definition = Definition.load(row.name, row.definition)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
-    raw = finish(definition.properties, inputs)
+    raw = finish(
+        definition.properties, inputs, limits=claim.limits, functions=claim.functions
+    )
     path = f"resources.{row.name}.properties"
     if raw is not None and not isinstance(raw, Mapping):
         raise StackValidationFailed(f"a map is needed, not {raw!r:.80}", path=path)

@@ -33,6 +33,7 @@ class Mistake:
 
     path: Path
     message: str
+    name: str | None = None  # the key below it that should not be there
 
     def __str__(self) -> str:
         return f"{path_text(self.path)}: {self.message}" if self.path else self.message
@@ -120,7 +121,7 @@ class _Reader:
         if closed:
             for name in raw:
                 if name not in declared:
-                    self._found(path, f"Unknown Property {name}{nearest(name, declared)}")
+                    self._found(path, f"Unknown Property {name}{nearest(name, declared)}", name)
         result = {}
         for name, schema in declared.items():
             value = self._given(schema, name, raw, path)
@@ -174,8 +175,8 @@ class _Reader:
             if problem:
                 self._found(path, problem)
 
-    def _found(self, path: Path, message: str) -> None:
-        self.mistakes.append(Mistake(path, message))
+    def _found(self, path: Path, message: str, name: str | None = None) -> None:
+        self.mistakes.append(Mistake(path, message, name))
 
 
 def _canonical(value: Json) -> str:

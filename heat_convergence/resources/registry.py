@@ -26,10 +26,12 @@ from heat_convergence.common.errors import (
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.schema import to_api, to_template
 from heat_convergence.template import patterns
+from heat_convergence.template.limits import Limits
 from heat_convergence.template.problems import nearest
 
 Json = Any
 GROUP = "heat_convergence.resource_types"
+_LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refused
 
 _log = logging.getLogger(__name__)
 
@@ -142,8 +144,9 @@ def _status_fits(resource_type: ResourceType, wanted: str | None) -> bool:
 def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
     try:
         compiled = patterns.compiled(pattern)
-        return [item for item in types if compiled.match(item.name, timeout=patterns.TIMEOUT_S)]
-    except (patterns.PatternError, TimeoutError):
+        with patterns.patience(_LISTING):
+            return [item for item in types if patterns.in_time(compiled.match, item.name)]
+    except (patterns.PatternError, patterns.PatternTimeout):
         return []
 
 

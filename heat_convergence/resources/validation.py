@@ -10,7 +10,8 @@ Source: heat-facts ``validation.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ from heat_convergence.template.versions import Dialect
 Value = Any
 
 PROPERTY_ERROR = "Property error"
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _KEPT = (ResourcePropertyConflict,)  # reach the client as they are
 
 
@@ -44,7 +46,8 @@ class Checks:
 
     ``implementation`` gives the name under which the registry knows a definition's
     type, after the environment's mappings.  ``custom`` None leaves custom
-    constraints, which ask the cloud, unchecked.
+    constraints, which ask the cloud, unchecked.  ``functions`` are those that the
+    template may call, for a hint where a misspelled call was taken for data.
     """
 
     registry: Registry
@@ -52,6 +55,7 @@ class Checks:
     dialect: Dialect
     timeout_s: float | None = None
     custom: CustomChecks | None = None
+    functions: Collection[str] = ()
 
 
 def validate_template(
@@ -125,9 +129,15 @@ def _check_attributes(
         kind = types.get(use.resource)
         name = use.attribute
         if kind is not None and name is not None and not kind.schema.has_attribute(name):
-            hint = nearest(name, kind.schema.all_attributes)
+            hint = nearest(name, kind.schema.all_attributes).replace("; did", " Did")
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
-            problems.add(phase, text, path)
+            problems.add(phase, text, path, within=_steps(use.where))
+
+
+def _steps(where: str) -> Path:
+    """The path that ``a.b[0]`` tells."""
+    found = _STEP.finditer(where)
+    return tuple(int(step[2]) if step[2] else step[1] for step in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +186,26 @@ class _Resource:
             return []  # a whole map that another resource gives
         mistakes = validate(schema, raw or {}, path, custom=self.checks.custom)
         for mistake in mistakes:
+            hint = self._misspelled_call(raw, mistake.path[len(path) :])
             self.problems.add(
-                Phase.RESOURCES, mistake.message, mistake.path, prefix=PROPERTY_ERROR
+                Phase.RESOURCES,
+                mistake.message + hint,
+                mistake.path,
+                prefix=PROPERTY_ERROR,
+                within=() if mistake.name is None else (mistake.name,),
             )
         return mistakes
+
+    def _misspelled_call(self, raw: Value, place: Path) -> str:
+        """What is no function is data, and then of the wrong type perhaps."""
+        try:
+            for part in place:
+                raw = raw[part]
+        except (LookupError, TypeError):
+            return ""
+        if not isinstance(raw, Mapping) or len(raw) != 1:
+            return ""
+        return nearest(next(iter(raw)), self.checks.functions)
 
     def _path(self, *parts: str) -> Path:
         return (self.checks.dialect.resources, self.definition.name, *parts)

@@ -31,7 +31,7 @@ from heat_convergence.template.folding import Folder, Place
 from heat_convergence.template.functions.base import OMIT, Function
 from heat_convergence.template.outputs import NO_DESCRIPTION, OutputDefinition
 from heat_convergence.template.parameter_values import Missing, StackFacts
-from heat_convergence.template.problems import Path, Phase, nearest
+from heat_convergence.template.problems import Path, Phase, Problems, nearest
 from heat_convergence.template.scopes import BuildScope
 from heat_convergence.template.template import Template
 from heat_convergence.template.uses import references
@@ -51,6 +51,7 @@ class Additions:
     functions: Mapping[str, Function]
     custom_constraints: Mapping[str, CustomCheck] | None
     missing: Missing
+    problems: Problems | None = None  # where mistakes go, instead of being raised
 
 
 class Builder:
@@ -69,7 +70,9 @@ class Builder:
         self._version = template.version
         self._words = template.version.dialect
         self._functions = additions.functions
-        self._problems = template.problems()
+        self._raises = additions.problems is None
+        collected = additions.problems
+        self._problems = template.problems() if collected is None else collected
         self._schemas = template.schemas(self._problems)
         given = parameter_values.resolve(
             self._schemas,
@@ -92,6 +95,7 @@ class Builder:
             mappings=template.section(self._words.mappings),
             resources=self._resources,
             is_enabled=self._is_enabled,
+            unusable=frozenset(template.parameter_names) - self._schemas.keys(),
         )
         self._conditions = Conditions(
             template.section(self._words.conditions), self._version, self._scope, self._problems
@@ -105,7 +109,7 @@ class Builder:
         )
 
     def build(self) -> EvaluatedTemplate:
-        """Raises the first mistake's error; its text tells all others too."""
+        """Raises the first mistake's error, unless somebody collects them."""
         group_section = self._template.section(self._words.parameter_groups)
         groups.check(
             group_section, self._words.parameter_groups, self._schemas, self._problems
@@ -119,7 +123,8 @@ class Builder:
         self._check_names()
         outputs = self._outputs()
         self._check_ring(definitions)
-        self._problems.raise_any()
+        if self._raises:
+            self._problems.raise_any()
         return EvaluatedTemplate(
             template=self._template,
             description=self._template.description,

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.template import patterns
 from heat_convergence.template.building import Additions, Builder
 from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.environment import Environment
@@ -29,6 +30,7 @@ from heat_convergence.template.functions.base import (
 from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.outputs import OutputDefinition
 from heat_convergence.template.parameter_values import Missing, StackFacts
+from heat_convergence.template.problems import Problems
 from heat_convergence.template.scopes import FinishScope, Inputs, PathApplied
 from heat_convergence.template.template import Template
 from heat_convergence.template.uses import AttributeUse, attribute_uses, references
@@ -63,6 +65,7 @@ def build(
     functions: Mapping[str, Function] = NO_FUNCTIONS,
     custom_constraints: Mapping[str, CustomCheck] | None = None,
     missing: Missing = Missing.REFUSE,
+    problems: Problems | None = None,
 ) -> EvaluatedTemplate:
     """Everything evaluated that does not depend on a resource.
 
@@ -70,10 +73,13 @@ def build(
     ``custom_constraints`` None leaves such constraints unchecked.
 
     Raises the error of the first mistake, in the order of heat-facts
-    ``validation.md``; its text tells all others too.
+    ``validation.md``; its text tells all others too.  With ``problems`` they are added
+    there instead: what is returned is then good for finding more of them, and for
+    nothing else if there are any.
     """
-    additions = Additions(functions, custom_constraints, missing)
-    return Builder(template, environment, files, stack, additions).build()
+    additions = Additions(functions, custom_constraints, missing, problems)
+    with patterns.patience(template.limits):
+        return Builder(template, environment, files, stack, additions).build()
 
 
 def finish(
@@ -109,7 +115,8 @@ def advance(
         return value
     scope = FinishScope(limits, inputs)
     try:
-        reduced = Reducer(scope, functions).reduce(value)
+        with patterns.patience(limits):
+            reduced = Reducer(scope, functions).reduce(value)
     except FunctionError as error:
         raise _placed(error.error, where) from error
     return None if reduced is OMIT else reduced

@@ -15,6 +15,7 @@ from heat_convergence.common.errors import (
     InvalidTemplateReference,
     InvalidTemplateVersion,
     StackValidationFailed,
+    UserParameterMissing,
 )
 from heat_convergence.template.expression import Expression, is_known
 from heat_convergence.template.functions.base import (
@@ -192,7 +193,12 @@ class Folder:
 
     def _evaluation_error(self, error: FunctionError) -> None:
         place = self._place
-        if place.defer and not self._is_reference(error):
+        undeclared = isinstance(error.error, UserParameterMissing)
+        if (
+            place.defer
+            and not self._is_reference(error)
+            and not (undeclared and place.phase is Phase.RESOURCES)
+        ):
             return
         told = error.message if place.wrap and not self._is_reference(error) else error.error
         phase = Phase.DEPENDENCIES if self._is_reference(error) else place.phase

@@ -19,7 +19,9 @@ class Limits:
     bounds what the functions of one definition may produce together, at about
     one unit a character or list item.  YAQL is bounded by steps, not by a clock: a
     step is one function call and takes some 25 microseconds; ``yaql_max_steps``
-    are for all expressions of a template together.
+    are for all expressions of a template together.  Regular expressions have their
+    matcher's clock: so many matches of an evaluation may take longer than
+    ``regex_quick_s``, none longer than ``regex_timeout_s``.
     """
 
     max_template_size: int = 524_288
@@ -32,7 +34,9 @@ class Limits:
     yaql_memory_quota_bytes: int = 10_000
     yaql_max_steps: int = 400_000
     yaql_max_expression_size: int = 65_536
+    regex_quick_s: float = 0.005
     regex_timeout_s: float = 0.5
+    regex_slow_matches: int = 20
 
 
 DEFAULT = Limits()

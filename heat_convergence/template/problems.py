@@ -36,11 +36,12 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake; ``label`` is what its text shows before the message."""
+    """One mistake; ``label`` is what its text shows before the message, ``place``
+    whose line and column are told."""
 
     phase: Phase
     error: Error
-    path: Path
+    place: Path
     label: str
 
 
@@ -55,15 +56,25 @@ class Problems:
         self._found: list[Problem] = []
         self._seen: set[tuple[Path, str]] = set()
 
-    def add(self, phase: Phase, error: Error | str, path: Path = (), *, prefix: str = "") -> None:
-        """A mistake at a place; a text becomes ``StackValidationFailed``."""
+    def add(
+        self,
+        phase: Phase,
+        error: Error | str,
+        path: Path = (),
+        *,
+        prefix: str = "",
+        within: Path = (),
+    ) -> None:
+        """A mistake at a place; a text becomes ``StackValidationFailed``.  ``within``
+        leads on to where it stands, below the path that clients expect."""
         if isinstance(error, str):
             error = StackValidationFailed(error)
         shown = type(error) is StackValidationFailed
         label = ": ".join(part for part in (prefix, shown and path_text(path)) if part)
-        if (path, error.message) not in self._seen:
-            self._seen.add((path, error.message))
-            self._found.append(Problem(phase, error, path, label))
+        place = (*path, *within)
+        if (place, error.message) not in self._seen:
+            self._seen.add((place, error.message))
+            self._found.append(Problem(phase, error, place, label))
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -92,7 +103,7 @@ class Problems:
 
     def _text(self, problem: Problem) -> str:
         text = ": ".join(part for part in (problem.label, problem.error.message) if part)
-        position = self._position(problem.path) if self._position and problem.path else None
+        position = self._position(problem.place) if self._position and problem.place else None
         return f"{text} (line {position[0]}, column {position[1]})" if position else text
 
 

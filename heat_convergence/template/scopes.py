@@ -6,7 +6,7 @@ functions through the evaluator.  Must not evaluate calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from heat_convergence.common.errors import (
@@ -73,6 +73,7 @@ class BuildScope(Budget):
     """Answers from the template and the request; resources are only looked up.
 
     ``reads_hidden`` is set when a hidden parameter is read; the caller resets it.
+    ``unusable`` are parameters whose declaration is wrong, and told already.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class BuildScope(Budget):
         mappings: Json,
         resources: Mapping[str, Json],
         is_enabled: Callable[[str], bool],
+        unusable: Collection[str] = (),
     ) -> None:
         super().__init__(limits)
         self._facts = facts
@@ -93,15 +95,19 @@ class BuildScope(Budget):
         self._mappings = mappings
         self._resources = resources
         self._is_enabled = is_enabled
+        self._unusable = unusable
         self.reads_hidden = False
 
     def has_parameter(self, name: str) -> bool:
-        return name in self._parameters
+        return name in self._parameters or name in self._unusable
 
     def parameter(self, name: str) -> Json:
         found = self._parameters.get(name)
+        if found is None and name in self._unusable:
+            return UNKNOWN
         if found is None:
-            message = f"The Parameter ({name}) was not provided{nearest(name, self._parameters)}."
+            hint = nearest(name, [*self._parameters, *self._unusable])
+            message = f"The Parameter ({name}) was not provided{hint or '.'}"
             raise FunctionError(message, UserParameterMissing(message))
         self.reads_hidden = self.reads_hidden or found.schema.hidden
         return found.value if found.is_set else UNKNOWN

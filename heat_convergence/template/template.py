@@ -21,6 +21,7 @@ from heat_convergence.common.errors import (
 from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.loader import Document, load
 from heat_convergence.template.parameters import ParameterSchema, parse_schemas
+from heat_convergence.template.patterns import patience
 from heat_convergence.template.problems import Phase, Problems, nearest
 from heat_convergence.template.versions import (
     BY_NAME,
@@ -111,7 +112,8 @@ class Template:
     def schemas(self, problems: Problems) -> dict[str, ParameterSchema]:
         """The declared parameters; mistakes go to ``problems``."""
         name = self.version.dialect.parameters
-        return parse_schemas(self.section(name), self.version, problems)
+        with patience(self.limits):
+            return parse_schemas(self.section(name), self.version, problems)
 
     def problems(self) -> Problems:
         """An empty collection that knows where things stand in this text."""

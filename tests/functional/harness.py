@@ -63,13 +63,15 @@ class QueueBus:
 
 
 class LocalService:
-    """``app`` settles what a request began before it answers the next one."""
+    """``services`` are further ``ApiServices``.  ``app`` settles what a request began
+    before it answers the next one."""
 
     def __init__(
         self,
         url: str,
         options: ApiOptions | None = None,
         types: Iterable[ResourceType] = (),
+        **services: Any,
     ) -> None:
         self.clock = JumpingClock()
         self.bus = QueueBus()
@@ -86,8 +88,8 @@ class LocalService:
             ids=IdGenerator(self.clock, random.Random(7)),
             settings=Settings(retry_backoff_s=0.01),
             options=options or ApiOptions(),
-            custom_constraints=WITHOUT_CLOUD,
             wait=lambda _s: None,
+            **{"custom_constraints": WITHOUT_CLOUD, **services},
         )
         self.engine, self.observer = self._daemons()
         self._lock = threading.Lock()
@@ -159,6 +161,11 @@ class LocalService:
             "settings": self.services.settings,
             "wait": lambda _s: None,
         }
-        engine = Engine(**common, pool=InlinePool(), owner=self.services.ids())
+        engine = Engine(
+            **common,
+            pool=InlinePool(),
+            owner=self.services.ids(),
+            functions=self.services.functions,
+        )
         observer = Observer(**common, rebuild=Goals(self.services).rebuild)
         return engine, observer

@@ -36,9 +36,8 @@ class OutputsController(Controller):
             output = _outputs(conn, stack).get(output_key)
             if output is None:
                 raise errors.NotFound(f"Specified output key {output_key} not found.")
-            rows = resources.inputs(conn, stack.id, references(output.value))
-        given = self.given
-        reader = OutputReader(stack, rows, given.registry, given.clock(), given.limits)
+            rows = resources.inputs(conn, stack.id, references(output.value, self.given.functions))
+        reader = OutputReader(stack, rows, self.given)
         return json_answer({"output": reader.one(output)})
 
 

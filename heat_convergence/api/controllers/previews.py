@@ -85,7 +85,9 @@ class PreviewsController(Controller):
 
     def _now(self, stack: Stack, rows: Sequence[Resource]) -> Now:
         given = self.given
-        return Now(stack, rows, given.registry, given.clock(), given.ids)
+        return Now(
+            stack, rows, given.registry, given.clock(), given.ids, given.limits, given.functions
+        )
 
 
 def _detailed(request: ApiRequest) -> bool:

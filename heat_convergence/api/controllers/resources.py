@@ -67,11 +67,13 @@ class ResourcesController(Controller):
             stack = named_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
             metadata = Definition.load(row.name, row.definition).metadata
-            rows = rows_by_name(conn, stack.id, references(metadata))
+            rows = rows_by_name(conn, stack.id, references(metadata, self.given.functions))
         given = self.given
         inputs = RowInputs(rows, stack, given.registry, given.clock())
         where = f"resources.{row.name}.metadata"
-        shown = finish(metadata, inputs, limits=given.limits, where=where)
+        shown = finish(
+            metadata, inputs, limits=given.limits, functions=given.functions, where=where
+        )
         return json_answer({"metadata": shown or {}})
 
     def _read(

@@ -64,11 +64,11 @@ class StacksController(Controller):
             if goal is None:
                 raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
             resolve = resolve and stack.deleted_at is None
-            rows = resources.inputs(conn, stack.id, stored.drawn_on(goal)) if resolve else {}
+            names = stored.drawn_on(goal, self.given.functions) if resolve else ()
+            rows = resources.inputs(conn, stack.id, names)
         shown = self._shown(request, stack, goal)
         if resolve:
-            given = self.given
-            reader = OutputReader(stack, rows, given.registry, given.clock(), given.limits)
+            reader = OutputReader(stack, rows, self.given)
             shown["outputs"] = reader.all(goal)
         return json_answer({"stack": shown})
 

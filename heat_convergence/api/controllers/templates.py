@@ -37,9 +37,13 @@ class TemplatesController(Controller):
         body = stack_body(request.document, Use.VALIDATE)
         source = self._sources.given(body, section_error=errors.HTTPBadRequest)
         stack = self._nowhere(request)
-        evaluated = self._goals.evaluate(source, stack, missing=Missing.ALLOW)
+        problems = source.template.problems()
+        evaluated = self._goals.evaluate(
+            source, stack, missing=Missing.ALLOW, problems=problems
+        )
         implementations = implementations_of(evaluated.definitions, source)
-        self._goals.check(evaluated, implementations, stack)
+        self._goals.check(evaluated, implementations, stack, problems)
+        problems.raise_any()
         return json_answer(describe.validation_view(evaluated, source.environment))
 
     def versions(self, _request: ApiRequest) -> webob.Response:
@@ -47,7 +51,11 @@ class TemplatesController(Controller):
 
     def functions(self, request: ApiRequest, template_version: str) -> webob.Response:
         with_conditions = Query(request.GET).boolean("with_condition_func")
-        shown = describe.template_functions(template_version, with_conditions=with_conditions)
+        shown = describe.template_functions(
+            template_version,
+            with_conditions=with_conditions,
+            plugins={name: each.summary for name, each in self.given.functions.items()},
+        )
         return json_answer({"template_functions": shown})
 
     def _nowhere(self, request: ApiRequest) -> Stack:

@@ -3,20 +3,23 @@
 Called by the controllers when a body has ``template_url`` alone.  Decides which
 addresses may be reached: the name is resolved once, every address checked, and
 the connection made to the checked address, so that a name which changes its mind
-in between gains nothing.  Raises ``HTTPBadRequest``.
+in between gains nothing.  A connection is cut when its time is over, however many
+bytes still trickle in.  Raises ``HTTPBadRequest``.
 """
 
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urljoin, urlsplit
+from http.client import HTTPException
+from urllib.parse import SplitResult, urljoin, urlsplit
 
-import urllib3
 from urllib3 import exceptions as http_exc
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from heat_convergence.common import errors
 from heat_convergence.template.addresses import is_forbidden_address
@@ -47,36 +50,92 @@ def fetch(url: str, limits: FetchLimits, *, look_up: Resolve = resolve) -> str:
     """The document at ``url`` as text."""
     ends_at = time.monotonic() + limits.timeout_s
     for _ in range(MAX_REDIRECTS + 1):
-        answer = _get(url, limits, look_up, ends_at)
         try:
-            if answer.status in _REDIRECTS and answer.headers.get("Location"):
-                url = urljoin(url, answer.headers["Location"])
-                continue
-            if answer.status != 200:
-                raise _refused(url, f"the server answered {answer.status}")
-            return _text(url, _body(url, answer, limits, ends_at))
-        finally:
-            answer.close()
+            connection, parts = _connection(url, limits, look_up, ends_at)
+            with _cut_at(connection, ends_at):
+                found = _asked(url, connection, parts, limits)
+        except (http_exc.HTTPError, HTTPException, OSError, ValueError) as error:
+            _left_s(url, ends_at)
+            raise _refused(url, str(error)) from error
+        if isinstance(found, _Moved):
+            url = found.url
+            continue
+        _left_s(url, ends_at)  # what was cut looks as if it were all
+        return _text(url, found)
     raise _refused(url, f"more than {MAX_REDIRECTS} redirects")
 
 
-def _get(url: str, limits: FetchLimits, look_up: Resolve, ends_at: float) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    url: str
+
+
+def _connection(
+    url: str, limits: FetchLimits, look_up: Resolve, ends_at: float
+) -> tuple[HTTPConnection, SplitResult]:
+    """To the checked address, under the host's name; not yet connected."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise _refused(url, "the URL must begin with http:// or https:// and name a host")
+    port = parts.port or _PORTS[parts.scheme]
+    address = _address(url, parts.hostname, port, limits, look_up)
+    timeout_s = _left_s(url, ends_at)
+    if parts.scheme == "http":
+        return HTTPConnection(address, port, timeout=timeout_s), parts
+    host = parts.hostname
+    secure = HTTPSConnection(
+        address, port, timeout=timeout_s, assert_hostname=host, server_hostname=host,
+        cert_reqs="CERT_REQUIRED",
+    )
+    return secure, parts
+
+
+@contextmanager
+def _cut_at(connection: HTTPConnection, ends_at: float) -> Iterator[None]:
+    """Connects.  Each read has a time-out of its own; this is the one of all together."""
+    sockets: list[socket.socket] = []  # an answer may take its connection's socket away
+
+    def cut() -> None:
+        for each in (connection.sock, *sockets):
+            if each is not None:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(0.0, ends_at - time.monotonic()), cut)
+    timer.daemon = True
+    timer.start()
     try:
-        port = parts.port or _PORTS[parts.scheme]
-        address = _address(url, parts.hostname, port, limits, look_up)
-        pool = _pool(parts.scheme, parts.hostname, address, port)
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        host = parts.netloc.rpartition("@")[2]
-        timeout = urllib3.Timeout(total=_left_s(url, ends_at))
-        return pool.urlopen(
-            "GET", path, headers={"Host": host, "Accept": "*/*"}, timeout=timeout,
-            redirect=False, retries=False, preload_content=False,
-        )
-    except (http_exc.HTTPError, OSError, ValueError) as error:
-        raise _refused(url, str(error)) from error
+        connection.connect()
+        if connection.sock is not None:
+            sockets.append(connection.sock)
+        yield
+    finally:
+        timer.cancel()
+        connection.close()
+
+
+def _asked(
+    url: str, connection: HTTPConnection, parts: SplitResult, limits: FetchLimits
+) -> bytes | _Moved:
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    host = parts.netloc.rpartition("@")[2]
+    connection.request(
+        "GET", path, headers={"Host": host, "Accept": "*/*"}, preload_content=False
+    )
+    answer = connection.getresponse()
+    try:
+        if answer.status in _REDIRECTS and answer.headers.get("Location"):
+            return _Moved(urljoin(url, answer.headers["Location"]))
+        if answer.status != 200:
+            raise _refused(url, f"the server answered {answer.status}")
+        body = bytearray()
+        for chunk in answer.stream(_CHUNK_BYTES, decode_content=False):
+            body += chunk
+            if len(body) > limits.max_bytes:
+                raise _refused(url, f"it is larger than {limits.max_bytes} bytes")
+        return bytes(body)
+    finally:
+        answer.close()
 
 
 def _address(
@@ -88,28 +147,6 @@ def _address(
     if not limits.private and any(map(is_forbidden_address, addresses)):
         raise _refused(url, "the address is not a public one")
     return addresses[0]
-
-
-def _pool(scheme: str, host: str, address: str, port: int) -> Any:
-    """Connects to the checked address and asks for the host by name."""
-    if scheme == "http":
-        return urllib3.HTTPConnectionPool(address, port)
-    return urllib3.HTTPSConnectionPool(
-        address, port, assert_hostname=host, server_hostname=host, cert_reqs="CERT_REQUIRED"
-    )
-
-
-def _body(url: str, answer: Any, limits: FetchLimits, ends_at: float) -> bytes:
-    body = bytearray()
-    try:
-        for chunk in answer.stream(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > limits.max_bytes:
-                raise _refused(url, f"it is larger than {limits.max_bytes} bytes")
-            _left_s(url, ends_at)
-    except (http_exc.HTTPError, OSError) as error:
-        raise _refused(url, str(error)) from error
-    return bytes(body)
 
 
 def _left_s(url: str, ends_at: float) -> float:

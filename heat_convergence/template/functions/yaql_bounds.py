@@ -23,7 +23,6 @@ from yaql.standard_library import regex as std_regex
 from heat_convergence.template import patterns
 
 _MAX_BITS = 65_536
-_REGEX_TIMEOUT_S = 0.05
 
 
 class Exhausted(Exception):
@@ -97,15 +96,15 @@ class BoundedPattern:
     @staticmethod
     def _in_time(use: Callable[..., Any], *args: Any) -> Any:
         try:
-            return use(*args, timeout=_REGEX_TIMEOUT_S)
-        except TimeoutError as error:
+            return patterns.in_time(use, *args)
+        except patterns.PatternTimeout as error:
             raise Exhausted("matching a regular expression takes too long") from error
 
 
 # Names whose call may match a regular expression cost more than one step.
 _STEPS = dict.fromkeys(
     "matches #operator_=~ #operator_!~ search searchAll replaceBy".split(), 200
-) | {"replace": 20, "split": 20}
+) | {"replace": 50, "split": 50}
 _PATTERN_FUNCTIONS = (
     std_regex.matches,
     std_regex.matches_operator_regex,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -25,12 +27,23 @@ class _Pages(BaseHTTPRequestHandler):
             self._answer(302, b"", {"Location": "/loop"})
         elif self.path == "/large":
             self._answer(200, b"x" * 101, {})
+        elif self.path in ("/trickle", "/trickling-headers"):
+            self._trickle(in_headers=self.path != "/trickle")
         elif self.path == "/binary":
             self._answer(200, b"\xff\xfe", {})
         elif self.path == "/template":
             self._answer(200, f"host: {self.headers['Host']}".encode(), {})
         else:
             self._answer(404, b"", {})
+
+    def _trickle(self, *, in_headers: bool) -> None:
+        """Never ends, and never pauses for longer than a read may take."""
+        with suppress(OSError):
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n")
+            self.wfile.write(b"X: " if in_headers else b"\r\n")
+            for _ in range(1000):
+                self.wfile.write(b"x")
+                time.sleep(0.02)
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -79,6 +92,13 @@ def test_follows_a_redirect(port: int) -> None:
 def test_refuses(port: int, path: str, why: str) -> None:
     with pytest.raises(HTTPBadRequest, match=why):
         fetch(f"http://some.example:{port}{path}", OPEN, look_up=here)
+
+
+@pytest.mark.parametrize("path", ["/trickle", "/trickling-headers"])
+def test_time_is_for_all_reads_together(port: int, path: str) -> None:
+    limits = FetchLimits(max_bytes=10_000, timeout_s=0.3, private=True)
+    with pytest.raises(HTTPBadRequest, match="took too long"):
+        fetch(f"http://some.example:{port}{path}", limits, look_up=here)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "http://", "template"])

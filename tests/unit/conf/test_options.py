@@ -64,13 +64,17 @@ def test_options_arrive_where_they_are_used(conf):
     conf.set_override("max_template_size", 99)
     conf.set_override("memory_quota", 77, group="yaql")
     conf.set_override("max_resources_per_stack", -1)
+    conf.set_override("template_fetch_private_addresses", True)
+    conf.set_override("region_name_for_services", "north")
 
     made = settings.settings(conf)
     assert (made.lease_s, made.retry_limit, made.error_wait_s) == (20.0, 2, 30.0)
     assert made.sweep_interval_s == 0.5
     limits = settings.limits(conf)
     assert (limits.max_template_size, limits.yaql_memory_quota_bytes) == (99, 77)
-    assert settings.api_options(conf).max_resources_per_stack == -1
+    options = settings.api_options(conf)
+    assert options.max_resources_per_stack == -1
+    assert (options.fetch_private_addresses, options.region) == (True, "north")
 
 
 def test_defaults_of_options_are_those_of_the_parts(conf):

@@ -1,9 +1,13 @@
 """Parameters: declarations, values, what wins and what the API shows."""
 
+from types import SimpleNamespace
+from unittest import mock
+
 import pytest
 from template_helpers import evaluated, hot
 
 from heat_convergence.common import errors
+from heat_convergence.template import patterns
 from heat_convergence.template.constraints import (
     AllowedPattern,
     AllowedValues,
@@ -12,6 +16,7 @@ from heat_convergence.template.constraints import (
     Modulo,
     Range,
 )
+from heat_convergence.template.limits import Limits
 from heat_convergence.template.parameter_values import check_immutable
 
 
@@ -112,6 +117,33 @@ def test_patterns_cannot_hang():
     declared = {"type": "string", "constraints": [{"allowed_pattern": "(a|aa)+$"}]}
     with pytest.raises(errors.StackValidationFailed, match="takes too long"):
         value_of(declared, "a" * 60 + "b")
+
+
+def test_few_patterns_of_a_template_may_be_slow():
+    """Each is over before its own time-out; all together would take minutes."""
+    text = "a" * 23 + "b"
+    schemas = {
+        f"p{n}": {"type": "string", "default": text,
+                  "constraints": [{"allowed_pattern": f"(?:x{{{n}}}|(a|a)+)$"}]}
+        for n in range(300)
+    }  # fmt: skip
+    patterns.compiled.cache_clear()
+    calls = []
+
+    def matcher(pattern):
+        def fullmatch(*args, timeout):
+            calls.append(timeout)
+            if timeout < 0.1:
+                raise TimeoutError
+
+        return SimpleNamespace(fullmatch=fullmatch)
+
+    with (
+        mock.patch.object(patterns, "compiled", matcher),
+        pytest.raises(errors.Error, match="takes too long"),
+    ):
+        evaluated(hot(parameters=schemas))
+    assert calls.count(0.5) == Limits().regex_slow_matches
 
 
 @pytest.mark.parametrize(
