@@ -74,7 +74,8 @@ OPTS = [
     cfg.StrOpt("stack_domain_admin_password", secret=True, help="That user's password."),
     cfg.StrOpt(
         "region_name_for_services",
-        help="Region whose endpoints are used when the request names none; OS::region of templates.",
+        help="Region whose endpoints are used when the request names none;"
+        " templates see it as OS::region.",
     ),
     cfg.StrOpt(
         "region_name_for_shared_services",
