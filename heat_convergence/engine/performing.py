@@ -106,7 +106,7 @@ def _find_or_create(job: Job, kind: ResourceType, view: View) -> Look:
     found = kind.find(view)
     if found is None:
         return kind.create(view)
-    look = kind.observe(replace(view, physical_id=found))
+    look = kind.found(replace(view, physical_id=found))
     return replace(look, physical_id=found)
 
 

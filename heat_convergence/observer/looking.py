@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,37 +21,47 @@ from heat_convergence.resources.views import view_of
 LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What is to be looked at of one stack; ``inputs`` has what ``names_seen`` asks for."""
+
+    stack: Stack
+    rows: Sequence[Resource]
+    inputs: Mapping[str, Input]
+    cloud: Any = None
+
+
 def look_at(
-    stack: Stack,
-    rows: Sequence[Resource],
-    registry: Registry,
-    now: datetime,
-    inputs: Mapping[str, Input] | None = None,
-    cloud: Any = None,
-) -> dict[str, Sighting]:
-    """Resource id → what was seen; ``inputs`` has what ``names_seen`` asks for.
+    due: Sequence[Due], registry: Registry, now: datetime
+) -> dict[str, dict[str, Sighting]]:
+    """Stack id → resource id → what was seen.
 
     Rows whose outcome an engine recorded already are not looked at again and are
-    left out; a retry's sighting says only that its time has come.
+    left out; a retry's sighting says only that its time has come.  Types that say so
+    are asked for all stacks at once.
     """
-    seen: dict[str, Sighting] = {}
-    by_type: dict[str, list[Resource]] = {}
-    for row in rows:
-        if row.job_state is JobState.RETRY:
-            seen[row.id] = Sighting(Observed.BUSY)
-        elif row.job_state is JobState.WATCHED and row.observed is Observed.BUSY:
-            by_type.setdefault(row.implementation, []).append(row)
-    for name, members in sorted(by_type.items()):
-        kind = registry.find(name)
-        if kind is None:
-            unknown = str(EntityNotFound("Resource Type", name))
-            seen.update((row.id, Sighting(Observed.FAILED, unknown)) for row in members)
-        else:
-            views = [
-                view_of(row, stack, row.action, now, inputs=inputs, cloud=cloud)
-                for row in members
-            ]
-            seen.update(_look_at_type(kind, members, views))
+    seen: dict[str, dict[str, Sighting]] = {one.stack.id: {} for one in due}
+    asked: dict[tuple[str, str], list[tuple[Resource, View]]] = {}
+    for one in due:
+        for row in one.rows:
+            if row.job_state is JobState.RETRY:
+                seen[one.stack.id][row.id] = Sighting(Observed.BUSY)
+            elif row.job_state is JobState.WATCHED and row.observed is Observed.BUSY:
+                kind = registry.find(row.implementation)
+                if kind is None:
+                    unknown = str(EntityNotFound("Resource Type", row.implementation))
+                    seen[one.stack.id][row.id] = Sighting(Observed.FAILED, unknown)
+                    continue
+                where = "" if kind.looks_across_stacks else one.stack.id
+                view = view_of(
+                    row, one.stack, row.action, now, inputs=one.inputs, cloud=one.cloud
+                )
+                asked.setdefault((where, kind.name), []).append((row, view))
+    for (_, name), members in sorted(asked.items()):
+        rows, views = zip(*members, strict=True)
+        stacks = {row.id: row.stack_id for row in rows}
+        for row_id, sighting in _look_at_type(registry.get(name), rows, views).items():
+            seen[stacks[row_id]][row_id] = sighting
     return seen
 
 

@@ -28,7 +28,7 @@ from heat_convergence.convergence.model import Resource
 from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.observer.discarding import discard_due
-from heat_convergence.observer.looking import look_at, names_seen
+from heat_convergence.observer.looking import Due, look_at, names_seen
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 
@@ -104,15 +104,16 @@ class Observer:
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
+        due = []
         for stack_id, members in sorted(by_stack.items()):
             names = names_seen(members, self._registry)
             with self._store.transaction() as tx:
                 stack = tx.get_stack(stack_id)
                 inputs = tx.inputs(stack_id, names) if names else {}
             if stack is not None:
-                cloud = self._cloud_of(stack.tree_id)
-                seen = look_at(stack, members, self._registry, now, inputs, cloud)
-                self._note(stack_id, [row.id for row in members], seen)
+                due.append(Due(stack, members, inputs, self._cloud_of(stack.tree_id)))
+        for stack_id, seen in sorted(look_at(due, self._registry, now).items()):
+            self._note(stack_id, [row.id for row in by_stack[stack_id]], seen)
 
     def _sweep(self, now: datetime) -> None:
         """RULE 1: finds what a lost message would have started."""

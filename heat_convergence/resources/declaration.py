@@ -65,7 +65,8 @@ class PropertySchema:
 
     ``schema`` declares the names of a map, ``item`` the elements of a list; a map
     or list without is passed through.  ``default`` None means there is none.
-    ``implemented`` False: known by name, refused when given.
+    ``implemented`` False: known by name, refused when given.  ``alias_of``: an old
+    name; what is given under it counts as given under the name beside it.
     """
 
     type: PropertyType
@@ -79,6 +80,7 @@ class PropertySchema:
     item: PropertySchema | None = None
     support_status: SupportStatus = SUPPORTED
     implemented: bool = True
+    alias_of: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", PropertyType(self.type))

@@ -98,6 +98,7 @@ class ResourceType(ABC):
     schema: ClassVar[TypeSchema]
     local: ClassVar[bool] = False  # True: verbs do no I/O and never block
     physical_name_limit: ClassVar[int] = 255
+    looks_across_stacks: ClassVar[bool] = False  # one observe_many for all stacks' views
     service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
     snapshots_on_delete: ClassVar[bool] = False  # deletion policy Snapshot is allowed
     replaced_when_check_failed: ClassVar[bool] = True
@@ -125,6 +126,11 @@ class ResourceType(ABC):
     def find(self, view: View) -> str | None:
         """The physical id of what an earlier, lost ``create`` made, if anything."""
         return None
+
+    def found(self, view: View) -> Look:
+        """What ``find`` has found, as ``view.physical_id``: does what the lost create
+        had still to do, and looks."""
+        return self.observe(view)
 
     def observe_many(self, views: Sequence[View]) -> Mapping[str, Look]:
         """As ``observe``, for many at once: resource id → look."""

@@ -122,6 +122,7 @@ class _Reader:
             for name in raw:
                 if name not in declared:
                     self._found(path, f"Unknown Property {name}{nearest(name, declared)}", name)
+        raw = _renamed(declared, raw)
         result = {}
         for name, schema in declared.items():
             value = self._given(schema, name, raw, path)
@@ -177,6 +178,21 @@ class _Reader:
 
     def _found(self, path: Path, message: str, name: str | None = None) -> None:
         self.mistakes.append(Mistake(path, message, name))
+
+
+def _renamed(
+    declared: Mapping[str, PropertySchema], raw: Mapping[str, Json]
+) -> Mapping[str, Json]:
+    """What stands under an old name, under the new one."""
+    old = {
+        name: schema.alias_of
+        for name, schema in declared.items()
+        if schema.alias_of is not None and raw.get(name) is not None
+    }
+    if not old:
+        return raw
+    kept = {name: value for name, value in raw.items() if name not in old}
+    return {**kept, **{new: raw[name] for name, new in old.items()}}
 
 
 def _canonical(value: Json) -> str:

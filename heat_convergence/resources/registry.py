@@ -31,6 +31,7 @@ from heat_convergence.template.problems import nearest
 
 Json = Any
 GROUP = "heat_convergence.resource_types"
+CATALOGS = "heat_convergence.resource_catalogs"
 _LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refused
 
 _log = logging.getLogger(__name__)
@@ -54,12 +55,8 @@ class Registry:
     def load(cls) -> Registry:
         """All types that installed packages declare.  One that cannot be imported
         is logged and left out: it must not take the service down with it."""
-        manager: ExtensionManager[Any] = ExtensionManager(
-            GROUP,
-            invoke_on_load=True,
-            on_load_failure_callback=_log_failure,
-        )
-        return cls(extension.obj for extension in manager)
+        single, catalogs = _loaded(GROUP), _loaded(CATALOGS)
+        return cls([*single, *(item for catalog in catalogs for item in catalog)])
 
     @classmethod
     def of(cls, *types: ResourceType | type[ResourceType]) -> Registry:
@@ -153,6 +150,15 @@ def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
 def _origin(resource_type: ResourceType) -> str:
     kind = type(resource_type)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _loaded(group: str) -> list[Any]:
+    manager: ExtensionManager[Any] = ExtensionManager(
+        group,
+        invoke_on_load=True,
+        on_load_failure_callback=_log_failure,
+    )
+    return [extension.obj for extension in manager]
 
 
 def _log_failure(

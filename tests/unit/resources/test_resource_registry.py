@@ -19,7 +19,7 @@ from heat_convergence.resources.builtin.delay import Delay
 from heat_convergence.resources.builtin.none import NoneResource
 from heat_convergence.resources.builtin.random_string import RandomString
 from heat_convergence.resources.builtin.value import Value
-from heat_convergence.resources.registry import GROUP, Registry
+from heat_convergence.resources.registry import CATALOGS, GROUP, Registry
 from heat_convergence.resources.schema import Support, SupportStatus, TypeSchema
 
 
@@ -164,9 +164,13 @@ def test_types_come_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def manager(namespace: str, **options: Any) -> ExtensionManager:
         asked.append((namespace, options["invoke_on_load"]))
-        loaded = [Extension(kind.name, None, kind, kind()) for kind in (Value, Delay)]
+        if namespace == CATALOGS:
+            loaded = [Extension("some", None, None, iter([RandomString()]))]
+        else:
+            loaded = [Extension(kind.name, None, kind, kind()) for kind in (Value, Delay)]
         return ExtensionManager.make_test_instance(loaded, namespace=namespace)
 
     monkeypatch.setattr(registry_module, "ExtensionManager", manager)
-    assert [item.name for item in Registry.load()] == ["OS::Heat::Delay", "OS::Heat::Value"]
-    assert asked == [(GROUP, True)]
+    names = [item.name for item in Registry.load()]
+    assert names == ["OS::Heat::Delay", "OS::Heat::RandomString", "OS::Heat::Value"]
+    assert asked == [(GROUP, True), (CATALOGS, True)]

@@ -1,0 +1,52 @@
+"""All catalogue types of a process.
+
+Called once by the registry, through the entry point group
+``heat_convergence.resource_catalogs``.  Decides which class a row's type has; a row
+with no behaviour of its own is a ``DeclaredType``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from heat_convergence.clients.rest import Slots
+from heat_convergence.resources.catalog import neutron
+from heat_convergence.resources.catalog.texts import TEXTS
+from heat_convergence.resources.catalog.things import THINGS
+from heat_convergence.resources.driver.declared import DeclaredType, Means
+from heat_convergence.resources.driver.lookups import Found
+from heat_convergence.resources.driver.row import Row
+from heat_convergence.resources.openstack.links import (
+    ExtraRouteSet,
+    FloatingIPAssociation,
+    RouterInterface,
+)
+from heat_convergence.resources.openstack.ports import Port
+from heat_convergence.resources.openstack.quotas import Quota
+from heat_convergence.resources.openstack.security_groups import SecurityGroup
+from heat_convergence.resources.plugin import ResourceType
+
+REQUESTS_AT_ONCE = 32  # that a process has open at one service
+
+ROWS: tuple[Row, ...] = (*neutron.ROWS,)
+
+BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
+    "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
+    "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
+    "OS::Neutron::Port": Port,
+    "OS::Neutron::Quota": Quota,
+    "OS::Neutron::RouterInterface": RouterInterface,
+    "OS::Neutron::SecurityGroup": SecurityGroup,
+}
+
+
+def means() -> Means:
+    """What the types share; a new one for each registry."""
+    return Means(THINGS, TEXTS, Slots(REQUESTS_AT_ONCE), Found())
+
+
+def types() -> Iterator[ResourceType]:
+    """One object a type."""
+    shared = means()
+    for row in ROWS:
+        yield BEHAVIOUR.get(row.name, DeclaredType)(row, shared)

@@ -1,0 +1,168 @@
+"""What the services keep, as data: one line a kind of thing.
+
+Nouns are those of the constraints (``neutron.network``).  Services' paths, keys and
+ways to page and filter are openstacksdk's and the services' API references'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from openstack.block_storage.v3 import backup, qos_spec, snapshot, volume
+from openstack.block_storage.v3 import type as volume_type
+from openstack.compute.v2 import aggregate, flavor, keypair, server, server_group
+from openstack.identity.v3 import (
+    domain,
+    endpoint,
+    group,
+    project,
+    region,
+    role,
+    service,
+    user,
+)
+from openstack.image.v2 import image
+from openstack.network.v2 import (
+    address_scope,
+    agent,
+    firewall_policy,
+    firewall_rule,
+    floating_ip,
+    metering_label,
+    metering_label_rule,
+    network,
+    port,
+    port_forwarding,
+    qos_bandwidth_limit_rule,
+    qos_dscp_marking_rule,
+    qos_minimum_bandwidth_rule,
+    qos_minimum_packet_rate_rule,
+    qos_policy,
+    quota,
+    rbac_policy,
+    router,
+    security_group,
+    security_group_rule,
+    segment,
+    sfc_flow_classifier,
+    sfc_port_chain,
+    sfc_port_pair,
+    sfc_port_pair_group,
+    subnet,
+    subnet_pool,
+    tap_flow,
+    tap_service,
+    trunk,
+    vpn_ike_policy,
+    vpn_ipsec_policy,
+    vpn_ipsec_site_connection,
+    vpn_service,
+)
+
+from heat_convergence.resources.catalog.sdk_gaps import (
+    Firewall,
+    L2Gateway,
+    L2GatewayConnection,
+    NetworkGateway,
+)
+from heat_convergence.resources.driver.things import Many, Mark, Thing
+
+
+def _neutron(noun: str, resource: type[Any], **given: Any) -> Thing:
+    """Lists filter by id, name and description."""
+    facts = {"many": Many.IDS, "mark": Mark.DESCRIPTION, "marks_found_by_query": True, **given}
+    return Thing(noun=f"neutron.{noun}", service="network", resource=resource, **facts)
+
+
+def _unmarked(noun: str, resource: type[Any], **given: Any) -> Thing:
+    """As ``_neutron``, of things without a description."""
+    return _neutron(noun, resource, mark=Mark.NONE, **given)
+
+
+def _unnamed(noun: str, resource: type[Any], **given: Any) -> Thing:
+    return _neutron(noun, resource, name_key=None, **given)
+
+
+def _nova(noun: str, resource: type[Any], **given: Any) -> Thing:
+    return Thing(noun=f"nova.{noun}", service="compute", resource=resource, **given)
+
+
+def _cinder(noun: str, resource: type[Any], **given: Any) -> Thing:
+    return Thing(noun=f"cinder.{noun}", service="block_storage", resource=resource, **given)
+
+
+def _keystone(noun: str, resource: type[Any], **given: Any) -> Thing:
+    return Thing(noun=f"keystone.{noun}", service="identity", resource=resource, **given)
+
+
+_ALL = (
+    _neutron("network", network.Network),
+    _neutron("subnet", subnet.Subnet),
+    _neutron("subnetpool", subnet_pool.SubnetPool),
+    _neutron("port", port.Port),
+    _neutron("router", router.Router),
+    _neutron("security_group", security_group.SecurityGroup, word="security_group"),
+    _unnamed("security_group_rule", security_group_rule.SecurityGroupRule),
+    _neutron("floatingip", floating_ip.FloatingIP, word="floatingip",
+             name_key="floating_ip_address", name_query="floating_ip_address"),
+    _unmarked("address_scope", address_scope.AddressScope),
+    _neutron("qos_policy", qos_policy.QoSPolicy, word="policy"),
+    _neutron("segment", segment.Segment),
+    _unnamed("quota", quota.Quota, mark=Mark.NONE),
+    _neutron("trunk", trunk.Trunk),
+    _unnamed("rbac_policy", rbac_policy.RBACPolicy, mark=Mark.NONE),
+    _neutron("metering_label", metering_label.MeteringLabel),
+    _unnamed("metering_label_rule", metering_label_rule.MeteringLabelRule,
+             mark=Mark.NONE),
+    _unnamed("qos_bandwidth_limit_rule", qos_bandwidth_limit_rule.QoSBandwidthLimitRule,
+             mark=Mark.NONE),
+    _unnamed("qos_dscp_marking_rule", qos_dscp_marking_rule.QoSDSCPMarkingRule,
+             mark=Mark.NONE),
+    _unnamed("qos_minimum_bandwidth_rule", qos_minimum_bandwidth_rule.QoSMinimumBandwidthRule,
+             mark=Mark.NONE),
+    _unnamed("qos_minimum_packet_rate_rule",
+             qos_minimum_packet_rate_rule.QoSMinimumPacketRateRule, mark=Mark.NONE),
+    _unnamed("port_forwarding", port_forwarding.PortForwarding),
+    _neutron("agent", agent.Agent, name_key=None, mark=Mark.NONE),
+    _neutron("firewall", Firewall),
+    _neutron("firewall_policy", firewall_policy.FirewallPolicy, path="/fw/firewall_policies"),
+    _neutron("firewall_rule", firewall_rule.FirewallRule, path="/fw/firewall_rules"),
+    _neutron("ikepolicy", vpn_ike_policy.VpnIkePolicy),
+    _neutron("ipsecpolicy", vpn_ipsec_policy.VpnIpsecPolicy),
+    _neutron("ipsec_site_connection", vpn_ipsec_site_connection.VpnIPSecSiteConnection),
+    _neutron("vpnservice", vpn_service.VpnService),
+    _unmarked("l2_gateway", L2Gateway),
+    _unnamed("l2_gateway_connection", L2GatewayConnection, mark=Mark.NONE),
+    _unmarked("network_gateway", NetworkGateway),
+    _neutron("taas.tap_flow", tap_flow.TapFlow),
+    _neutron("taas.tap_service", tap_service.TapService),
+    _neutron("flow_classifier", sfc_flow_classifier.SfcFlowClassifier),
+    _neutron("port_chain", sfc_port_chain.SfcPortChain),
+    _neutron("port_pair", sfc_port_pair.SfcPortPair),
+    _neutron("port_pair_group", sfc_port_pair_group.SfcPortPairGroup),
+    _nova("server", server.Server, listing="/servers/detail", many=Many.CHANGED,
+          mark=Mark.DESCRIPTION, microversion="2.26", name_query=None),
+    _nova("flavor", flavor.Flavor, listing="/flavors/detail", name_query=None),
+    _nova("keypair", keypair.Keypair, id_key="name", name_query=None,
+          microversion="2.10", word="key"),
+    _nova("server_group", server_group.ServerGroup, name_query=None, microversion="2.15"),
+    _nova("aggregate", aggregate.Aggregate, name_query=None),
+    _cinder("volume", volume.Volume, listing="/volumes/detail", mark=Mark.METADATA),
+    _cinder("snapshot", snapshot.Snapshot, listing="/snapshots/detail", mark=Mark.METADATA),
+    _cinder("backup", backup.Backup, listing="/backups/detail", mark=Mark.DESCRIPTION),
+    _cinder("vtype", volume_type.Type, name_query=None, word="volume type",
+            mark=Mark.DESCRIPTION),
+    _cinder("qos_specs", qos_spec.QoSSpec, name_query=None),
+    Thing(noun="glance.image", service="image", resource=image.Image),
+    _keystone("project", project.Project, mark=Mark.DESCRIPTION),
+    _keystone("user", user.User, mark=Mark.DESCRIPTION),
+    _keystone("group", group.Group, mark=Mark.DESCRIPTION),
+    _keystone("role", role.Role),
+    _keystone("domain", domain.Domain, mark=Mark.DESCRIPTION),
+    _keystone("region", region.Region, name_key=None, uuids=False, mark=Mark.DESCRIPTION),
+    _keystone("service", service.Service, mark=Mark.DESCRIPTION),
+    _keystone("endpoint", endpoint.Endpoint, name_query=None),
+)
+
+THINGS: Mapping[str, Thing] = {thing.noun: thing for thing in _ALL}

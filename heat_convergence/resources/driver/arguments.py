@@ -1,0 +1,90 @@
+"""From properties to a call's arguments, by a row's mapping.
+
+Decides names and shapes; values that name things become ids.  Called by ``declared``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
+from heat_convergence.resources.declaration import PropertyType, TypeSchema
+from heat_convergence.resources.driver.lookups import Lookups
+from heat_convergence.resources.driver.row import Arg, Row
+
+Json = Any
+_NONE_OF: Mapping[PropertyType, Callable[[], Json]] = {
+    PropertyType.LIST: list,
+    PropertyType.MAP: dict,
+    PropertyType.STRING: str,
+}
+MORE = "value_specs"  # a map of further arguments, as the service calls them
+
+
+class Arguments:
+    """Arguments for one resource; its name in errors is the view's."""
+
+    def __init__(
+        self, row: Row, schema: TypeSchema, lookups: Lookups, resource: str
+    ) -> None:
+        self._row = row
+        self._schema = schema
+        self._lookups = lookups
+        self._resource = resource
+
+    def of(self, properties: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
+        """Of the properties ``names``; one without a value is sent as what stands for
+        none in its type, or left alone where nothing does."""
+        wanted = set(names)
+        values = {name: properties.get(name) for name in sorted(wanted - {MORE})}
+        given = {name: value for name, value in values.items() if value is not None}
+        found = {**self._cleared(values.keys() - given.keys()), **self._mapped(given, "")}
+        if MORE in wanted:
+            found.update(properties.get(MORE) or {})
+        return found
+
+    def value(self, noun: str, value: Json, path: str) -> str:
+        """The id of what ``value`` names; errors tell the property's path."""
+        try:
+            return self._lookups.id_of(noun, value)
+        except (EntityNotFound, PhysicalResourceNameAmbiguity) as error:
+            error.path = f"resources.{self._resource}.properties.{path}"
+            raise
+
+    def _cleared(self, names: Iterable[str]) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        for name in names:
+            arg = self._row.arguments.get(name, Arg(name))
+            declared = self._schema.properties.get(name)
+            if arg.to is None or declared is None or name in self._row.kept_when_unset:
+                continue
+            one = arg.find is not None and declared.type is not PropertyType.LIST
+            if one or name in self._row.null_when_unset:
+                found[arg.to] = None
+            elif declared.type in _NONE_OF:
+                found[arg.to] = _NONE_OF[declared.type]()
+        return found
+
+    def _mapped(self, values: Mapping[str, Json], under: str) -> dict[str, Json]:
+        found = {}
+        for name, value in values.items():
+            path = f"{under}.{name}" if under else name
+            arg = self._row.arguments.get(path, Arg(name))
+            if arg.to is not None:
+                found[arg.to] = self._valued(arg, value, path)
+        return found
+
+    def _valued(self, arg: Arg, value: Json, path: str) -> Json:
+        if value == "" and path in self._row.blank_is_null:
+            return None
+        if isinstance(value, Mapping):
+            return self._mapped(value, path) if self._inside(path) else dict(value)
+        if isinstance(value, list | tuple):
+            return [self._valued(arg, item, path) for item in value]
+        if arg.find is not None and value is not None and value != "":
+            return self.value(arg.find, value, path)
+        return value
+
+    def _inside(self, path: str) -> bool:
+        return any(known.startswith(f"{path}.") for known in self._row.arguments)

@@ -1,0 +1,1 @@
+"""OpenStack types with behaviour of their own, and parts that several types have."""

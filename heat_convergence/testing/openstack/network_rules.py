@@ -1,0 +1,236 @@
+"""Neutron: addresses, interfaces of routers, rules of groups."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from heat_convergence.testing.openstack.emulation import (
+    PROJECT,
+    Asked,
+    Emulation,
+    Refusal,
+    Told,
+    new_id,
+)
+from heat_convergence.testing.openstack.shelf import Item
+
+Json = Any
+
+
+def install(emulation: Emulation) -> None:
+    public = emulation.add("neutron.network", name="public", status="ACTIVE", subnets=[])
+    emulation.add("neutron.subnet", name="public-subnet", cidr="172.24.4.0/22",
+                  network_id=public["id"], gateway_ip="172.24.4.1", allocated=1)
+    emulation.add("neutron.security_group", name="default", project_id=PROJECT,
+                  security_group_rules=[])
+    for noun, change in (
+        ("network", _network), ("subnet", _subnet), ("port", _port), ("router", _router),
+        ("security_group", _security_group), ("floatingip", _floating_ip), ("trunk", _trunk),
+    ):
+        emulation.made(f"neutron.{noun}", change)
+    rules = (
+        ("PUT", "/routers/{id}", _change_router),
+        ("PUT", "/routers/{id}/add_router_interface", _add_interface),
+        ("PUT", "/routers/{id}/remove_router_interface", _remove_interface),
+        ("PUT", "/routers/{id}/add_extraroutes", _add_routes),
+        ("PUT", "/routers/{id}/remove_extraroutes", _remove_routes),
+        ("POST", "/security-group-rules", _add_rules),
+        ("DELETE", "/security-group-rules/{id}", _delete_rule),
+        ("PUT", "/trunks/{id}/add_subports", _add_sub_ports),
+        ("PUT", "/trunks/{id}/remove_subports", _remove_sub_ports),
+        ("PUT", "/quotas/{id}", _set_quota),
+        ("DELETE", "/quotas/{id}", _no_quota),
+        ("DELETE", "/networks/{id}", _delete_network),
+        ("DELETE", "/subnets/{id}", _delete_subnet),
+    )
+    for method, path, rule in rules:
+        emulation.rule("network", method, path, rule)
+
+
+def _network(emulation: Emulation, item: Item) -> None:
+    item.body.setdefault("subnets", [])
+
+
+def _subnet(emulation: Emulation, item: Item) -> None:
+    body = item.body
+    body["allocated"] = 1
+    network = ipaddress.ip_network(body.get("cidr") or "10.0.0.0/24")
+    body.setdefault("gateway_ip", str(network[1]))
+    emulation.existing("neutron.network", body["network_id"]).body["subnets"].append(body["id"])
+
+
+def _port(emulation: Emulation, item: Item) -> None:
+    body = item.body
+    emulation.existing("neutron.network", body["network_id"])
+    body["status"] = "DOWN"
+    default = emulation.shelf("neutron.security_group").listed({"name": ["default"]})[0]
+    body.setdefault("security_groups", [group["id"] for group in default])
+    body.setdefault("mac_address", "fa:16:3e:00:00:01")
+    if body.get("fixed_ips") is None:
+        subnets, _ = emulation.shelf("neutron.subnet").listed(
+            {"network_id": [body["network_id"]]}
+        )
+        body["fixed_ips"] = [_address(subnet) for subnet in subnets[:1]]
+    for ip in body["fixed_ips"]:
+        if "ip_address" not in ip:
+            subnet = emulation.existing("neutron.subnet", ip["subnet_id"]).body
+            ip.update(_address(subnet))
+
+
+def _address(subnet: dict[str, Json]) -> dict[str, Json]:
+    subnet["allocated"] += 1
+    address = ipaddress.ip_network(subnet["cidr"])[subnet["allocated"]]
+    return {"subnet_id": subnet["id"], "ip_address": str(address)}
+
+
+def _router(emulation: Emulation, item: Item) -> None:
+    item.body.setdefault("routes", [])
+    item.body.setdefault("external_gateway_info", None)
+
+
+def _security_group(emulation: Emulation, item: Item) -> None:
+    item.body["security_group_rules"] = [
+        {"id": new_id(), "direction": "egress", "ethertype": ethertype}
+        for ethertype in ("IPv4", "IPv6")
+    ]
+
+
+def _floating_ip(emulation: Emulation, item: Item) -> None:
+    item.body["status"] = "DOWN"
+    number = len(emulation.shelf("neutron.floatingip"))
+    item.body.setdefault("floating_ip_address", f"172.24.5.{number}")
+    item.body.setdefault("port_id", None)
+
+
+def _trunk(emulation: Emulation, item: Item) -> None:
+    item.body.setdefault("sub_ports", [])
+
+
+def _change_router(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.router", asked.places["id"]).body
+    body.update(asked.body["router"])
+    body["external_gateway_info"] = body["external_gateway_info"] or None
+    return Told(200, {"router": body})
+
+
+def _add_interface(emulation: Emulation, asked: Asked) -> Told:
+    router_id = asked.places["id"]
+    emulation.existing("neutron.router", router_id)
+    if "port_id" in asked.body:
+        port = emulation.existing("neutron.port", asked.body["port_id"]).body
+    else:
+        subnet = emulation.existing("neutron.subnet", asked.body["subnet_id"]).body
+        joined, _ = emulation.shelf("neutron.port").listed(
+            {"device_id": [router_id], "fixed_ips": [f"subnet_id={subnet['id']}"]}
+        )
+        if joined:
+            raise Refusal(400, "Router already has a port on subnet")
+        ips = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
+        port = emulation.add(
+            "neutron.port", network_id=subnet["network_id"], fixed_ips=ips, status="ACTIVE"
+        )
+    port.update(device_id=router_id, device_owner="network:router_interface")
+    return Told(200, {"port_id": port["id"]})
+
+
+def _remove_interface(emulation: Emulation, asked: Asked) -> Told:
+    router_id, shelf = asked.places["id"], emulation.shelf("neutron.port")
+    emulation.existing("neutron.router", router_id)
+    for port in shelf.bodies():
+        subnets = [ip["subnet_id"] for ip in port["fixed_ips"]]
+        wanted = asked.body.get("port_id") == port["id"] or (
+            asked.body.get("subnet_id") in subnets
+        )
+        if wanted and port.get("device_id") == router_id:
+            shelf.remove(port["id"])
+            return Told(200, {"port_id": port["id"]})
+    raise Refusal(404, "Router has no interface there")
+
+
+def _add_routes(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.router", asked.places["id"]).body
+    wanted = asked.body["router"]["routes"]
+    body["routes"] += [route for route in wanted if route not in body["routes"]]
+    return Told(200, {"router": body})
+
+
+def _remove_routes(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.router", asked.places["id"]).body
+    gone = asked.body["router"]["routes"]
+    body["routes"] = [route for route in body["routes"] if route not in gone]
+    return Told(200, {"router": body})
+
+
+def _add_rules(emulation: Emulation, asked: Asked) -> Told:
+    single = asked.body.get("security_group_rule")
+    rules = asked.body.get("security_group_rules") or [single]
+    for rule in rules:
+        group = emulation.existing("neutron.security_group", rule["security_group_id"]).body
+        made = emulation.add("neutron.security_group_rule", **rule)
+        group["security_group_rules"].append(made)
+        rule.update(made)
+    if single is not None:
+        return Told(201, {"security_group_rule": single})
+    return Told(201, {"security_group_rules": rules})
+
+
+def _delete_rule(emulation: Emulation, asked: Asked) -> Told:
+    rule_id, found = asked.places["id"], False
+    for group in emulation.shelf("neutron.security_group").bodies():
+        kept = [rule for rule in group["security_group_rules"] if rule["id"] != rule_id]
+        found = found or len(kept) < len(group["security_group_rules"])
+        group["security_group_rules"] = kept
+    emulation.shelf("neutron.security_group_rule").remove(rule_id)
+    if not found:
+        raise Refusal(404, f"Security group rule {rule_id} does not exist")
+    return Told(204)
+
+
+def _add_sub_ports(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.trunk", asked.places["id"]).body
+    body["sub_ports"] += asked.body["sub_ports"]
+    return Told(200, body)
+
+
+def _remove_sub_ports(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.trunk", asked.places["id"]).body
+    gone = {port["port_id"] for port in asked.body["sub_ports"]}
+    body["sub_ports"] = [port for port in body["sub_ports"] if port["port_id"] not in gone]
+    return Told(200, body)
+
+
+def _set_quota(emulation: Emulation, asked: Asked) -> Told:
+    shelf, project_id = emulation.shelf("neutron.quota"), asked.places["id"]
+    item = shelf.get(project_id) or shelf.add({"id": project_id})
+    item.body.update(asked.body["quota"])
+    return Told(200, {"quota": item.body})
+
+
+def _no_quota(emulation: Emulation, asked: Asked) -> Told:
+    emulation.shelf("neutron.quota").remove(asked.places["id"])
+    return Told(204)
+
+
+def _delete_network(emulation: Emulation, asked: Asked) -> Told:
+    network_id = asked.places["id"]
+    emulation.existing("neutron.network", network_id)
+    if emulation.shelf("neutron.port").listed({"network_id": [network_id]})[0]:
+        raise Refusal(409, f"Network {network_id} has ports in use", "NetworkInUse")
+    for subnet in emulation.shelf("neutron.subnet").listed({"network_id": [network_id]})[0]:
+        emulation.shelf("neutron.subnet").remove(subnet["id"])
+    emulation.shelf("neutron.network").remove(network_id)
+    return Told(204)
+
+
+def _delete_subnet(emulation: Emulation, asked: Asked) -> Told:
+    subnet_id = asked.places["id"]
+    subnet = emulation.existing("neutron.subnet", subnet_id).body
+    used = emulation.shelf("neutron.port").listed({"fixed_ips": [f"subnet_id={subnet_id}"]})[0]
+    if used:
+        raise Refusal(409, f"Subnet {subnet_id} has ports in use", "SubnetInUse")
+    network = emulation.shelf("neutron.network").get(subnet["network_id"])
+    if network is not None:
+        network.body["subnets"].remove(subnet_id)
+    emulation.shelf("neutron.subnet").remove(subnet_id)
+    return Told(204)
