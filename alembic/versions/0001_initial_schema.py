@@ -114,6 +114,7 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.BigInteger(), nullable=True),
         sa.Column("deleted_at", sa.BigInteger(), nullable=True),
         sa.Column("owner_id", sa.String(length=36), nullable=True),
+        sa.Column("owner_resource_id", sa.String(length=36), nullable=True),
         sa.Column("root_id", sa.String(length=36), nullable=True),
         sa.Column("depth", sa.Integer(), nullable=False),
         sa.Column("parent_resource", sa.String(length=255), nullable=True),
@@ -196,6 +197,7 @@ def upgrade() -> None:
         ["project_id", "job_state", "root_id", "id"],
         unique=False,
     )
+    op.create_index("ix_resource_root_id", "resource", ["root_id"], unique=False)
     op.create_index("ix_resource_stack_id_id", "resource", ["stack_id", "id"], unique=False)
     op.create_index("ix_resource_stack_id_name", "resource", ["stack_id", "name"], unique=False)
     op.create_table(

@@ -7,7 +7,6 @@ a goal stores is what a later request, or a rollback, needs to do it again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -20,12 +19,12 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal, SavedStack, Stack
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import want
 from heat_convergence.db import goals
 from heat_convergence.resources import saved as saving
-from heat_convergence.resources.validation import Checks, check_resources
+from heat_convergence.resources.nesting.facades import Facades, Level
+from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
+from heat_convergence.resources.nesting.wanting import implementations_of, wanted_of
 from heat_convergence.template import parameter_values
-from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.parameter_values import Missing, ParameterValue, StackFacts
@@ -49,6 +48,7 @@ class Goals:
     def __init__(self, services: ApiServices) -> None:
         self._given = services
         self._sources = Sources(services)
+        self.parsed = Parsed(services.limits)
 
     def draft(
         self,
@@ -67,16 +67,18 @@ class Goals:
         problems = source.template.problems()
         evaluated = self.evaluate(source, stack, problems=problems)
         quotas.check_lengths(evaluated.definitions)
-        implementations = implementations_of(evaluated.definitions, source)
+        implementations = implementations_of(evaluated.definitions, source.environment)
         for name in sorted({*implementations.values()}):
             if forbidden(name):
                 raise errors.Forbidden(f"You are not authorized to use {name}.")
-        self.check(evaluated, implementations, stack, problems)
+        total = self.check(evaluated, source, stack, problems, forbidden)
         problems.raise_any()
+        quotas.check_resource_count(total, self._given.options)
         if before is not None:
             self._check_immutable(before, stack, evaluated)
-        wanted = want(evaluated.definitions, implementations)
-        contents = {_hash(text): text for text in (source.text, *source.files.values())}
+        files = Files.of_texts(source.files, self.parsed)
+        wanted = wanted_of(evaluated, source.environment, files, self._given.registry)
+        contents = {hash_of(text): text for text in (source.text, *source.files.values())}
         goal_id = stack.goal_id if before is None else self._given.ids()
         goal = self._goal(source, stack, evaluated, goal_id)
         return Draft(goal, evaluated, wanted, contents)
@@ -104,23 +106,27 @@ class Goals:
     def check(
         self,
         evaluated: EvaluatedTemplate,
-        implementations: Mapping[str, str],
+        source: Source,
         stack: Stack,
         problems: Problems,
-    ) -> None:
-        """Finds resources that their types could not make."""
-        version = evaluated.template.version
-        minutes = stack.timeout_mins
-        checks = Checks(
-            registry=self._given.registry,
-            implementation=lambda definition: implementations[definition.name],
-            dialect=version.dialect,
-            functions=frozenset(version.functions) | self._given.functions.keys(),
-            timeout_s=minutes * 60.0 if minutes else self._given.settings.action_timeout_s,
-            custom=self._given.custom_constraints,
+        forbidden: Forbidden = lambda _name: False,
+    ) -> int:
+        """Finds resources that their types could not make, here and in the stacks behind
+        them; how many resources there are."""
+        minutes, given = stack.timeout_mins, self._given
+        facades = Facades(
+            registry=given.registry,
+            parsed=self.parsed,
+            facts=self._facts(stack),
+            max_depth=given.options.max_nested_stack_depth,
+            timeout_s=minutes * 60.0 if minutes else given.settings.action_timeout_s,
+            custom=given.custom_constraints,
+            functions=given.functions,
+            forbidden=forbidden,
         )
-        outputs = {name: output.value for name, output in evaluated.outputs.items()}
-        check_resources(evaluated.definitions, outputs, checks, problems)
+        files = Files.of_texts(source.files, self.parsed)
+        level = Level(evaluated, source.environment, files, stack.depth)
+        return facades.check(level, problems)
 
     def stored(self, conn: Any, stack: Stack) -> Stored:
         """The stack's goal with its texts."""
@@ -143,7 +149,8 @@ class Goals:
         """A stored goal's definitions: ``convergence.rollback.Rebuild``."""
         source = self._sources.stored(_with_texts(goal, tx.get_contents(_hashes(goal))))
         evaluated = self.evaluate(source, stack)
-        return want(evaluated.definitions, implementations_of(evaluated.definitions, source))
+        files = Files.of_texts(source.files, self.parsed)
+        return wanted_of(evaluated, source.environment, files, self._given.registry)
 
     def _check_immutable(
         self, before: Stored, stack: Stack, evaluated: EvaluatedTemplate
@@ -174,29 +181,15 @@ class Goals:
             id=goal_id,
             stack_id=stack.id,
             version=stack.version,
-            template_hash=_hash(source.text),
+            template_hash=hash_of(source.text),
             environment=source.environment.to_dict(),
-            files={name: _hash(text) for name, text in source.files.items()},
+            files={name: hash_of(text) for name, text in source.files.items()},
             parameters=evaluated.api_parameters(),
             outputs={name: output.dump() for name, output in evaluated.outputs.items()},
             description=evaluated.description,
             created_at=self._given.clock(),
             sensitive=bool(evaluated.hidden_values),
         )
-
-
-def implementations_of(
-    definitions: Mapping[str, Definition], source: Source
-) -> dict[str, str]:
-    """Resource name → the type behind its type, as the environment maps it."""
-    registry = source.environment.registry
-    return {
-        name: registry.resolve(definition.type, name) for name, definition in definitions.items()
-    }
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _hashes(goal: Goal) -> set[str]:

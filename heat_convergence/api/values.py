@@ -40,7 +40,7 @@ class Viewer:
         shown = _attribute(kind, view, _SHOW)
         if isinstance(shown, Mapping):
             return {**shown, **wanted}
-        return {name: _attribute(kind, view, name) for name in kind.schema.attributes} | wanted
+        return {name: _attribute(kind, view, name) for name in kind.attribute_names(view)} | wanted
 
 
 def as_input(row: ResourceRow) -> Input:

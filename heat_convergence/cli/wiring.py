@@ -30,7 +30,10 @@ from heat_convergence.db import migrate
 from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
+from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
+from heat_convergence.resources.nesting.child import Children
+from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 from heat_convergence.rpc.bus import RpcBus
@@ -132,6 +135,32 @@ def api_services(parts: Parts) -> ApiServices:
         custom_constraints=constraints.load(),
         delegation=parts.delegation,
         functions=parts.functions,
+    )
+
+
+def nester(parts: Parts) -> Nester:
+    """What engines make nested stacks with."""
+    given = api_services(parts)
+    children = Children(
+        registry=given.registry,
+        clock=given.clock,
+        limits=given.limits,
+        base=given.environment,
+        region=given.options.region,
+        custom=given.custom_constraints,
+        functions=given.functions,
+        parsed=Parsed(given.limits),
+    )
+    return Nester(
+        store=given.store,
+        children=children,
+        clock=given.clock,
+        ids=given.ids,
+        settings=given.settings,
+        bounds=Bounds(
+            depth=given.options.max_nested_stack_depth,
+            resources=given.options.max_resources_per_stack,
+        ),
     )
 
 

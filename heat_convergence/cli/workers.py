@@ -15,7 +15,7 @@ from typing import Any
 
 from heat_convergence.api.goals import Goals
 from heat_convergence.cli.settings import limits, settings
-from heat_convergence.cli.wiring import Parts, api_services
+from heat_convergence.cli.wiring import Parts, api_services, nester
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Service
 from heat_convergence.db.engine import wait_until_up
@@ -154,6 +154,7 @@ class EngineWorker(Worker):
             cloud_of=parts.cloud_of,
             functions=parts.functions,
             limits=limits(parts.conf),
+            nester=nester(parts),
         )
 
     @property

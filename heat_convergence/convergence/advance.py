@@ -9,10 +9,10 @@ third one never both miss it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from heat_convergence.convergence import dispatch, ending, failing, replacing
+from heat_convergence.convergence import dispatch, ending, failing, insight, owners, replacing
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
@@ -61,9 +61,13 @@ def advance(
     stack = tx.lock_stack(stack_id)
     if stack is None or stack.deleted_at is not None:
         return Advanced(None)
-    rows = [row for row in tx.lock_jobs(resource_ids) if _concerns(row, stack)]
+    found = tx.lock_jobs(resource_ids)
+    insight.refresh(tx, [row for row in found if row.job is None], means)
+    rows = [row for row in found if _concerns(row, stack)]
+    sightings = {**sightings, **insight.look_inside(tx, rows, sightings, means)}
     sorted_out = _SortedOut(rows, sightings)
     sorted_out.later += _wait_on(tx, sorted_out.waiting, sightings, means)
+    _pause(tx, sorted_out.paused, sightings, means)
     _learn(tx, rows, sightings)
     if not stack.in_progress:
         _settle(tx, sorted_out.done, means)
@@ -89,14 +93,17 @@ class _SortedOut:
         self.replaced: list[Resource] = []
         self.again: list[Resource] = []
         self.waiting: list[Resource] = []
+        self.paused: list[Resource] = []
         self.later: list[datetime] = []
         for row in rows:
             seen = sightings[row.id].observed if row.id in sightings else row.observed
             if row.job_state is JobState.REPLACE:
                 self.replaced.append(row)
+            elif row.id in sightings and sightings[row.id].more:
+                self._further(row, sightings[row.id].again_s)
             elif row.job_state is JobState.RETRY:
                 self._retry(row, due=row.id in sightings)
-            elif row.job_state is not JobState.WATCHED or row.observe_at is None:
+            elif row.job_state is not JobState.WATCHED or not _looked_for(row):
                 continue
             elif seen is _end_of(row):
                 self.done.append(row)
@@ -104,14 +111,25 @@ class _SortedOut:
                 self.failed.append(row)
             elif row.id in sightings:
                 self.waiting.append(row)
-            else:
+            elif row.observe_at is not None:
                 self.later.append(row.observe_at)
+
+    def _further(self, row: Resource, pause_s: float | None) -> None:
+        """Its job has another step to take, at once or after a pause."""
+        if pause_s:
+            self.paused.append(row)
+        else:
+            self.again.append(row)
 
     def _retry(self, row: Resource, *, due: bool) -> None:
         if due:
             self.again.append(row)
         elif row.observe_at is not None:
             self.later.append(row.observe_at)
+
+
+def _looked_for(row: Resource) -> bool:
+    return row.observe_at is not None or row.awaits_stack
 
 
 def _end_of(row: Resource) -> Observed:
@@ -133,15 +151,37 @@ def _wait_on(
             for row in rows
         }
     )
-    return list(again_at.values())
+    return [at for at in again_at.values() if at is not None]
 
 
-def _again_at(row: Resource, seen: Sighting, means: Means) -> datetime:
+def _again_at(row: Resource, seen: Sighting, means: Means) -> datetime | None:
     """Whoever looks pushes the time on first; if it has come all the same, a signal
-    came during the look, and the look may not have seen what it changed."""
+    came during the look, and the look may not have seen what it changed.  Stacks
+    behind resources are looked at under the rows' locks."""
+    if seen.again_s is None:
+        return None
     if row.observe_at is not None and row.observe_at <= means.now:
         return row.observe_at
-    return means.now + timedelta(seconds=seen.again_s)
+    return _next_look(seen, means)
+
+
+def _pause(
+    tx: Transaction, rows: Sequence[Resource], sightings: Mapping[str, Sighting], means: Means
+) -> None:
+    tx.save_resources(
+        {
+            row.id: {
+                "job_state": JobState.RETRY,
+                "observed": None,
+                "observe_at": _next_look(sightings[row.id], means),
+            }
+            for row in rows
+        }
+    )
+
+
+def _next_look(seen: Sighting, means: Means) -> datetime | None:
+    return None if seen.again_s is None else means.now + timedelta(seconds=seen.again_s)
 
 
 def _learn(
@@ -239,14 +279,17 @@ def _go_on(
         return _stop(tx, stack, cause, means)
     # What is to be tried again has its room among the jobs in flight already.
     again = [row.id for row in rows.again]
-    tx.update_resources(again, job_state=JobState.DUE, posted_at=means.now, observe_at=None)
+    tx.update_resources(
+        again, job_state=JobState.DUE, posted_at=means.now, observed=None, observe_at=None
+    )
     if rows.done or rows.replaced:
         dispatch.line_up(tx, stack, leaves, means.settings, means.now)
     postings = _take_turns(tx, stack, means)
     advanced = Advanced(stack, postings, min(rows.later, default=None))
     at_rest = rows.done and not leaves and not advanced.posted
     if at_rest and not tx.any_unready(stack.id, stack.version):
-        ending.complete(tx, stack, means.now, means.ids)
+        told = ending.complete(tx, stack, means.now, means.ids)
+        return replace(advanced, postings=(*postings, *told))
     return advanced
 
 
@@ -257,8 +300,8 @@ def _stop(tx: Transaction, stack: Stack, cause: str, means: Means) -> Advanced:
     if first and ending.rolls_back(stack):
         return Advanced(stack, roll_back=cause)
     if ending.halt_waiting(tx, stack) == 0:
-        ending.fail(tx, stack, cause, means.now, means.ids)
-    elif first:
+        return Advanced(stack, ending.fail(tx, stack, cause, means.now, means.ids))
+    if first:
         limit = means.now + timedelta(seconds=means.settings.error_wait_s)
         deadline = min(stack.deadline_at or limit, limit)
         tx.update_stack(stack.id, first_cause=cause, deadline_at=deadline)
@@ -284,8 +327,20 @@ def time_out(tx: Transaction, stack_id: str, means: Means) -> Advanced:
         return Advanced(None)
     if stack.first_cause is None and ending.rolls_back(stack):
         return Advanced(stack, roll_back="Timed out")
-    ending.fail(tx, stack, stack.first_cause or "Timed out", means.now, means.ids)
-    return Advanced(stack)
+    reason = stack.first_cause or "Timed out"
+    return Advanced(stack, ending.fail(tx, stack, reason, means.now, means.ids))
+
+
+def abandon(tx: Transaction, stack_id: str, means: Means) -> Advanced:
+    """For a nested stack whose owner does not wait for it any more: it stops."""
+    stack = tx.lock_stack(stack_id)
+    if stack is None or not stack.in_progress or stack.owner_resource_id is None:
+        return Advanced(None)
+    rows = tx.get_resources([stack.owner_resource_id])
+    if not any(owners.given_up(row) and row.physical_id == stack.id for row in rows):
+        return Advanced(None)
+    reason = f"Stack {stack.action} cancelled"
+    return Advanced(stack, ending.fail(tx, stack, reason, means.now, means.ids))
 
 
 def unstick(tx: Transaction, stack_id: str, version: int, means: Means) -> Advanced:
@@ -302,9 +357,10 @@ def unstick(tx: Transaction, stack_id: str, version: int, means: Means) -> Advan
     leaves = tx.ready_but_blocked(stack_id, version)
     dispatch.line_up(tx, stack, leaves, means.settings, means.now)
     postings = _take_turns(tx, stack, means)
+    told: tuple[Posting, ...] = ()
     if not leaves and not tx.any_unready(stack_id, version):
-        ending.complete(tx, stack, means.now, means.ids)
-    return Advanced(stack, postings)
+        told = ending.complete(tx, stack, means.now, means.ids)
+    return Advanced(stack, (*postings, *told))
 
 
 def next_turn(tx: Transaction, project_id: str, means: Means) -> Advanced:

@@ -32,11 +32,11 @@ def cancel_update(
     return rollback.begin(tx, stack, _reason(stack), means, rebuild)
 
 
-def cancel_without_rollback(tx: Transaction, stack_id: str, means: Means) -> None:
+def cancel_without_rollback(tx: Transaction, stack_id: str, means: Means) -> Advanced:
     """Stops where it is; from UPDATE_IN_PROGRESS or CREATE_IN_PROGRESS."""
     stack = _locked(tx, stack_id)
     _require(stack, {Action.UPDATE, Action.CREATE}, "cancel_without_rollback")
-    ending.fail(tx, stack, _reason(stack), means.now, means.ids)
+    return Advanced(stack, ending.fail(tx, stack, _reason(stack), means.now, means.ids))
 
 
 def snapshot(

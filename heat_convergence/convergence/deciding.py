@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from heat_convergence.convergence.model import Action, Desired, Resource, Status, Verb
-from heat_convergence.convergence.plan import REPLACED_WHEN_FAILED
+from heat_convergence.convergence.plan import NESTED, REPLACED_WHEN_FAILED
 
 
 class Step(StrEnum):
@@ -52,6 +52,11 @@ def removal_step(row: Resource) -> Step:
     return Step.FORGET if row.action is Action.INIT else Step.FIND_AND_DELETE
 
 
+def behind(row: Resource) -> bool:
+    """Whether a nested stack is behind the resource."""
+    return NESTED in row.definition
+
+
 def external_id(row: Resource) -> str | None:
     """The physical id of a resource that the template does not manage."""
     found: str | None = row.definition.get("external_id")
@@ -74,8 +79,9 @@ def step_before_properties(row: Resource) -> Step | None:
         return Step.ADOPT
     if row.job is not Verb.CONVERGE:
         return Step.VERB
-    if row.status is Status.FAILED and row.physical_id is not None:
-        return Step.REPLACE if row.action in REPLACED_WHEN_FAILED else None
+    if row.physical_id is not None and (behind(row) or row.status is Status.FAILED):
+        replaced = not behind(row) and row.action in REPLACED_WHEN_FAILED
+        return Step.REPLACE if replaced else None
     if row.physical_id is None:
         return Step.CREATE if row.action is Action.INIT else Step.FIND_OR_CREATE
     if row.action is Action.CREATE and row.status is Status.IN_PROGRESS:
@@ -85,6 +91,8 @@ def step_before_properties(row: Resource) -> Step | None:
 
 def update_step(row: Resource, change: Change) -> Step:
     """For a resource that exists: what the change of its properties takes."""
+    if not change.names and behind(row) and not _stands(row):
+        return Step.UPDATE  # files or environment have changed, or it was not done
     if not change.names:
         # What was not seen in its place at last may not be there, or not be up yet.
         return Step.NOTHING if row.status is Status.COMPLETE else Step.OBSERVE
@@ -93,6 +101,11 @@ def update_step(row: Resource, change: Change) -> Step:
     if not all(change.in_place(name) for name in change.names):
         return Step.REPLACE
     return Step.REPLACE if change.needs_new(change.names) else Step.UPDATE
+
+
+def _stands(row: Resource) -> bool:
+    applied = row.applied_hash == row.definition_hash
+    return applied and row.status is Status.COMPLETE and row.action is not Action.CHECK
 
 
 def action_of(step: Step, row: Resource) -> Action:

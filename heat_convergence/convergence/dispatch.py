@@ -12,18 +12,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 
 from heat_convergence.convergence.model import JobState, Stack
 from heat_convergence.convergence.ports import Settings, Transaction
 
 
+class Daemon(Enum):
+    """Who is to take a message."""
+
+    ENGINE = "engine"
+    OBSERVER = "observer"
+
+
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """Jobs of one traversal to hand to the engines, after the commit."""
+    """What to send after the commit: jobs of one traversal for the engines, or
+    resources for the observers to take note of; without any, the stack itself."""
 
     stack_id: str
     version: int
     resource_ids: tuple[str, ...]
+    to: Daemon = Daemon.ENGINE
 
 
 def line_up(
@@ -68,6 +78,8 @@ def take_turns(
 def own(postings: Sequence[Posting], stack: Stack) -> tuple[str, ...]:
     """The jobs of that stack among them."""
     return tuple(
-        job for posting in postings if posting.stack_id == stack.id
+        job
+        for posting in postings
+        if posting.stack_id == stack.id and posting.to is Daemon.ENGINE
         for job in posting.resource_ids
     )

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence import saving
+from heat_convergence.convergence import owners, saving
+from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.model import (
     IN_FLIGHT,
     Action,
@@ -30,7 +31,9 @@ _REACH_A_GOAL = frozenset(
 _CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
 
 
-def complete(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> None:
+def complete(
+    tx: Transaction, stack: Stack, now: datetime, ids: IdFactory
+) -> tuple[Posting, ...]:
     """RULE 7: called only when no row of the traversal's graph is unready."""
     reason = f"Stack {stack.action} completed successfully"
     values: dict[str, object] = {}
@@ -43,7 +46,7 @@ def complete(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> No
     if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
         tx.prune_goals(stack.id, (stack.goal_id,))
-    _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
+    return _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
 
 
 def rolls_back(stack: Stack) -> bool:
@@ -56,19 +59,29 @@ def _rolled_back_to_nothing(stack: Stack) -> bool:
     return stack.action is Action.ROLLBACK and stack.complete_goal_id is None
 
 
-def fail(tx: Transaction, stack: Stack, reason: str, now: datetime, ids: IdFactory) -> None:
+def fail(
+    tx: Transaction, stack: Stack, reason: str, now: datetime, ids: IdFactory
+) -> tuple[Posting, ...]:
     """The traversal stops here; whatever it still had under way is given up."""
-    abort_jobs(tx, stack, now, ids)
-    _end(tx, stack, Status.FAILED, reason, now, ids, {})
+    told = abort_jobs(tx, stack, now, ids)
+    return (*told, *_end(tx, stack, Status.FAILED, reason, now, ids, {}))
 
 
-def abort_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> None:
+def abort_jobs(
+    tx: Transaction, stack: Stack, now: datetime, ids: IdFactory
+) -> tuple[Posting, ...]:
     """No job of the stack starts or is waited for any more; a call that is being
-    made ends by itself and leaves what it made for the next traversal."""
+    made ends by itself and leaves what it made for the next traversal.  Nested stacks
+    that were waited for are to be given up, too."""
     rows = tx.lock_unfinished(stack.id)
     running = [row for row in rows if row.status is Status.IN_PROGRESS]
+    given_up = owners.give_up(tx, rows)
+    kept = {row.id for row in rows if row.awaits_stack}
     tx.update_resources(
-        [row.id for row in rows], job_state=JobState.HALTED, observe_at=None, observed=None
+        [row.id for row in rows if row.id not in kept],
+        job_state=JobState.HALTED,
+        observe_at=None,
+        observed=None,
     )
     by_action: dict[Action, list[Resource]] = {}
     for row in running:
@@ -81,6 +94,7 @@ def abort_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> 
         tx.insert_events(
             [resource_event(row, action, Status.FAILED, reason, now, ids) for row in members]
         )
+    return given_up
 
 
 def halt_waiting(tx: Transaction, stack: Stack) -> int:
@@ -97,7 +111,7 @@ def halt_waiting(tx: Transaction, stack: Stack) -> int:
 def _begun(row: Resource) -> bool:
     held = row.lease_token is not None
     waited_for = row.observe_at is not None and row.job_state is JobState.WATCHED
-    return held or waited_for
+    return held or waited_for or row.awaits_stack
 
 
 def resource_event(
@@ -149,7 +163,7 @@ def _end(
     now: datetime,
     ids: IdFactory,
     values: dict[str, object],
-) -> None:
+) -> tuple[Posting, ...]:
     saving.finish(tx, stack, status, reason)
     tx.update_stack(
         stack.id,
@@ -160,3 +174,4 @@ def _end(
         **values,
     )
     tx.insert_events([stack_event(stack, status, reason, now, ids)])
+    return owners.tell(tx, stack, now)

@@ -28,16 +28,20 @@ from heat_convergence.convergence.traversal import Means
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What was seen of one resource; ``again_s`` for one that is not done yet,
+    """What was seen of one resource; ``again_s`` for one that is not done yet (None:
+    the stack behind it will tell), ``more`` for one that takes another step,
     ``attributes`` and ``data`` where they are known anew, ``retry`` if another
-    incarnation of what has failed may turn out better."""
+    incarnation of what has failed may turn out better, ``final`` if not even a
+    deletion is to be tried again."""
 
     observed: Observed
     reason: str = ""
-    again_s: float = 1.0
+    again_s: float | None = 1.0
     attributes: Mapping[str, Json] | None = None
     data: Mapping[str, Json] | None = None
     retry: bool = False
+    more: bool = False
+    final: bool = False
 
 
 def give_chances(
@@ -70,7 +74,8 @@ def _leaves(row: Resource) -> bool:
 
 def _has_hope(row: Resource, sightings: Mapping[str, Sighting]) -> bool:
     new = row.action is Action.CREATE and sightings[row.id].retry
-    return _leaves(row) or (new and sightings[row.id].observed is Observed.FAILED)
+    seen = sightings[row.id]
+    return not seen.final and (_leaves(row) or (new and seen.observed is Observed.FAILED))
 
 
 def _delete_again(

@@ -163,6 +163,7 @@ class Stack:
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
     owner_id: str | None = None  # the parent stack
+    owner_resource_id: str | None = None  # the row there that this stack is behind
     root_id: str | None = None
     depth: int = 0
     parent_resource: str | None = None
@@ -235,6 +236,13 @@ class Resource:
     updated_at: datetime | None = None
     project_id: str = ""  # the stack's, and the root of its tree: whose turn it is
     root_id: str = ""
+
+    @property
+    def awaits_stack(self) -> bool:
+        """Whether it waits until the stack behind it ends: that one's end sets
+        ``observe_at``, time does not."""
+        waits = self.job_state is JobState.WATCHED and self.observed is Observed.BUSY
+        return waits and self.observe_at is None
 
     def leased(self, now: datetime) -> bool:
         """Whether a worker that may still be alive holds this row."""

@@ -8,6 +8,7 @@ reads nothing but its arguments and calls nothing but ``graph``.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,6 +26,10 @@ from heat_convergence.convergence.model import (
 )
 from heat_convergence.graph.graph import Graph
 from heat_convergence.template.definition import Definition, fingerprint
+from heat_convergence.template.registry import is_template
+
+NESTED = "nested"
+"""Where a stored definition says that a stack is behind the resource."""
 
 REPLACED_WHEN_FAILED = frozenset(
     {Action.CREATE, Action.UPDATE, Action.CHECK, Action.ADOPT, Action.ROLLBACK}
@@ -45,24 +50,42 @@ class Wanted:
     sensitive: bool = False
 
     @classmethod
-    def of(cls, definition: Definition, implementation: str) -> Wanted:
+    def of(
+        cls,
+        definition: Definition,
+        implementation: str,
+        nested: Mapping[str, Json] | None = None,
+    ) -> Wanted:
+        """``nested`` for a type with a stack behind it: what that stack is made of
+        beside the properties, and what others read of it."""
+        dumped = definition.dump()
+        if nested is not None:
+            dumped[NESTED] = nested
         return cls(
             name=definition.name,
             type=definition.type,
             implementation=implementation,
-            definition=definition.dump(),
-            definition_hash=_hash(definition),
+            definition=dumped,
+            definition_hash=_hash(definition, nested),
             requires=definition.requires,
             draws_on=definition.draws_on,
-            sensitive=definition.sensitive,
+            # What comes out of a stack may be secret, whatever went in.
+            sensitive=definition.sensitive or nested is not None,
         )
 
+    @property
+    def nested(self) -> bool:
+        """Whether a stack is behind it."""
+        return NESTED in self.definition
 
-def _hash(definition: Definition) -> str:
+
+def _hash(definition: Definition, nested: Mapping[str, Json] | None) -> str:
     """Of the definition and of what it requires, as an explicit ``depends_on``
     alone changes the order of deletion."""
-    requires = "\0".join(sorted(definition.requires))
-    return hashlib.sha256(f"{fingerprint(definition)}\0{requires}".encode()).hexdigest()
+    parts = [fingerprint(definition), *sorted(definition.requires)]
+    if nested is not None:
+        parts.append(json.dumps(nested, sort_keys=True))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +219,11 @@ def _incarnation(
 
 
 def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
-    same_type = row.type == want.type and row.implementation == want.implementation
-    if not same_type or row.action is Action.DELETE:
+    same_kind = row.implementation == want.implementation or _stacks_both(row, want)
+    if row.type != want.type or not same_kind or row.action is Action.DELETE:
         return False
+    if want.nested:
+        return not _marked_ill(row)  # its members decide what becomes of them
     if row.definition.get("external_id") != want.definition.get("external_id"):
         return False  # ours and another's are never the same incarnation
     if row.status is Status.FAILED and row.physical_id is not None:
@@ -210,6 +235,17 @@ def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
         # may never come up, and it can't be changed until it does.
         return row.definition_hash == want.definition_hash and not drawn_dirty
     return True
+
+
+def _stacks_both(row: Resource, want: Wanted) -> bool:
+    """Another template behind the same type is an update of the stack there."""
+    return want.nested and is_template(want.implementation) and is_template(row.implementation)
+
+
+def _marked_ill(row: Resource) -> bool:
+    """CHECK_FAILED by a user's word; by a check, its job stands there halted."""
+    failed = row.action is Action.CHECK and row.status is Status.FAILED
+    return failed and row.job is None
 
 
 def _settled(row: Resource, want: Wanted) -> bool:
@@ -255,6 +291,7 @@ def _continued(row: Resource, want: Wanted, at: Moment) -> Resource:
         planned,
         desired=Desired.PRESENT,
         definition_hash=want.definition_hash,
+        implementation=want.implementation,
         requires=tuple(sorted(want.requires)),
         draws_on=tuple(sorted(want.draws_on)),
         # What was secret stays sealed: its old values may still be in the row.

@@ -94,6 +94,9 @@ class Transaction(Protocol):
     def erase_snapshots(self, stack_id: str) -> None:
         """Deletes all snapshots of the stack; what resources saved stays."""
 
+    def count_tree(self, root_id: str) -> int:
+        """How many wanted resources the stacks of a tree have."""
+
     # -- resources
     def insert_resources(self, resources: Sequence[Resource]) -> None: ...
     def claimable(self, ids: Collection[str]) -> list[Resource]:
@@ -217,6 +220,10 @@ class Store(Protocol):
 
     def overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         """IN_PROGRESS stacks whose deadline has passed."""
+
+    def unwanted_stacks(self, limit: int) -> list[str]:
+        """IN_PROGRESS nested stacks that their owners have given up: the row that they
+        are behind is HALTED, and BUSY as it was seen last."""
 
     def stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """IN_PROGRESS stacks, with version, none of whose jobs is in flight and whose

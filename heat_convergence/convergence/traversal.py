@@ -7,7 +7,7 @@ Casts nothing itself: ``post`` does, after the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence import dispatch, saving
-from heat_convergence.convergence.dispatch import Posting
+from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.ending import complete, stack_event
 from heat_convergence.convergence.model import (
     Action,
@@ -41,7 +41,7 @@ _JOB = (
     "desired held_requires job job_state must_run posted_at observed observe_at"
     " replaced_by"
 ).split()
-_DEFINITION = "definition definition_hash requires draws_on sensitive".split()
+_DEFINITION = "implementation definition definition_hash requires draws_on sensitive".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,19 @@ class Handed:
     data: Mapping[str, Json]
 
 
+Insight = Callable[[Transaction, Sequence[Resource]], Mapping[str, Any]]
+"""Rows → ``failing.Sighting`` of those that a nested stack is behind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What beginning and advancing take from the world."""
+    """What beginning and advancing take from the world; ``insight`` is the
+    observer's."""
 
     now: datetime
     ids: IdFactory
     settings: Settings
+    insight: Insight | None = None
 
 
 def create(
@@ -143,8 +149,12 @@ def post(bus: Bus, begun: Begun, settings: Settings) -> None:
 
 
 def cast(bus: Bus, postings: Iterable[Posting], settings: Settings) -> None:
-    """Hands posted jobs to the engines, in messages of at most ``batch_size``."""
+    """Hands posted jobs to the engines, in messages of at most ``batch_size``, and
+    to the observers what they are to take note of."""
     for posting in postings:
+        if posting.to is Daemon.OBSERVER:
+            bus.observe(posting.stack_id, posting.version, posting.resource_ids)
+            continue
         for batch in batches(posting.resource_ids, settings.batch_size):
             bus.converge(posting.stack_id, posting.version, batch)
 
@@ -243,12 +253,13 @@ def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
     tx.insert_events(
         [stack_event(stack, Status.IN_PROGRESS, stack.status_reason, means.now, means.ids)]
     )
+    told: tuple[Posting, ...] = ()
     if all(row.job_state is JobState.HALTED for row in jobs):
-        complete(tx, stack, means.now, means.ids)
+        told = complete(tx, stack, means.now, means.ids)
     postings = dispatch.take_turns(
         tx, stack.project_id, stack.tree_id, means.settings, means.now
     )
-    return Begun(stack, postings)
+    return Begun(stack, (*postings, *told))
 
 
 def _lined_up(plan: Plan, means: Means) -> list[Resource]:

@@ -238,6 +238,13 @@ def settle(connection: Connection, ids: Collection[str], now: datetime) -> None:
     )
 
 
+def count_tree(connection: Connection, root_id: str) -> int:
+    wanted = sa.select(sa.func.count()).where(
+        resource.c.root_id == root_id, resource.c.desired == Desired.PRESENT
+    )
+    return int(connection.scalar(wanted) or 0)
+
+
 def delete(connection: Connection, ids: Collection[str]) -> None:
     if ids:
         connection.execute(resource.delete().where(resource.c.id.in_(sorted(ids))))

@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import IN_FLIGHT, JobState, Stack, Status
+from heat_convergence.convergence.model import IN_FLIGHT, JobState, Observed, Stack, Status
 from heat_convergence.db.tables import resource, stack, stack_tag
 
 _FIELDS = tuple(name for name in Stack.__slots__ if name != "tags")
@@ -85,6 +85,22 @@ def overdue(connection: Connection, now: datetime, limit: int) -> list[str]:
         sa.select(stack.c.id)
         .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= now)
         .order_by(stack.c.deadline_at)
+        .limit(limit)
+    )
+    return list(connection.scalars(statement))
+
+
+def unwanted(connection: Connection, limit: int) -> list[str]:
+    given_up = sa.exists().where(
+        resource.c.id == stack.c.owner_resource_id,
+        resource.c.physical_id == stack.c.id,
+        resource.c.job_state == JobState.HALTED,
+        resource.c.observed == Observed.BUSY,
+    )
+    statement = (
+        sa.select(stack.c.id)
+        .where(stack.c.status == Status.IN_PROGRESS, given_up)
+        .order_by(stack.c.id)
         .limit(limit)
     )
     return list(connection.scalars(statement))

@@ -64,6 +64,7 @@ class SqlTransaction:
     set_version = partialmethod(_call, resources.set_version)
     settle = partialmethod(_call, resources.settle)
     delete_resources = partialmethod(_call, resources.delete)
+    count_tree = partialmethod(_call, resources.count_tree)
     purge_gone = partialmethod(_call, resources.purge_gone)
     erase_resources = partialmethod(_call, resources.erase)
     holding = partialmethod(_call, resources.holding)
@@ -124,6 +125,10 @@ class SqlStore:
     def overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         with self.database.read() as connection:
             return stacks.overdue(connection, now, limit)
+
+    def unwanted_stacks(self, limit: int) -> list[str]:
+        with self.database.read() as connection:
+            return stacks.unwanted(connection, limit)
 
     def stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         with self.database.read() as connection:

@@ -64,6 +64,7 @@ stack = Table(
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
     Column("owner_id", _ID),
+    Column("owner_resource_id", _ID),
     Column("root_id", _ID),
     Column("depth", Integer, nullable=False),
     Column("parent_resource", String(255)),
@@ -224,6 +225,7 @@ resource = Table(
     Column("updated_at", UtcTime),
     Column("project_id", String(64), nullable=False),
     Column("root_id", _ID, nullable=False),
+    Index("ix_resource_root_id", "root_id"),
     Index("ix_resource_stack_id_id", "stack_id", "id"),
     Index("ix_resource_stack_id_name", "stack_id", "name"),
     # No index that changes with the job may begin with stack_id: InnoDB would look the

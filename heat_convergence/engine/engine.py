@@ -21,8 +21,10 @@ from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import cast
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Claim, Job, make_job
+from heat_convergence.engine.nesting import Bounds, Nester, is_nested
 from heat_convergence.engine.performing import Outcome, perform
 from heat_convergence.engine.pool import Pool
+from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
@@ -53,6 +55,7 @@ class Engine:
         cloud_of: CloudOf = no_cloud,
         functions: Mapping[str, Function] = NO_FUNCTIONS,
         limits: Limits = DEFAULT,
+        nester: Nester | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -66,6 +69,14 @@ class Engine:
         self._cloud_of = cloud_of
         self._functions = functions
         self._limits = limits
+        self._nester = nester or Nester(
+            store=store,
+            children=Children(registry, clock),
+            clock=clock,
+            ids=ids,
+            settings=settings,
+            bounds=Bounds(),
+        )
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Does the jobs among ``resource_ids`` that are still to be done.
@@ -79,7 +90,10 @@ class Engine:
                 lambda: self._take(stack_id, version, resource_ids, token), wait=self._wait
             )
             cast(self._bus, postings, self._settings)
-            for outcomes in self._pool.run(perform, jobs):
+            for job in filter(is_nested, jobs):
+                self._nest(job, token)
+            flat = [job for job in jobs if not is_nested(job)]
+            for outcomes in self._pool.run(perform, flat):
                 self._finish(outcomes, token)
         except Unavailable as error:
             # The rows say what was begun; a sweep has it done again.
@@ -141,12 +155,20 @@ class Engine:
         }
         recording.write_claims(tx, jobs, lease, now, self._ids)
 
+    def _nest(self, job: Job, token: str) -> None:
+        recorded, postings = persistently(
+            lambda: self._nester.do(job, token), wait=self._wait
+        )
+        cast(self._bus, postings, self._settings)
+        self._tell(job, recorded)
+
     def _finish(self, outcomes: Sequence[Outcome], token: str) -> None:
         if not outcomes:
             return
-        recorded = self._recorded(outcomes, token)
-        stack_id = outcomes[0].job.row.stack_id
-        version = outcomes[0].job.row.version
+        self._tell(outcomes[0].job, self._recorded(outcomes, token))
+
+    def _tell(self, job: Job, recorded: recording.Recorded) -> None:
+        stack_id, version = job.row.stack_id, job.row.version
         if recorded.current:
             self._bus.observe(stack_id, version, recorded.current)
         for newer, ids in sorted(recorded.superseded.items()):

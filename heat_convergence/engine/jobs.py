@@ -43,7 +43,8 @@ _WITHOUT_PROPERTIES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One thing to do for one row; ``error`` when it can't even begin."""
+    """One thing to do for one row; ``error`` when it can't even begin.  ``facade`` is
+    what the stack behind the resource may ask about it."""
 
     row: Resource
     step: Step
@@ -53,6 +54,8 @@ class Job:
     after: Mapping[str, Any]
     changed: frozenset[str]
     error: Error | None = None
+    stack: Stack | None = None
+    facade: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,18 @@ def _job(
     given = after if creating else None
     inputs = claim.inputs if kind.sees_others else None
     view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud)
-    return Job(row, step, action, kind, view, after, changed)
+    facade = _facade(row, claim) if kind.nested and step not in _WITHOUT_PROPERTIES else {}
+    return Job(row, step, action, kind, view, after, changed, stack=claim.stack, facade=facade)
+
+
+def _facade(row: Resource, claim: Claim) -> dict[str, Any]:
+    definition = Definition.load(row.name, row.definition)
+    inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
+    return {
+        "metadata": finish(definition.metadata, inputs),
+        "deletion_policy": definition.deletion_policy,
+        "update_policy": finish(definition.update_policy, inputs),
+    }
 
 
 def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:

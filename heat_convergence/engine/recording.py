@@ -196,12 +196,12 @@ def _columns(
 ) -> dict[str, Any]:
     """All that the outcome changes in a row whose goal is still the same.
 
-    ``observe_at`` is always set: should the message to the observer be lost, the
-    observer comes by itself.
+    ``observe_at`` is set unless the end of a nested stack will: should the message to
+    the observer be lost, the observer comes by itself.
     """
     row, look = outcome.job.row, outcome.look
     state, observed, reason = JobState.WATCHED, None, row.status_reason
-    again_s = settings.repost_after_s
+    again_s: float | None = settings.repost_after_s
     if outcome.replace:
         state = JobState.REPLACE
     elif outcome.error is not None:
@@ -229,7 +229,7 @@ def _columns(
         "observed": observed,
         "status_reason": reason,
         "touched_version": row.version if touched else row.touched_version,
-        "observe_at": now + timedelta(seconds=again_s),
+        "observe_at": None if again_s is None else now + timedelta(seconds=again_s),
     }
 
 

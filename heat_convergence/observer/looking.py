@@ -52,6 +52,8 @@ def look_at(
                     unknown = str(EntityNotFound("Resource Type", row.implementation))
                     seen[one.stack.id][row.id] = Sighting(Observed.FAILED, unknown)
                     continue
+                if kind.nested:
+                    continue  # rows tell, in the transaction that takes note
                 where = "" if kind.looks_across_stacks else one.stack.id
                 view = view_of(
                     row, one.stack, row.action, now, inputs=one.inputs, cloud=one.cloud

@@ -19,6 +19,7 @@ from heat_convergence.convergence import rollback
 from heat_convergence.convergence.advance import (
     Advanced,
     Sighting,
+    abandon,
     advance,
     next_turn,
     time_out,
@@ -29,6 +30,7 @@ from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.observer.discarding import discard_due
 from heat_convergence.observer.looking import Due, look_at, names_seen
+from heat_convergence.resources.nesting.looking import Looker
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
 
@@ -66,15 +68,20 @@ class Observer:
         self._wait = wait
         self._wake = wake
         self._cloud_of = cloud_of
+        self._insight = Looker(registry, clock)
         self._next_sweep_at = clock()
         self._next_look_at: datetime | None = None
 
     # -- messages
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Takes note of what engines have recorded for these resources."""
+        """Takes note of what engines have recorded for these resources, or nested
+        stacks have come to; without any, of a stack that its owner gave up."""
         try:
-            self._note(stack_id, resource_ids, {})
+            if resource_ids:
+                self._note(stack_id, resource_ids, {})
+            else:
+                self._transact(lambda tx, means: abandon(tx, stack_id, means))
         except Unavailable as error:
             LOG.warning("observation given up", extra={"stack": stack_id, "error": str(error)})
 
@@ -127,6 +134,8 @@ class Observer:
             self._post(stack_id, version, ids)
         for stack_id in self._store.overdue_stacks(now, limit):
             self._transact(lambda tx, means, it=stack_id: time_out(tx, it, means))
+        for stack_id in self._store.unwanted_stacks(limit):
+            self._transact(lambda tx, means, it=stack_id: abandon(tx, it, means))
         for stack_id, version in self._store.stalled_stacks(late, limit):
             self._transact(lambda tx, means, it=stack_id, v=version: unstick(tx, it, v, means))
         discard_due(self._store, self._registry, self._settings, now, self._write)
@@ -142,7 +151,7 @@ class Observer:
 
     def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> None:
         def attempt() -> Advanced:
-            means = Means(self._clock(), self._ids, self._settings)
+            means = Means(self._clock(), self._ids, self._settings, self._insight)
             with self._store.transaction() as tx:
                 advanced = work(tx, means)
                 if advanced.roll_back is not None and advanced.stack is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
@@ -64,7 +64,8 @@ class Look:
     """How reality looks after a verb.
 
     ``attributes`` and ``data`` None mean unchanged.  ``again_s`` is how long to
-    leave a BUSY resource before the next look, in seconds.  ``retry`` says of a new
+    leave a BUSY resource before the next look, in seconds; None: until the stack
+    behind it ends.  ``retry`` says of a new
     resource that is FAILED that another one may turn out better.
     """
 
@@ -73,7 +74,7 @@ class Look:
     attributes: Mapping[str, Json] | None = None
     data: Mapping[str, Json] | None = None
     reason: str = ""
-    again_s: float = 1.0
+    again_s: float | None = 1.0
     retry: bool = False
 
 
@@ -97,6 +98,7 @@ class ResourceType(ABC):
     name: ClassVar[str]
     schema: ClassVar[TypeSchema]
     local: ClassVar[bool] = False  # True: verbs do no I/O and never block
+    nested: ClassVar[bool] = False  # True: a stack is behind it
     physical_name_limit: ClassVar[int] = 255
     looks_across_stacks: ClassVar[bool] = False  # one observe_many for all stacks' views
     service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
@@ -195,6 +197,15 @@ class ResourceType(ABC):
         """One attribute's value; None when it has none yet.  ``show`` and names
         in the schema are read from the recorded attributes."""
         return view.attributes.get(name)
+
+    def attribute_at(self, view: View, name: str, path: tuple[Json, ...]) -> Json:
+        """As ``attribute``, for types whose value depends on what is read of it; such
+        answer with ``evaluate.PathApplied``."""
+        return self.attribute(view, name)
+
+    def attribute_names(self, view: View) -> Iterable[str]:
+        """Names of all that it has."""
+        return self.schema.attributes
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Checks beyond the schema; properties not known yet are left out.

@@ -23,16 +23,19 @@ from heat_convergence.common.errors import (
     NotSupported,
     StackValidationFailed,
 )
+from heat_convergence.resources.nesting.template import TemplateResource
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.schema import to_api, to_template
 from heat_convergence.template import patterns
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.problems import nearest
+from heat_convergence.template.registry import is_template
 
 Json = Any
 GROUP = "heat_convergence.resource_types"
 CATALOGS = "heat_convergence.resource_catalogs"
 _LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refused
+_TEMPLATE = TemplateResource()  # stands behind every template's name
 
 _log = logging.getLogger(__name__)
 
@@ -70,11 +73,11 @@ class Registry:
         return name in self._types
 
     def find(self, name: str) -> ResourceType | None:
-        return self._types.get(name)
+        return _TEMPLATE if is_template(name) else self._types.get(name)
 
     def get(self, name: str) -> ResourceType:
         """For requests about the type itself: unknown is a 404."""
-        found = self._types.get(name)
+        found = self.find(name)
         if found is None:
             raise EntityNotFound("Resource Type", name)
         return found

@@ -9,11 +9,13 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heat_convergence.convergence.model import Action, Input, Resource, Stack, Status
 from heat_convergence.resources.plugin import ResourceType, View
-from heat_convergence.resources.registry import Registry
+
+if TYPE_CHECKING:  # it knows types, which know this
+    from heat_convergence.resources.registry import Registry
 
 
 def view_of(
@@ -100,8 +102,8 @@ class RowInputs:
             return None
         kind, view = self._type(found), self._view(found)
         if name is None:
-            return {each: kind.attribute(view, each) for each in kind.schema.attributes}
-        return kind.attribute(view, name)
+            return {each: kind.attribute(view, each) for each in kind.attribute_names(view)}
+        return kind.attribute_at(view, name, path)
 
     def _type(self, found: Input) -> ResourceType:
         return self.registry.get(found.implementation)

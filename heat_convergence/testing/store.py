@@ -20,7 +20,9 @@ from heat_convergence.convergence.model import (
     Resource,
     SavedStack,
     Service,
+    Stack,
 )
+from heat_convergence.convergence.owners import given_up
 from heat_convergence.convergence.ports import Sweepable
 from heat_convergence.testing.tables import Tables
 from heat_convergence.testing.transaction import IN_HAND, MemoryTransaction
@@ -102,6 +104,15 @@ class MemoryStore:
             if stack.in_progress and stack.deadline_at is not None and stack.deadline_at <= now
         ]
         return [stack_id for _deadline, stack_id in sorted(overdue)[:limit]]
+
+    def unwanted_stacks(self, limit: int) -> list[str]:
+        def unwanted(stack: Stack) -> bool:
+            row = self.tables.resources.get(stack.owner_resource_id or "")
+            return row is not None and row.physical_id == stack.id and given_up(row)
+
+        stacks = self.tables.stacks.values()
+        found = [stack.id for stack in stacks if stack.in_progress and unwanted(stack)]
+        return sorted(found)[:limit]
 
     def stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         busy = {

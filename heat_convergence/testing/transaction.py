@@ -320,6 +320,10 @@ class MemoryTransaction:
             if row.resource_id in ids:
                 self._tables.graph[row.key] = replace(row, retry_count=row.retry_count + 1)
 
+    def count_tree(self, root_id: str) -> int:
+        rows = self._tables.resources.values()
+        return sum(row.root_id == root_id and row.desired is Desired.PRESENT for row in rows)
+
     # -- jobs and the rest
 
     def count_jobs(self, stack_id: str) -> Mapping[JobState, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Action, Status
+from heat_convergence.convergence.model import Action, Desired, JobState, Observed, Status
 from heat_convergence.testing.rows import (
     START,
     at,
@@ -30,6 +30,7 @@ def test_a_stack_comes_back_as_it_was_put(store):
         first_cause="Resource CREATE failed: " + "é😀" * 3000,
         depth=2,
         owner_id="parent",
+        owner_resource_id="parent-row",
         root_id="root",
         parent_resource="child",
         disable_rollback=False,
@@ -179,3 +180,45 @@ def test_a_stack_that_has_just_begun_or_is_at_rest_is_not_stalled(store):
         tx.insert_stack(stack_row("older", begun_at=START))
     assert [name for name, _version in sorted(store.stalled_stacks(at(5), 10))] == ["old", "older"]
     assert len(store.stalled_stacks(at(5), 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("stack", "row", "unwanted"),
+    [
+        ({}, {}, True),
+        ({"status": Status.FAILED}, {}, False),
+        ({}, {"job_state": JobState.WATCHED}, False),
+        ({}, {"observed": None}, False),
+        ({}, {"physical_id": "another"}, False),
+        ({"owner_resource_id": None}, {}, False),
+    ],
+)
+def test_a_nested_stack_is_unwanted_when_its_owner_gave_it_up(store, stack, row, unwanted):
+    of_stack = {"owner_id": "parent", "owner_resource_id": "a", **stack}
+    of_row = {
+        "job_state": JobState.HALTED,
+        "observed": Observed.BUSY,
+        "physical_id": "one",
+        **row,
+    }
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("parent", name="parent"))
+        tx.insert_stack(stack_row("one", **of_stack))
+        tx.insert_resources([resource_row("a", stack_id="parent", **of_row)])
+    assert store.unwanted_stacks(10) == (["one"] if unwanted else [])
+    assert store.unwanted_stacks(0) == []
+
+
+def test_a_tree_is_counted_without_what_is_to_go(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("root", name="root"))
+        tx.insert_stack(stack_row("below", owner_id="root"))
+        tx.insert_resources(
+            [
+                resource_row("a", stack_id="root", root_id="root"),
+                resource_row("b", stack_id="below", root_id="root"),
+                resource_row("c", stack_id="below", root_id="root", desired=Desired.ABSENT),
+            ]
+        )
+    with store.transaction() as tx:
+        assert (tx.count_tree("root"), tx.count_tree("below")) == (2, 0)

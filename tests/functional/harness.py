@@ -25,9 +25,11 @@ from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
 from heat_convergence.engine.engine import Engine
+from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.engine.pool import InlinePool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.constraints import WITHOUT_CLOUD
+from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.registry import Registry
 
@@ -91,7 +93,8 @@ class LocalService:
             wait=lambda _s: None,
             **{"custom_constraints": WITHOUT_CLOUD, **services},
         )
-        self.engine, self.observer = self._daemons()
+        self.nesters: list[Nester] = []
+        self.engine, self.observer = self.daemons()
         self._lock = threading.Lock()
         self._inner = build_app(self.services)
 
@@ -137,6 +140,14 @@ class LocalService:
             self.observer.tick()
         raise AssertionError("the service does not come to rest")
 
+    def run_messages(self, *, lose_observe_of: str | None = None) -> None:
+        """Until no message waits; time stands still.  Those to observers about one
+        stack may be lost."""
+        while self.bus.waiting:
+            topic, stack_id, version, ids = self.bus.waiting.popleft()
+            if topic == "converge" or stack_id != lose_observe_of:
+                self._deliver(topic, stack_id, version, ids)
+
     def close(self) -> None:
         self.database.close()
 
@@ -151,7 +162,7 @@ class LocalService:
         look_at = self.services.store.next_observation()
         return None if look_at is None else max(0.0, (look_at - self.clock()).total_seconds())
 
-    def _daemons(self) -> tuple[Engine, Observer]:
+    def daemons(self) -> tuple[Engine, Observer]:
         common: dict[str, Any] = {
             "store": self.services.store,
             "bus": self.bus,
@@ -161,11 +172,24 @@ class LocalService:
             "settings": self.services.settings,
             "wait": lambda _s: None,
         }
+        given = self.services
+        nester = Nester(
+            store=given.store,
+            children=Children(self.registry, self.clock, functions=given.functions),
+            clock=self.clock,
+            ids=given.ids,
+            settings=given.settings,
+            bounds=Bounds(
+                given.options.max_nested_stack_depth, given.options.max_resources_per_stack
+            ),
+        )
         engine = Engine(
             **common,
             pool=InlinePool(),
             owner=self.services.ids(),
-            functions=self.services.functions,
+            functions=given.functions,
+            nester=nester,
         )
+        self.nesters.append(nester)
         observer = Observer(**common, rebuild=Goals(self.services).rebuild)
         return engine, observer

@@ -42,7 +42,7 @@ class ActionsController(Controller):
         elif name == "cancel_update":
             self._post(in_transaction(self.given, lambda tx: self._cancel_update(tx, stack.id)))
         else:
-            in_transaction(self.given, lambda tx: self._stop(tx, stack.id))
+            self._post(in_transaction(self.given, lambda tx: self._stop(tx, stack.id)))
         return json_answer(None)
 
     def _verb(self, stack: Stack, action: Action) -> None:
@@ -64,13 +64,14 @@ class ActionsController(Controller):
         advanced = rollback.begin(tx, stack, reason, self._means(), self._goals.rebuild)
         return Begun(advanced.stack or stack, advanced.postings)
 
-    def _stop(self, tx: Transaction, stack_id: str) -> None:
+    def _stop(self, tx: Transaction, stack_id: str) -> Begun:
         """What is under way is given up where it is."""
         stack = _in_progress(
             tx, stack_id, "cancel_without_rollback", Action.UPDATE, Action.CREATE
         )
         reason = _CANCELLED.format(stack.action)
-        ending.fail(tx, stack, reason, self.given.clock(), self.given.ids)
+        told = ending.fail(tx, stack, reason, self.given.clock(), self.given.ids)
+        return Begun(stack, told)
 
     def _means(self) -> Means:
         return Means(self.given.clock(), self.given.ids, self.given.settings)

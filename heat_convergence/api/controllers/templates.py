@@ -8,7 +8,7 @@ from __future__ import annotations
 import webob
 
 from heat_convergence.api.controllers.base import Controller
-from heat_convergence.api.goals import Goals, implementations_of
+from heat_convergence.api.goals import Goals
 from heat_convergence.api.requests.listing import ignored_errors
 from heat_convergence.api.requests.stack import Use, stack_body
 from heat_convergence.api.requests.words import Query
@@ -41,8 +41,7 @@ class TemplatesController(Controller):
         evaluated = self._goals.evaluate(
             source, stack, missing=Missing.ALLOW, problems=problems
         )
-        implementations = implementations_of(evaluated.definitions, source)
-        self._goals.check(evaluated, implementations, stack, problems)
+        self._goals.check(evaluated, source, stack, problems)
         problems.raise_any()
         return json_answer(describe.validation_view(evaluated, source.environment))
 

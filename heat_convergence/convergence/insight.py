@@ -1,0 +1,44 @@
+"""Looks at the stacks behind resources: what their owners do with what is seen.
+
+Called by ``advance`` under the owner's lock.  Rows of types without a nested stack
+are passed over by ``Means.insight``, which knows the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from heat_convergence.convergence.failing import Sighting
+from heat_convergence.convergence.model import Resource
+from heat_convergence.convergence.owners import waits
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.traversal import Means
+
+
+def look_inside(
+    tx: Transaction,
+    rows: Sequence[Resource],
+    sightings: Mapping[str, Sighting],
+    means: Means,
+) -> Mapping[str, Sighting]:
+    """What the stacks behind ``rows`` have come to; rows without are left out."""
+    waiting = [row for row in rows if waits(row) and row.id not in sightings]
+    if means.insight is None or not waiting:
+        return {}
+    return means.insight(tx, waiting)
+
+
+def refresh(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
+    """Rows at rest behind which a stack has changed: their attributes anew."""
+    told = [row for row in rows if row.observe_at is not None]
+    if not told:
+        return
+    seen = {} if means.insight is None else means.insight(tx, told)
+    tx.save_resources(
+        {
+            row.id: {"attributes": seen[row.id].attributes, "sensitive": row.sensitive}
+            for row in told
+            if row.id in seen and seen[row.id].attributes is not None
+        }
+    )
+    tx.update_resources([row.id for row in told], observe_at=None)

@@ -1,0 +1,251 @@
+"""Jobs of resources that a stack is behind: begins that stack's traversal.
+
+The nested stack's rows and its owner's are written in one transaction, so that there
+is never the one without the other (RULE 4), and the job is over: whoever ends the
+nested stack tells the owner.  Called by ``engine`` for such jobs instead of a pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from heat_convergence.common.clock import Clock
+from heat_convergence.common.errors import (
+    ConcurrentTransaction,
+    Error,
+    RequestLimitExceeded,
+    Unavailable,
+)
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence import traversal
+from heat_convergence.convergence.deciding import Step
+from heat_convergence.convergence.dispatch import Posting
+from heat_convergence.convergence.model import (
+    Action,
+    JobState,
+    Observed,
+    Resource,
+    Stack,
+    Status,
+    Verb,
+)
+from heat_convergence.convergence.ports import Settings, Store, Transaction
+from heat_convergence.convergence.traversal import Means
+from heat_convergence.engine import recording
+from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.performing import Outcome
+from heat_convergence.engine.recording import Recorded
+from heat_convergence.resources.nesting.child import Children, Draft, Parent
+from heat_convergence.resources.nesting.kinds import NestedType
+from heat_convergence.resources.nesting.parsed import Parsed
+from heat_convergence.resources.plugin import Look
+
+_MAKING = (Step.CREATE, Step.FIND_OR_CREATE)
+_STEPS = frozenset({*_MAKING, Step.UPDATE, Step.DELETE, Step.VERB})
+_ACTIONS = {
+    Verb.SUSPEND: Action.SUSPEND,
+    Verb.RESUME: Action.RESUME,
+    Verb.CHECK: Action.CHECK,
+}
+_GOALS = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.CHECK, Action.RESUME})
+_NOBODY = Recorded((), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How large a tree may become; negative: without limit."""
+
+    depth: int = 5
+    resources: int = 1000
+
+
+def is_nested(job: Job) -> bool:
+    """Whether the job is done here."""
+    nested = job.error is None and isinstance(job.type, NestedType) and job.stack is not None
+    return nested and job.step in _STEPS and job.row.job is not Verb.SNAPSHOT
+
+
+class Nester:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        children: Children,
+        clock: Clock,
+        ids: IdFactory,
+        settings: Settings,
+        bounds: Bounds,
+    ) -> None:
+        self._store = store
+        self._children = children
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._bounds = bounds
+
+    def do(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
+        """Begins what the job asks for; whom to tell, and what to send."""
+        try:
+            if job.step in _MAKING:
+                return self._create(job, token)
+            if job.step is Step.UPDATE:
+                return self._update(job, token)
+            action = Action.DELETE
+            if job.step is Step.VERB and job.row.job is not None:
+                action = _ACTIONS[job.row.job]
+            return self._change(job, token, lambda tx, child: self._begin(tx, child, action))
+        except (ConcurrentTransaction, Unavailable):
+            raise  # the same may be tried again
+        except Error as error:
+            return self._record(Outcome(job, error=error), token), ()
+
+    @property
+    def parsed(self) -> Parsed:
+        """The templates of this process."""
+        return self._children.parsed
+
+    # -- what there is to do
+
+    def _create(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
+        parent = self._parent(job)
+        if 0 <= self._bounds.depth <= parent.stack.depth:
+            raise RequestLimitExceeded(
+                f"Stacks are nested at most {self._bounds.depth} deep",
+                path=f"resources.{job.row.name}",
+            )
+        draft = self._children.draft(parent, job.row, job.after, self._ids, facade=job.facade)
+        now = self._clock()
+        with self._store.transaction() as tx:
+            if not _held(tx, job, token):
+                return _NOBODY, ()
+            self._check_size(tx, job.row, len(draft.wanted))
+            look = Look(Observed.BUSY, draft.stack.id, data=draft.data, again_s=None)
+            recording.record(tx, [Outcome(job, look=look)], token, now, self._settings)
+            tx.put_contents(draft.contents)
+            begun = traversal.create(
+                tx, stack=draft.stack, goal=draft.goal, wanted=draft.wanted, means=self._means(now)
+            )
+        return _NOBODY, begun.postings
+
+    def _update(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
+        draft = self._children.draft(
+            self._parent(job), job.row, job.after, self._ids, facade=job.facade
+        )
+
+        def begin(tx: Transaction, child: Stack) -> tuple[Look, _Begin]:
+            same = draft.data.get("made_of") == job.row.data.get("made_of")
+            if same and child.action in _GOALS and child.status is not Status.FAILED:
+                return Look(Observed.BUSY, data=draft.data, again_s=0.0), None
+            return self._busy(draft), lambda now: self._update_child(tx, child, draft, now)
+
+        return self._change(job, token, begin)
+
+    def _update_child(
+        self, tx: Transaction, child: Stack, draft: Draft, now: datetime
+    ) -> tuple[Posting, ...]:
+        tx.put_contents(draft.contents)
+        begun = traversal.start(
+            tx,
+            stack_id=child.id,
+            action=Action.UPDATE,
+            goal=draft.goal,
+            wanted=draft.wanted,
+            values={"timeout_mins": draft.stack.timeout_mins},
+            means=self._means(now),
+        )
+        return begun.postings
+
+    @staticmethod
+    def _busy(draft: Draft) -> Look:
+        return Look(Observed.BUSY, data=draft.data, again_s=None)
+
+    def _begin(self, tx: Transaction, child: Stack, action: Action) -> tuple[Look, _Begin]:
+        def begin(now: datetime) -> tuple[Posting, ...]:
+            means = self._means(now)
+            return traversal.start(tx, stack_id=child.id, action=action, means=means).postings
+
+        return Look(Observed.BUSY, again_s=None), begin
+
+    def _change(
+        self,
+        job: Job,
+        token: str,
+        decide: Callable[[Transaction, Stack], tuple[Look, _Begin]],
+    ) -> tuple[Recorded, tuple[Posting, ...]]:
+        """The owner's row is written first: a traversal with nothing to do ends, and
+        tells, at once."""
+        now = self._clock()
+        with self._store.transaction() as tx:
+            child = tx.lock_stack(job.row.physical_id or "")
+            if not _held(tx, job, token):
+                return _NOBODY, ()
+            if child is None or child.deleted_at is not None:
+                return recording.record(tx, [_missing(job)], token, now, self._settings), ()
+            look, begin = decide(tx, child)
+            recorded = recording.record(
+                tx, [Outcome(job, look=look)], token, now, self._settings
+            )
+            if begin is None:
+                return recorded, ()
+            return _NOBODY, begin(now)
+
+    # -- helpers
+
+    def _parent(self, job: Job) -> Parent:
+        assert job.stack is not None
+        return self._children.parent(job.stack, self._load_goal, self._load)
+
+    def _load_goal(self, goal_id: str) -> object:
+        with self._store.transaction() as tx:
+            return tx.get_goal(goal_id)
+
+    def _load(self, hashes: Collection[str]) -> Mapping[str, str]:
+        with self._store.transaction() as tx:
+            return tx.get_contents(hashes)
+
+    def _check_size(self, tx: Transaction, row: Resource, more: int) -> None:
+        most = self._bounds.resources
+        if most < 0:
+            return
+        number = tx.count_tree(row.root_id) + more
+        if number > most:
+            raise RequestLimitExceeded(
+                f"Maximum resources per stack exceeded: {number}, {most} are allowed",
+                path=f"resources.{row.name}",
+            )
+
+    def _record(self, outcome: Outcome, token: str) -> Recorded:
+        with self._store.transaction() as tx:
+            if not _held(tx, outcome.job, token):
+                return _NOBODY
+            return recording.record(tx, [outcome], token, self._clock(), self._settings)
+
+    def _means(self, now: datetime) -> Means:
+        return Means(now, self._ids, self._settings)
+
+
+_Begin = Callable[[datetime], tuple[Posting, ...]] | None
+
+
+def _missing(job: Job) -> Outcome:
+    """The nested stack was deleted behind the owner's back."""
+    if job.action is Action.DELETE:
+        return Outcome(job, look=Look(Observed.ABSENT))
+    if job.step is Step.UPDATE:
+        return Outcome(job, replace=True)
+    return Outcome(job, look=Look(Observed.FAILED, reason="the nested stack is gone"))
+
+
+def _held(tx: Transaction, job: Job, token: str) -> bool:
+    """RULE 3 and 6: whether the job is still this worker's and still wanted; a lease
+    that is not is given back."""
+    for row in tx.lock_jobs([job.row.id]):
+        if row.lease_token != token:
+            return False
+        if row.version == job.row.version and row.job_state is JobState.BEGUN:
+            return True
+        free = {"lease_owner": None, "lease_token": None, "lease_expires_at": None}
+        tx.update_resources([row.id], **free)
+    return False

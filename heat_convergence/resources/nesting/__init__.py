@@ -1,0 +1,1 @@
+"""Resource types that a stack is behind: templates, groups, nested stacks."""

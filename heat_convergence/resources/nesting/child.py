@@ -1,0 +1,260 @@
+"""From a resource's properties to the goal of the stack behind it.
+
+Called by engines, outside the transaction that stores what comes of it.  Evaluates
+the nested template as the API does a root's, with the environment that its parent
+hands down; parents' environments and templates are kept, bounded, per process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from heat_convergence.common.clock import Clock
+from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.model import (
+    Action,
+    Goal,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.convergence.plan import NESTED, Wanted
+from heat_convergence.resources.nesting.kinds import Ask, ChildSource, NestedType
+from heat_convergence.resources.nesting.parsed import Files, Load, Parsed, hash_of
+from heat_convergence.resources.nesting.wanting import READS, wanted_of
+from heat_convergence.resources.properties import properties_hash
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template.constraints import CustomCheck
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluate import build
+from heat_convergence.template.evaluated import EvaluatedTemplate
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.template.parameter_values import StackFacts
+
+Json = Any
+_KEPT_GOALS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A stack that has others behind its resources, and what it hands down."""
+
+    stack: Stack
+    environment: Environment
+    files: Files
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A nested stack that is stored nowhere yet; ``data`` is for its owner's row."""
+
+    stack: Stack
+    goal: Goal
+    wanted: Mapping[str, Wanted]
+    contents: Mapping[str, str]
+    data: Mapping[str, Json]
+
+
+@dataclass(slots=True)
+class Children:
+    """Makes drafts; one per process."""
+
+    registry: Registry
+    clock: Clock
+    limits: Limits = DEFAULT
+    base: Environment | None = None  # the operator's
+    region: str | None = None
+    custom: Mapping[str, CustomCheck] | None = None
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
+    parsed: Parsed = field(default_factory=Parsed)
+    _goals: OrderedDict[str, tuple[Environment, Mapping[str, str]]] = field(
+        default_factory=OrderedDict
+    )
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def parent(self, stack: Stack, load_goal: Callable[[str], Any], load: Load) -> Parent:
+        """The stack with its goal's environment and files."""
+        with self._lock:
+            found = self._goals.get(stack.goal_id)
+        if found is None:
+            goal = load_goal(stack.goal_id)
+            if goal is None:
+                raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+            found = (self._environment(goal.environment), goal.files)
+            with self._lock:
+                self._goals[stack.goal_id] = found
+                while len(self._goals) > _KEPT_GOALS:
+                    self._goals.popitem(last=False)
+        environment, hashes = found
+        return Parent(stack, environment, Files(hashes, self.parsed, load), load)
+
+    def draft(
+        self,
+        parent: Parent,
+        row: Resource,
+        properties: Mapping[str, Json],
+        ids: IdFactory,
+        *,
+        facade: Mapping[str, Json],
+        members: Callable[[], Sequence[Resource]] = tuple,
+    ) -> Draft:
+        """Raises what is wrong with the template, its parameters or its resources, with
+        the path from the owner down."""
+        kind = self.registry.get(row.implementation)
+        assert isinstance(kind, NestedType)
+        ask = Ask(
+            name=row.name,
+            type=row.type,
+            implementation=row.implementation,
+            properties=properties,
+            definition=row.definition,
+            data=row.data,
+            environment=parent.environment,
+            files=parent.files,
+            members=members,
+        )
+        stack = self._stack(parent.stack, row, ids)
+        try:
+            source = kind.source(ask)
+            return self._drafted(stack, source, kind, ask, parent, row, ids, facade)
+        except Error as error:
+            raise placed(error, f"resources.{row.name}{kind.where(ask)}") from error
+
+    def _drafted(
+        self,
+        stack: Stack,
+        source: ChildSource,
+        kind: NestedType,
+        ask: Ask,
+        parent: Parent,
+        row: Resource,
+        ids: IdFactory,
+        facade: Mapping[str, Json],
+    ) -> Draft:
+        key = hash_of(source.text)
+        template = self.parsed.template(key, lambda _hashes: {key: source.text})
+        environment = parent.environment.for_child(row.name, source.parameters)
+        facts = StackFacts(
+            stack.id, stack.name, stack.project_id, self.region, facade=dict(facade)
+        )
+        evaluated = build(
+            template,
+            environment,
+            parent.files,
+            facts,
+            functions=self.functions,
+            custom_constraints=self.custom,
+        )
+        if row.definition.get("sensitive"):
+            evaluated = _sealed(evaluated)
+        reads = _reads(row)
+        wanted = wanted_of(
+            evaluated,
+            environment,
+            parent.files,
+            self.registry,
+            above=kind.passes_on(reads, list(evaluated.definitions)),
+        )
+        timeout_mins = source.timeout_mins or stack.timeout_mins
+        goal = Goal(
+            id=stack.goal_id,
+            stack_id=stack.id,
+            version=stack.version,
+            template_hash=key,
+            environment=environment.to_dict(),
+            files=dict(parent.files.hashes),
+            parameters=evaluated.api_parameters(),
+            outputs={name: output.dump() for name, output in evaluated.outputs.items()},
+            description=evaluated.description,
+            created_at=stack.created_at,
+            sensitive=bool(evaluated.hidden_values) or bool(row.definition.get("sensitive")),
+        )
+        made_of = _made_of(row, ask.properties, key, facade)
+        steps = {"steps": {"more": True, "pause_s": source.pause_s}} if source.more else {}
+        return Draft(
+            stack=replace(stack, timeout_mins=timeout_mins),
+            goal=goal,
+            wanted=wanted,
+            contents={} if key in parent.files.hashes.values() else {key: source.text},
+            data={**source.data, **steps, "made_of": made_of},
+        )
+
+    def _stack(self, parent: Stack, row: Resource, ids: IdFactory) -> Stack:
+        """A new one; of what exists already, only the identity counts."""
+        return Stack(
+            id=row.physical_id or ids(),
+            name=row.physical_name,
+            project_id=parent.project_id,
+            version=1,
+            action=Action.CREATE,
+            status=Status.IN_PROGRESS,
+            status_reason="",
+            goal_id=ids(),
+            created_at=self.clock(),
+            username=parent.username,
+            disable_rollback=True,
+            timeout_mins=parent.timeout_mins,
+            owner_id=parent.id,
+            owner_resource_id=row.id,
+            root_id=parent.tree_id,
+            depth=parent.depth + 1,
+            parent_resource=row.name,
+        )
+
+    def _environment(self, sections: Mapping[str, Json]) -> Environment:
+        return Environment.parse(sections, base=self.base, limits=self.limits)
+
+
+def _reads(row: Resource) -> Collection[tuple[str, ...]]:
+    return [tuple(read) for read in (row.definition.get(NESTED) or {}).get(READS, ())]
+
+
+def _made_of(
+    row: Resource, properties: Mapping[str, Json], key: str, facade: Mapping[str, Json]
+) -> str:
+    """A digest of all that the nested stack's goal comes from."""
+    parts = [row.definition_hash, properties_hash(properties), key, facade]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sealed(evaluated: EvaluatedTemplate) -> EvaluatedTemplate:
+    """A secret went into the stack: whatever is in it may hold that secret."""
+    return replace(
+        evaluated,
+        definitions={
+            name: replace(each, sensitive=True) for name, each in evaluated.definitions.items()
+        },
+        outputs={
+            name: replace(each, sensitive=True) for name, each in evaluated.outputs.items()
+        },
+    )
+
+
+def placed(error: Error, where: str) -> Error:
+    """The error as one of the nested stack's validation, its path lengthened."""
+    message = error.message
+    head, path = "", error.path
+    if not path:
+        for prefix in ("Property error: ",):
+            if message.startswith(prefix):
+                head, message = prefix, message.removeprefix(prefix)
+        first, colon, rest = message.partition(": ")
+        if colon and first.split(".")[0].lower() in _SECTIONS:
+            path, message = first, rest
+    full = f"{where}.{path}" if path else where
+    kind = type(error)
+    name = "" if kind is StackValidationFailed else f"{kind.__name__}: "
+    return StackValidationFailed(f"{head}{name}{message}", path=full)
+
+
+_SECTIONS = frozenset({"resources", "parameters", "outputs", "conditions"})

@@ -1,0 +1,266 @@
+"""Nested stacks held against their templates before anything is made.
+
+Decides whether the stacks behind a template's resources could be made, all the way
+down.  Called by the API with the root's evaluated template.  A template that occurs
+many times with the same values is checked once; what is not known before resources
+exist is left to engines.
+
+Source: heat-facts ``validation.md`` and ``events_and_states.md`` ("facade").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from heat_convergence.common.errors import Error, Forbidden, StackValidationFailed
+from heat_convergence.resources.nesting.child import placed
+from heat_convergence.resources.nesting.kinds import Ask, NestedType
+from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
+from heat_convergence.resources.nesting.template import TemplateResource, schema_of
+from heat_convergence.resources.nesting.wanting import implementations_of
+from heat_convergence.resources.plugin import ResourceType
+from heat_convergence.resources.properties import CustomChecks, known_properties
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.schema import PropertyType
+from heat_convergence.resources.validation import PROPERTY_ERROR, Checks, check_resources
+from heat_convergence.template.definition import Definition
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluate import build
+from heat_convergence.template.evaluated import EvaluatedTemplate
+from heat_convergence.template.expression import Expression
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.parameter_values import Missing, StackFacts
+from heat_convergence.template.problems import Phase, Problem, Problems, path_text
+from heat_convergence.template.registry import is_template
+from heat_convergence.template.template import Template
+
+Json = Any
+_MOST_TOLD = 20  # mistakes of one nested template
+
+
+class Types:
+    """A registry in which templates have the schema that they stand for."""
+
+    def __init__(self, registry: Registry, files: Files) -> None:
+        self._registry = registry
+        self._files = files
+        self._made: dict[str, TemplateResource] = {}
+
+    def in_template(self, name: str) -> ResourceType:
+        """As ``Registry.in_template``; raises what is wrong with a template, too."""
+        if not is_template(name):
+            return self._registry.in_template(name)
+        if name not in self._made:
+            try:
+                self._made[name] = TemplateResource.of(self._files.template(name))
+            except Error as error:
+                raise StackValidationFailed(f"{error.message} (of {name})") from error
+        return self._made[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One stack of the tree: what it is made of, and how deep it lies."""
+
+    evaluated: EvaluatedTemplate
+    environment: Environment
+    files: Files
+    depth: int = 0
+
+
+@dataclass(slots=True)
+class Facades:
+    """Checks the tree below one root; ``forbidden`` are types that policy keeps from
+    the caller.  ``max_depth`` negative: without limit."""
+
+    registry: Registry
+    parsed: Parsed
+    facts: StackFacts
+    max_depth: int
+    timeout_s: float | None = None
+    custom: CustomChecks | None = None
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
+    forbidden: Callable[[str], bool] = lambda _name: False
+    _known: dict[str, tuple[list[_Told], int]] = field(default_factory=dict)
+
+    def check(self, level: Level, problems: Problems) -> int:
+        """Adds every mistake of the resources here and below; how many there are."""
+        self._check_here(level, problems)
+        return self.check_below(level, problems)
+
+    def check_below(self, level: Level, problems: Problems) -> int:
+        """Adds every mistake of the stacks behind resources; counts as ``check``."""
+        total = len(level.evaluated.definitions)
+        implementations = implementations_of(level.evaluated.definitions, level.environment)
+        types = Types(self.registry, level.files)
+        section = level.evaluated.template.version.dialect.resources
+        for name, definition in level.evaluated.definitions.items():
+            try:
+                kind = types.in_template(implementations[name])
+            except Error:
+                continue  # told with the resources
+            if not isinstance(kind, NestedType):
+                continue
+            ask = _ask(definition, implementations[name], kind, level)
+            self._check_facade(ask, kind, (section, name), problems)
+            told, count = self._below(definition, ask, kind, level)
+            total += count
+            for each in told:
+                path = (section, f"{name}{kind.where(ask)}", *each.path)
+                problems.add(Phase.RESOURCES, each.message, path, prefix=each.prefix)
+        return total
+
+    def _check_here(self, level: Level, problems: Problems) -> None:
+        evaluated = level.evaluated
+        version = evaluated.template.version
+        implementations = implementations_of(evaluated.definitions, level.environment)
+        for name in sorted({*implementations.values()}):
+            if self.forbidden(name):
+                raise Forbidden(f"You are not authorized to use {name}.")
+        checks = Checks(
+            registry=Types(self.registry, level.files),
+            implementation=lambda definition: implementations[definition.name],
+            dialect=version.dialect,
+            functions=frozenset(version.functions) | self.functions.keys(),
+            timeout_s=self.timeout_s,
+            custom=self.custom,
+        )
+        outputs = {name: output.value for name, output in evaluated.outputs.items()}
+        check_resources(evaluated.definitions, outputs, checks, problems)
+
+    def _below(
+        self, definition: Definition, ask: Ask, kind: NestedType, level: Level
+    ) -> tuple[list[_Told], int]:
+        if 0 <= self.max_depth <= level.depth:
+            message = f"RequestLimitExceeded: Stacks are nested at most {self.max_depth} deep"
+            return [_Told((), message)], 0
+        try:
+            source = kind.sample(ask)
+        except Error as error:
+            return [_told(error)], 0
+        if source is None:
+            return [], 0
+        child = level.environment.for_child(ask.name, source.parameters)
+        facade = {
+            "metadata": definition.metadata,
+            "deletion_policy": definition.deletion_policy,
+            "update_policy": definition.update_policy,
+        }
+        entries = [child.registry.entries, dict(child.parameters), facade]
+        text = json.dumps(entries, sort_keys=True, default=str)
+        key = f"{level.depth} {hash_of(source.text)} {hash_of(text)}"
+        if key not in self._known:
+            self._known[key] = self._look(source.text, child, level, facade)
+        told, count = self._known[key]
+        return told, count * kind.size(ask)
+
+    def _look(
+        self, text: str, environment: Environment, level: Level, facade: dict[str, Json]
+    ) -> tuple[list[_Told], int]:
+        key = hash_of(text)
+        try:
+            template = self.parsed.template(key, lambda _hashes: {key: text})
+            problems = template.problems()
+            evaluated = build(
+                template,
+                environment,
+                level.files,
+                replace(self.facts, id=None, facade=facade),
+                functions=self.functions,
+                custom_constraints=self.custom,
+                missing=Missing.ALLOW,
+                problems=problems,
+            )
+        except Forbidden:
+            raise
+        except Error as error:
+            return [_told(error)], 0
+        count = self.check(
+            Level(evaluated, environment, level.files, level.depth + 1), problems
+        )
+        return [_below(each, template) for each in problems.ordered()[:_MOST_TOLD]], count
+
+    def _check_facade(
+        self, ask: Ask, kind: NestedType, path: tuple[str, ...], problems: Problems
+    ) -> None:
+        """A template in the place of a type that there is must look like it."""
+        real = None if is_template(ask.type) else self.registry.find(ask.type)
+        if real is None or not is_template(ask.implementation):
+            return
+        where = (path[0], f"{path[1]}{kind.where(ask)}")
+        for message in facade_mistakes(real, ask):
+            problems.add(Phase.RESOURCES, message, where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    path: tuple[str | int, ...]
+    message: str
+    prefix: str = ""
+
+
+def _told(error: Error) -> _Told:
+    found = placed(error, "")
+    head, message = "", found.message
+    if message.startswith(f"{PROPERTY_ERROR}: "):
+        head, message = PROPERTY_ERROR, message.removeprefix(f"{PROPERTY_ERROR}: ")
+    path = found.path.lstrip(".")
+    return _Told((path,) if path else (), message, head)
+
+
+def _below(problem: Problem, template: Template) -> _Told:
+    """A nested template's mistake, with the place in that template."""
+    prefix = PROPERTY_ERROR if problem.label.startswith(PROPERTY_ERROR) else ""
+    path = problem.label.removeprefix(prefix).removeprefix(": ") or path_text(problem.place)
+    message, kind = problem.error.message, type(problem.error)
+    if kind is not StackValidationFailed:
+        message = f"{kind.__name__}: {message}"
+    position = template.document.position(problem.place) if problem.place else None
+    if position is not None:
+        message = f"{message} (line {position[0]}, column {position[1]} there)"
+    return _Told((path,) if path else (), message, prefix)
+
+
+def _ask(definition: Definition, implementation: str, kind: NestedType, level: Level) -> Ask:
+    raw = definition.properties
+    known = {} if isinstance(raw, Expression) else known_properties(kind.schema, raw or {})
+    return Ask(
+        name=definition.name,
+        type=definition.type,
+        implementation=implementation,
+        properties=known,
+        definition=definition.dump(),
+        data={},
+        environment=level.environment,
+        files=level.files,
+    )
+
+
+def facade_mistakes(real: ResourceType, ask: Ask) -> list[str]:
+    """What a template lacks, or asks too much, in the place of ``real``."""
+    mine = schema_of(ask.files.template(ask.implementation))
+    told = []
+    for name, wanted in real.schema.properties.items():
+        if name not in mine.properties:
+            if wanted.required:
+                told.append(f"Required property {name} for facade {ask.type} missing in provider")
+            continue
+        given = mine.properties[name].type
+        if PropertyType.ANY not in (given, wanted.type) and _plain(given) != _plain(wanted.type):
+            told.append(f"Property {name} type mismatch between facade {ask.type}"
+                        f" ({wanted.type}) and provider ({given})")  # fmt: skip
+    for name, extra in mine.properties.items():
+        if extra.required and name not in real.schema.properties:
+            told.append(f"Provider requires property {name} unknown in facade {ask.type}")
+    for name in real.schema.attributes:
+        if name not in mine.attributes:
+            told.append(f"Attribute {name} for facade {ask.type} missing in provider")
+    return told
+
+
+def _plain(kind: PropertyType) -> PropertyType:
+    return PropertyType.NUMBER if kind is PropertyType.INTEGER else kind
+

@@ -1,0 +1,121 @@
+"""How the stacks behind resources look: ``traversal.Insight`` for the observer.
+
+Reads rows of the database only, inside the transaction in which it matters; a
+stack that is still at work costs one statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from heat_convergence.common.clock import Clock
+from heat_convergence.convergence.failing import Sighting
+from heat_convergence.convergence.model import (
+    Desired,
+    Input,
+    Observed,
+    Resource,
+    Stack,
+    Status,
+)
+from heat_convergence.convergence.plan import NESTED
+from heat_convergence.convergence.ports import Transaction
+from heat_convergence.resources.nesting.kinds import Behind, NestedType
+from heat_convergence.resources.nesting.wanting import READS
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.views import RowInputs
+from heat_convergence.template.outputs import OutputDefinition
+from heat_convergence.template.uses import references
+
+_MEMBER_FAILED = re.compile(r"Resource \w+ failed: (\w+): (resources\..*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """``convergence.traversal.Insight``."""
+
+    registry: Registry
+    clock: Clock
+
+    def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Sighting]:
+        kinds = {row.id: self.registry.find(row.implementation) for row in rows}
+        nested = [row for row in rows if isinstance(kinds[row.id], NestedType)]
+        stacks = {row.id: tx.get_stack(row.physical_id or "") for row in nested}
+        ended = [row.id for row in nested if _at_rest(stacks[row.id])]
+        whole = {row.id: row for row in tx.get_resources(ended)}
+        found = {}
+        for row in nested:
+            stack, kind = stacks[row.id], kinds[row.id]
+            if row.id in whole and stack is not None and isinstance(kind, NestedType):
+                found[row.id] = self._ended(tx, whole[row.id], stack, kind)
+            else:
+                found[row.id] = _unended(row, stack)
+        return found
+
+    def _ended(
+        self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType
+    ) -> Sighting:
+        if stack.deleted_at is not None:
+            return _gone(row)
+        if row.desired is Desired.ABSENT or stack.status is Status.FAILED:
+            return Sighting(Observed.FAILED, failure(row.name, stack.status_reason), final=True)
+        attributes = kind.read(self._behind(tx, row, stack), _reads(row))
+        progress = row.data.get("steps") or {}
+        return Sighting(
+            Observed.BUSY if progress.get("more") else Observed.READY,
+            "state changed",
+            attributes=attributes,
+            more=bool(progress.get("more")),
+            again_s=progress.get("pause_s", 0.0),
+        )
+
+    def _behind(self, tx: Transaction, row: Resource, stack: Stack) -> Behind:
+        goal = tx.get_goal(stack.goal_id)
+        if goal is None:
+            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+        known: dict[str, Input] = {}
+        asked: set[str] = set()
+        for name, data in goal.outputs.items():
+            asked |= references(OutputDefinition.load(name, data).value)
+        asked |= {
+            read[0].split(".", 1)[1] for read in _reads(row) if read[0].startswith("resource.")
+        }
+        known.update(tx.inputs(stack.id, asked))
+
+        def inputs(names: Collection[str]) -> RowInputs:
+            missing = set(names) - asked
+            if missing:
+                known.update(tx.inputs(stack.id, missing))
+                asked.update(missing)
+            return RowInputs(known, stack, self.registry, self.clock())
+
+        return Behind(stack, goal, row, inputs)
+
+
+def _reads(row: Resource) -> list[tuple[str, ...]]:
+    return [tuple(read) for read in (row.definition.get(NESTED) or {}).get(READS, ())]
+
+
+def _at_rest(stack: Stack | None) -> bool:
+    return stack is not None and not stack.in_progress
+
+
+def _unended(row: Resource, stack: Stack | None) -> Sighting:
+    return _gone(row) if stack is None else Sighting(Observed.BUSY, again_s=None)
+
+
+def _gone(row: Resource) -> Sighting:
+    if row.desired is Desired.ABSENT:
+        return Sighting(Observed.ABSENT, "state changed")
+    reason = f"ResourceInError: resources.{row.name}: the nested stack is gone"
+    return Sighting(Observed.FAILED, reason)
+
+
+def failure(name: str, reason: str) -> str:
+    """A nested stack's reason as its owner's: with the path from the owner down."""
+    found = _MEMBER_FAILED.fullmatch(reason)
+    if found is None:
+        return f"ResourceInError: resources.{name}: {reason}"
+    return f"{found[1]}: resources.{name}.{found[2]}"

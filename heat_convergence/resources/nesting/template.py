@@ -1,0 +1,121 @@
+"""A template in the place of a type: its parameters are the properties, its outputs
+the attributes.
+
+Decides the schema that a template stands for, and how properties become the nested
+stack's parameters.  Source: heat-facts ``resource_groups.md``, "template resource".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from heat_convergence.resources.nesting.kinds import (
+    INNER,
+    READS,
+    REFERENCE,
+    Ask,
+    Behind,
+    ChildSource,
+    NestedSchema,
+    NestedType,
+    Read,
+    arn,
+    read_key,
+)
+from heat_convergence.resources.plugin import View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+)
+from heat_convergence.template.parameters import ParameterSchema, ParameterType
+from heat_convergence.template.template import Template
+
+Json = Any
+STACK_ID = "OS::stack_id"
+
+_TYPES = {
+    ParameterType.STRING: PropertyType.STRING,
+    ParameterType.NUMBER: PropertyType.NUMBER,
+    ParameterType.BOOLEAN: PropertyType.BOOLEAN,
+    # Read by the parameter itself, which takes text, lists and maps for them.
+    ParameterType.COMMA_DELIMITED_LIST: PropertyType.ANY,
+    ParameterType.JSON: PropertyType.ANY,
+}
+
+
+class TemplateResource(NestedType):
+    """Any template; ``of`` gives one with the schema of a certain one."""
+
+    name = "OS::Heat::TemplateResource"
+    schema: TypeSchema = NestedSchema(  # type: ignore[misc]
+        description="A template in the place of a type.",
+        accepts_any_property=True,
+        accepts_any_attribute=True,
+    )
+
+    @classmethod
+    def of(cls, template: Template) -> TemplateResource:
+        """Raises what is wrong with the template's parameters."""
+        made = cls()
+        made.schema = schema_of(template)  # type: ignore[misc]
+        return made
+
+    def source(self, ask: Ask) -> ChildSource:
+        ask.files.template(ask.implementation)  # tells what is wrong with it
+        given = {name: value for name, value in ask.properties.items() if value is not None}
+        return ChildSource(ask.files[ask.implementation], parameters=given)
+
+    def where(self, ask: Ask) -> str:
+        return f"<{ask.implementation}>"
+
+    def read(self, behind: Behind, reads: Collection[Read]) -> dict[str, Json]:
+        outputs = behind.outputs()
+        inner = {
+            read_key((name, *path)): behind.inner(name.removeprefix(INNER), path)
+            for name, *path in reads
+            if name.startswith(INNER)
+        }
+        stack = behind.stack
+        reference = outputs.get(STACK_ID) or arn(stack.project_id, stack.name, stack.id)
+        return {**outputs, REFERENCE: reference, **({READS: inner} if inner else {})}
+
+    def reference_id(self, view: View) -> Json:
+        found = view.attributes.get(REFERENCE)
+        if found is None and view.physical_id is not None:
+            return arn(view.project_id, view.physical_name, view.physical_id)
+        return found or view.name
+
+
+def schema_of(template: Template) -> NestedSchema:
+    """What the template stands for as a type."""
+    outputs = template.section(template.version.dialect.outputs)
+    return NestedSchema(
+        description=template.description,
+        properties={
+            name: _property(schema) for name, schema in template.parameters.items()
+        },
+        attributes={
+            name: AttributeSchema(description=_description(output, template))
+            for name, output in (outputs if isinstance(outputs, dict) else {}).items()
+        },
+    )
+
+
+def _property(schema: ParameterSchema) -> PropertySchema:
+    kind = _TYPES[schema.type]
+    return PropertySchema(
+        type=kind,
+        description=schema.description,
+        required=schema.default is None,
+        constraints=() if kind is PropertyType.ANY else schema.constraints,
+        update_allowed=True,
+    )
+
+
+def _description(output: Json, template: Template) -> str:
+    key = template.version.dialect.description
+    found = output.get(key) if isinstance(output, Mapping) else None
+    return "" if found is None else str(found)

@@ -1,0 +1,127 @@
+"""An evaluated template → what a traversal takes of it, stacks behind resources
+included.
+
+Called by the API, by rollbacks and by engines for nested stacks, so that all come
+to the same: a definition is changed when its own words are, or what of files and
+environment the stack behind it is made of, or what others read of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from heat_convergence.common.errors import Error
+from heat_convergence.convergence.plan import Wanted
+from heat_convergence.resources.nesting.kinds import NestedType, Read, normal
+from heat_convergence.resources.nesting.parsed import Files, strings_in
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template import expression
+from heat_convergence.template.definition import Definition
+from heat_convergence.template.environment import Environment
+from heat_convergence.template.evaluated import EvaluatedTemplate
+from heat_convergence.template.registry import is_template
+from heat_convergence.template.uses import attribute_uses
+
+Json = Any
+DIGEST, READS = "digest", "reads"  # of a stored definition, under plan.NESTED
+
+
+def implementations_of(
+    definitions: Mapping[str, Definition], environment: Environment
+) -> dict[str, str]:
+    """Resource name → the type or template behind its type."""
+    resolve = environment.registry.resolve
+    return {name: resolve(each.type, name) for name, each in definitions.items()}
+
+
+def wanted_of(
+    evaluated: EvaluatedTemplate,
+    environment: Environment,
+    files: Files,
+    registry: Registry,
+    *,
+    above: Mapping[str, Collection[Read]] | None = None,
+) -> dict[str, Wanted]:
+    """``above`` are the reads that come from the stacks above this one."""
+    definitions = evaluated.definitions
+    implementations = implementations_of(definitions, environment)
+    nested = {
+        name
+        for name, implementation in implementations.items()
+        if isinstance(registry.find(implementation), NestedType)
+    }
+    reads = _reads(evaluated, nested, above or {}) if nested else {}
+    digests = _Digests(environment, files) if nested else None
+    found = {}
+    for name, definition in definitions.items():
+        implementation, behind = implementations[name], None
+        if name in nested and digests is not None:
+            behind = {
+                DIGEST: digests.of(definition, implementation),
+                READS: sorted(map(list, reads.get(name, ()))),
+            }
+        found[name] = Wanted.of(definition, implementation, behind)
+    return found
+
+
+def _reads(
+    evaluated: EvaluatedTemplate, nested: set[str], above: Mapping[str, Collection[Read]]
+) -> dict[str, set[Read]]:
+    found: dict[str, set[Read]] = {name: set(reads) for name, reads in above.items()}
+    values: list[Any] = [
+        [each.properties, each.metadata, each.update_policy]
+        for each in evaluated.definitions.values()
+    ]
+    values.extend(output.value for output in evaluated.outputs.values())
+    for value in values:
+        for use in attribute_uses(value):
+            if use.resource in nested and use.attribute is not None:
+                read = normal(use.attribute, use.path)
+                if read is not None:
+                    found.setdefault(use.resource, set()).add(read)
+    return found
+
+
+class _Digests:
+    """What the stacks behind the resources of one template are made of."""
+
+    def __init__(self, environment: Environment, files: Files) -> None:
+        self._environment = environment
+        self._files = files
+        entries = dict(environment.registry.entries)
+        entries.pop("resources", None)
+        self._common = _hash([entries, dict(environment.parameter_defaults)])
+        mapped = environment.registry.template_names()
+        self._mapped = [name for name in sorted(mapped) if name in files]
+
+    def of(self, definition: Definition, implementation: str) -> str:
+        inner = self._environment.registry.for_child(definition.name).entries["resources"]
+        named = {implementation, *self._mapped}
+        named.update(strings_in(expression.dump(definition.properties)))
+        reached = sorted(self._reached(named & self._files.hashes.keys()))
+        hashes = [[name, self._files.hashes[name]] for name in reached]
+        return _hash([implementation, self._common, inner, hashes])
+
+    def _reached(self, names: set[str]) -> set[str]:
+        """Those files and all that templates among them name."""
+        found, waiting = set(names), list(names)
+        while waiting:
+            name = waiting.pop()
+            if not is_template(name):
+                continue
+            try:
+                strings = self._files.strings(name)
+            except Error:
+                continue  # told when it is used
+            more = (strings & self._files.hashes.keys()) - found
+            found |= more
+            waiting.extend(more)
+        return found
+
+
+def _hash(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,455 @@
+"""Nested stacks through the API: life, failure, and what users see of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.services import ApiOptions
+from tests.functional.harness import LocalService
+from tests.functional.nesting import Conversation, hot, probe
+
+Json = Any
+FILE = "file:///t/child.yaml"
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[Conversation]:
+    service = LocalService(
+        f"sqlite:///{tmp_path}/hc.sqlite", ApiOptions(max_nested_stack_depth=3)
+    )
+    yield Conversation(service)
+    service.close()
+
+
+def child(**resources: Json) -> Json:
+    """A template with a parameter, a resource that shows it, and an output of that."""
+    return hot(
+        {"a": probe(value={"get_param": "v"}), **resources},
+        parameters={"v": {"type": "string", "default": "d", "constraints": [
+            {"length": {"max": 10}}]}},
+        outputs={"out": {"get_attr": ["a", "output"]}},
+    )  # fmt: skip
+
+
+def parent(**properties: Json) -> Json:
+    return hot(
+        {
+            "n": {"type": FILE, "properties": properties},
+            "after": probe(value={"get_attr": ["n", "out"]}),
+        },
+        outputs={
+            "out": {"get_attr": ["after", "output"]},
+            "inner": {"get_attr": ["n", "resource.a", "output"]},
+            "dotted": {"get_attr": ["n", "resource.a.output"]},
+            "id": {"get_attr": ["n", "resource.a"]},
+            "ref": {"get_resource": "n"},
+        },
+    )
+
+
+def files(template: Json, **others: Json) -> dict[str, str]:
+    found = {FILE: template, **others}
+    return {name: json.dumps(each) for name, each in found.items()}
+
+
+def test_properties_go_down_and_outputs_come_up(heat: Conversation) -> None:
+    heat.create("s", parent(v="hello"), files=files(child()))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    outputs = heat.outputs("s")
+    nested = heat.nested("s", "n")
+    assert (outputs["out"], outputs["inner"], outputs["dotted"]) == ("hello",) * 3
+    assert outputs["id"] == heat.resource(nested["id"], "a")["physical_resource_id"]
+    assert outputs["ref"].endswith(f":stacks/{nested['stack_name']}/{nested['id']}")
+    assert nested["parent"] == heat.stack("s")["id"]
+    assert nested["disable_rollback"] is True
+    assert heat.resource("s", "n")["attributes"] == {"out": "hello"}
+
+
+def test_a_nested_stack_is_not_in_the_list_unless_asked_for(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    names = [each["stack_name"] for each in heat.send("GET", "/stacks").json["stacks"]]
+    assert names == ["s"]
+    shown = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
+    assert len(shown) == 2
+
+
+def test_no_op_update_begins_nothing_below(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    events = len(heat.events("s", "?nested_depth=2"))
+    heat.update("s", parent(), files=files(child()))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert len(heat.events("s", "?nested_depth=2")) == events + 2  # the root's own
+
+
+def test_changed_properties_update_the_nested_stack_in_place(heat: Conversation) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    before = heat.nested("s", "n")
+    heat.update("s", parent(v="two"), files=files(child()))
+    after = heat.nested("s", "n")
+    assert (before["id"], after["stack_status"]) == (after["id"], "UPDATE_COMPLETE")
+    assert heat.outputs("s")["out"] == "two"
+
+
+def test_a_changed_file_alone_updates_the_nested_stack(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    heat.update("s", parent(), files=files(child(b=probe(value="b"))))
+    inside = {each["resource_name"] for each in heat.resources("s", "?nested_depth=1")}
+    assert inside == {"n", "after", "a", "b"}
+
+
+def test_another_file_behind_the_same_type_is_an_update(heat: Conversation) -> None:
+    template = hot({"n": {"type": "My::Type"}})
+    texts = files(child(), other=child(b=probe()))
+    texts = {**texts, "file:///t/other.yaml": json.dumps(child(b=probe()))}
+    del texts["other"]
+
+    def environment(name: str) -> Json:
+        return {"resource_registry": {"My::Type": name}}
+
+    heat.create("s", template, files=texts, environment=environment(FILE))
+    before = heat.nested("s", "n")["id"]
+    heat.update("s", template, files=texts, environment=environment("file:///t/other.yaml"))
+    assert heat.nested("s", "n")["id"] == before
+    assert {each["resource_name"] for each in heat.resources(before)} == {"a", "b"}
+
+
+def test_an_output_read_anew_is_there_without_a_change_below(heat: Conversation) -> None:
+    heat.create("s", hot({"n": {"type": FILE}}), files=files(child()))
+    more = hot({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "resource.a.output"]}})
+    heat.update("s", more, files=files(child()))
+    assert heat.outputs("s") == {"o": "d"}
+
+
+def test_verbs_go_down(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    for verb in ("suspend", "resume", "check"):
+        heat.act("s", verb)
+        expected = f"{verb.upper()}_COMPLETE"
+        assert (heat.status("s"), heat.nested("s", "n")["stack_status"]) == (expected,) * 2
+
+
+def test_delete_takes_the_tree(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    below = heat.nested("s", "n")["id"]
+    heat.delete("s")
+    assert heat.stack("s") is None
+    assert heat.status(below) == "DELETE_COMPLETE"
+
+
+def test_a_resource_that_goes_takes_its_stack_along(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    below = heat.nested("s", "n")["id"]
+    heat.update("s", hot({"x": probe()}))
+    assert heat.status(below) == "DELETE_COMPLETE"
+
+
+def test_a_failure_is_told_with_the_whole_path(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child(bad=probe(fail=True))))
+    stack = heat.stack("s")
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert ": resources.n.resources.bad: " in stack["stack_status_reason"]
+    assert heat.resource("s", "n")["resource_status"] == "CREATE_FAILED"
+    assert heat.nested("s", "n")["stack_status"] == "CREATE_FAILED"
+
+
+def test_a_failed_nested_stack_is_mended_not_replaced(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child(bad=probe(fail=True))))
+    below = heat.nested("s", "n")["id"]
+    heat.update("s", parent(), files=files(child(bad=probe())))
+    assert (heat.status("s"), heat.status(below)) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
+    assert heat.outputs("s")["out"] == "d"
+
+
+def test_a_tree_whose_create_fails_rolls_back(heat: Conversation) -> None:
+    heat.create(
+        "s", parent(), files=files(child(bad=probe(fail=True))), disable_rollback=False
+    )
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+    shown = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
+    assert [each["stack_name"] for each in shown] == ["s"]
+
+
+def test_a_tree_whose_update_fails_rolls_back(heat: Conversation) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    heat.update(
+        "s",
+        parent(v="two"),
+        files=files(child(bad=probe(fail=True))),
+        disable_rollback=False,
+    )
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+    assert heat.outputs("s")["out"] == "one"
+    below = heat.nested("s", "n")["id"]
+    assert [each["resource_name"] for each in heat.resources(below)] == ["a"]
+
+
+def slow() -> Json:
+    return probe(action_wait_secs={"create": 3000})
+
+
+def test_update_of_a_parent_while_its_child_is_made(heat: Conversation) -> None:
+    heat.create("s", parent(v="one"), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    assert heat.nested("s", "n")["stack_status"] == "CREATE_IN_PROGRESS"
+    below = heat.nested("s", "n")["id"]
+    heat.update("s", parent(v="two"), files=files(child()))
+    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
+    assert heat.nested("s", "n")["id"] == below
+
+
+def test_delete_of_a_parent_while_its_child_is_made(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    below = heat.nested("s", "n")["id"]
+    heat.delete("s")
+    assert (heat.stack("s"), heat.status(below)) == (None, "DELETE_COMPLETE")
+
+
+def test_cancelling_a_parent_stops_its_children(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    below = heat.nested("s", "n")["id"]
+    answer = heat.act("s", "cancel_without_rollback", hold=True)
+    assert answer.status_int == 200, answer.text
+    heat.service.run_messages()
+    assert heat.status("s") == "CREATE_FAILED"
+    assert heat.status(below) == "CREATE_FAILED"
+    assert heat.stack(below)["stack_status_reason"] == "Stack CREATE cancelled"
+
+
+def test_a_lost_word_to_stop_is_found_by_the_sweep(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    below = heat.nested("s", "n")["id"]
+    heat.act("s", "cancel_without_rollback", hold=True)
+    heat.service.bus.waiting.clear()
+    assert heat.status(below) == "CREATE_IN_PROGRESS"
+    heat.service.clock.jump(10)
+    heat.service.observer.tick()
+    assert heat.status(below) == "CREATE_FAILED"
+
+
+def test_a_lost_word_of_completion_is_found_by_the_sweep(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()), hold=True)
+    heat.service.run_messages(lose_observe_of=heat.stack("s")["id"])
+    assert heat.nested("s", "n")["stack_status"] == "CREATE_COMPLETE"
+    assert heat.status("s") == "CREATE_IN_PROGRESS"
+    heat.service.settle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_engine_killed_at_a_nested_stack(
+    heat: Conversation, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Between the claim and the stack, or between the stack and the messages."""
+    (nester,) = heat.service.nesters
+    do = nester.do
+
+    def die(*args: Any) -> Any:
+        if when == "after":
+            do(*args)
+        raise Killed
+
+    heat.create("s", parent(), files=files(child()), hold=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(nester, "do", die)
+        with pytest.raises(Killed):
+            heat.service.run_messages()
+    heat.service.bus.waiting.clear()
+    for _round in range(3):
+        heat.service.clock.jump(20)
+        heat.service.observer.tick()
+        heat.service.settle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert len(heat.send("GET", "/stacks?show_nested=True").json["stacks"]) == 2
+
+
+def test_nothing_looks_while_a_child_is_at_work(heat: Conversation) -> None:
+    """No polling: a row that waits for its stack has no time set."""
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    with heat.service.database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT observed, observe_at FROM resource WHERE name = 'n'"
+        ).all()
+    assert [tuple(row) for row in found] == [("BUSY", None)]
+
+
+def test_a_nested_stack_that_a_user_updates_shows_through(heat: Conversation) -> None:
+    heat.create("s", parent(), files=files(child()))
+    below = heat.nested("s", "n")["stack_name"]
+    heat.update(below, child(), parameters={"v": "direct"})
+    assert heat.outputs("s")["inner"] == "direct"
+
+
+def test_a_child_deleted_behind_its_parent_is_made_anew(heat: Conversation) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    below = heat.nested("s", "n")
+    heat.delete(below["stack_name"])
+    heat.update("s", parent(v="two"), files=files(child()))
+    assert heat.status("s") == "UPDATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+    assert heat.nested("s", "n")["id"] != below["id"]
+
+
+def test_resource_facade(heat: Conversation) -> None:
+    inner = hot(
+        {"a": probe(value={"list_join": [" ", [
+            {"resource_facade": "deletion_policy"},
+            {"get_param": "v"}]]}),
+         "m": {"type": "OS::Heat::Value", "properties": {
+             "value": {"resource_facade": "metadata"}}}},
+        parameters={"v": {"type": "string", "default": "d"}},
+        outputs={"out": {"get_attr": ["a", "output"]}, "m": {"get_attr": ["m", "value"]}},
+    )  # fmt: skip
+    template = hot(
+        {
+            "before": probe(value="b"),
+            "n": {
+                "type": FILE,
+                "metadata": {"key": {"get_attr": ["before", "output"]}},
+                "deletion_policy": "retain",
+            },
+        },
+        outputs={"out": {"get_attr": ["n", "out"]}, "m": {"get_attr": ["n", "m"]}},
+    )
+    heat.create("s", template, files=files(inner))
+    assert heat.outputs("s") == {"out": "Retain d", "m": {"key": "b"}}
+
+
+def test_parameter_defaults_reach_every_level(heat: Conversation) -> None:
+    middle = hot({"n": {"type": "file:///t/leaf.yaml"}},
+                 outputs={"out": {"get_attr": ["n", "out"]}})  # fmt: skip
+    texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
+    template = hot({"n": {"type": FILE}}, outputs={"out": {"get_attr": ["n", "out"]}})
+    heat.create("s", template, files=texts,
+                environment={"parameter_defaults": {"v": "from far"}})  # fmt: skip
+    assert heat.outputs("s") == {"out": "from far"}
+
+
+def test_the_tree_in_lists(heat: Conversation) -> None:
+    middle = hot({"n": {"type": "file:///t/leaf.yaml"}})
+    texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
+    heat.create("s", hot({"n": {"type": FILE}}), files=texts)
+    assert len(heat.resources("s")) == 1
+    assert len(heat.resources("s", "?nested_depth=1")) == 2
+    rows = heat.resources("s", "?nested_depth=5")
+    assert {each.get("parent_resource") for each in rows} == {None, "n"}
+    events = heat.events("s", "?nested_depth=5")
+    roots = {
+        each["href"] for event in events for each in event["links"] if each["rel"] == "root_stack"
+    }
+    assert len(roots) == 1
+
+
+# -- what is refused ----------------------------------------------------------
+
+
+def refusal(heat: Conversation, template: Json, texts: Json, **body: Json) -> tuple[int, str]:
+    body = {"stack_name": "bad", "template": template, "files": texts, **body}
+    answer = heat.send("POST", "/stacks", body)
+    told = answer.json["error"]
+    return answer.status_int, f"{told['type']}: {told['message']}"
+
+
+@pytest.mark.parametrize(
+    ("properties", "template", "pieces"),
+    [
+        ({"w": 1}, child(), ("Property error: resources.n.properties: Unknown Property w",)),
+        ({"v": "far too long a value"}, child(), ("resources.n.properties.v",)),
+        ({"v": ["list"]}, child(), ("resources.n.properties.v",)),
+        (
+            {},
+            child(b=probe(walue=1)),
+            (f"resources.n<{FILE}>.resources.b.properties: Unknown Property walue",),
+        ),
+        (
+            {},
+            child(b=probe(value={"get_resource": "c"})),
+            (f"resources.n<{FILE}>", 'reference "c"'),
+        ),
+        ({}, child(b={"type": "No::Such"}), (f"resources.n<{FILE}>.resources.b", "No::Such")),
+        ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
+    ],
+)
+def test_a_mistake_is_told_with_its_path(
+    heat: Conversation, properties: Json, template: Json, pieces: tuple[str, ...]
+) -> None:
+    status, told = refusal(heat, hot({"n": {"type": FILE, "properties": properties}}),
+                           files(template))  # fmt: skip
+    assert status == 400
+    assert told.startswith("StackValidationFailed")
+    for piece in pieces:
+        assert piece in told, told
+
+
+def test_required_parameters_are_required_properties(heat: Conversation) -> None:
+    inner = hot({}, parameters={"v": {"type": "string"}})
+    _status, told = refusal(heat, hot({"n": {"type": FILE}}), files(inner))
+    assert "Property v not assigned" in told
+
+
+def test_a_missing_file(heat: Conversation) -> None:
+    status, told = refusal(heat, hot({"n": {"type": FILE}}), {})
+    assert (status, "resources.n.type" in told, FILE in told) == (400, True, True), told
+
+
+def test_an_attribute_that_is_no_output(heat: Conversation) -> None:
+    template = hot({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
+    status, told = refusal(heat, template, files(child()))
+    assert (status, "Referenced Attribute (n ouch)" in told) == (400, True), told
+
+
+def test_a_template_that_nests_itself(heat: Conversation) -> None:
+    status, told = refusal(heat, hot({"n": {"type": FILE}}), files(hot({"n": {"type": FILE}})))
+    inner = f"resources.n<{FILE}>.resources.n<{FILE}>.resources.n<{FILE}>"
+    assert status == 400
+    assert told.startswith("StackValidationFailed: RequestLimitExceeded") or (
+        inner in told and "nested at most 3 deep" in told
+    ), told
+
+
+def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
+    service = LocalService(
+        f"sqlite:///{tmp_path}/few.sqlite", ApiOptions(max_resources_per_stack=4)
+    )
+    heat = Conversation(service)
+    two = {"type": FILE}
+    status, told = refusal(heat, hot({"n": two, "m": two}), files(child(b=probe())))
+    assert (status, told.startswith("RequestLimitExceeded")) == (400, True), told
+    heat.create("s", hot({"n": two, "m": two}), files=files(child()))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    service.close()
+
+
+def test_a_facade_must_fit(heat: Conversation) -> None:
+    environment = {"resource_registry": {"OS::Heat::Value": FILE}}
+    inner = hot({}, parameters={"extra": {"type": "string"}})
+    _status, told = refusal(
+        heat, hot({"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}),
+        files(inner), environment=environment,
+    )  # fmt: skip
+    for piece in ("Required property value", "property extra", "Attribute value"):
+        assert piece in told, told
+
+
+def test_a_forbidden_mistake_made_late_fails_the_resource(heat: Conversation) -> None:
+    """A value that only a resource gives is checked when the stack is made."""
+    template = hot(
+        {
+            "long": probe(value="far too long a value"),
+            "n": {"type": FILE, "properties": {"v": {"get_attr": ["long", "output"]}}},
+        }
+    )
+    heat.create("s", template, files=files(child()))
+    reason = heat.stack("s")["stack_status_reason"]
+    assert heat.status("s") == "CREATE_FAILED"
+    assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason
