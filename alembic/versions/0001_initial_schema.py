@@ -22,6 +22,7 @@ def upgrade() -> None:
         "content",
         sa.Column("hash", sa.String(length=64), nullable=False),
         sa.Column("body", LONG_TEXT, nullable=False),
+        sa.Column("unused", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.PrimaryKeyConstraint("hash", name=op.f("pk_content")),
         **TABLE,
     )

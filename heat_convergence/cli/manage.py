@@ -1,7 +1,7 @@
 """``heat-convergence-manage``: the operator's tool for the database.
 
-Decides nothing: it names what ``db.migrate`` does and turns results into exit
-codes.  Runs in the foreground on native threads.
+Decides nothing: it names what ``db`` does and turns results into exit codes.
+Runs in the foreground on native threads.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from heat_convergence.cli import config
+from heat_convergence.cli import config, manage_service, manage_stacks
 from heat_convergence.common import errors
 from heat_convergence.db import migrate
 from heat_convergence.db.engine import Database, create_database
+from heat_convergence.db.sealing import Keyring, attach
 
 OK, DIFFERENT, UNREACHABLE = 0, 1, 2
 
@@ -26,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     if parsed.connection:
         conf.set_override("connection", parsed.connection, group="database")
     database = create_database(conf)
+    attach(database.engine, Keyring(conf.auth_encryption_key))
     try:
         return int(parsed.run(database, parsed))
     except errors.Unavailable as error:
@@ -78,6 +80,8 @@ def _parser() -> argparse.ArgumentParser:
         verb.set_defaults(run=run)
         if run is upgrade:
             verb.add_argument("revision", nargs="?", default="head")
+    manage_stacks.add_to(nouns)
+    manage_service.add_to(nouns)
     return parser
 
 

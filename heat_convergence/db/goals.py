@@ -7,9 +7,10 @@ SHA-256 of their text, whoever they belong to; only goals lead to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import Goal
@@ -44,21 +45,22 @@ def prune(connection: Connection, stack_id: str, keep: Collection[str]) -> None:
 
 
 def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
-    """Stores hash → text; what is there already stays, also when another
-    transaction puts it at the same moment."""
+    """Stores hash → text; what is there already stays, also when another transaction
+    puts it, or is about to purge it, at the same moment."""
     if not contents:
         return
     rows = [{"hash": key, "body": contents[key]} for key in sorted(contents)]
-    connection.execute(_insert_if_new(connection.dialect.name), rows)
+    connection.execute(_insert_or_keep(connection.dialect.name), rows)
 
 
-def _insert_if_new(dialect: str) -> sa.Insert:
+def _insert_or_keep(dialect: str) -> Any:
+    """Takes the lock of a row that is there, and clears its ``unused``."""
     if dialect in ("mysql", "mariadb"):
-        return content.insert().prefix_with("IGNORE")
-    if dialect == "sqlite":
-        return content.insert().prefix_with("OR IGNORE")
-    from_dialect = postgresql.insert(content)
-    return from_dialect.on_conflict_do_nothing()
+        return mysql.insert(content).on_duplicate_key_update(unused=sa.false())
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return insert(content).on_conflict_do_update(
+        index_elements=[content.c.hash], set_={"unused": sa.false()}
+    )
 
 
 def get_contents(connection: Connection, hashes: Collection[str]) -> dict[str, str]:

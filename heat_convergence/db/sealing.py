@@ -36,6 +36,18 @@ class Keyring:
         self._fernets = [Fernet(_fernet_key(key)) for key in keys if key]
         self._all = MultiFernet(self._fernets) if self._fernets else None
 
+    def __bool__(self) -> bool:
+        """Whether there is a key."""
+        return self._all is not None
+
+    def newest(self, token: str) -> bool:
+        """Whether the key that seals now has sealed it."""
+        try:
+            self._fernets[0].decrypt(token.encode())
+        except (InvalidToken, IndexError):
+            return False
+        return True
+
     def seal(self, text: str) -> str:
         return self._ring().encrypt(text.encode()).decode("ascii")
 

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from heat_convergence.convergence.model import (
@@ -28,7 +29,15 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.db.types import Json, LongText, Names, Reason, UtcTime, Word
+from heat_convergence.db.types import (
+    Json,
+    LongText,
+    Names,
+    Reason,
+    SealedText,
+    UtcTime,
+    Word,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -177,7 +186,9 @@ content = Table(
     "content",
     metadata,
     Column("hash", String(64), primary_key=True),  # SHA-256 of the UTF-8 text
-    Column("body", LongText, nullable=False),
+    Column("body", SealedText, nullable=False),
+    # Set while it is being purged; whoever needs the text again clears it.
+    Column("unused", Boolean, nullable=False, server_default=false()),
     **_OPTIONS,
 )
 

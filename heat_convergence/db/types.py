@@ -46,6 +46,27 @@ class Json(TypeDecorator[Any]):
         return json.loads(value)
 
 
+class SealedText(TypeDecorator[str]):
+    """Text that may hold secrets: encrypted wherever there is a key, as every service
+    has; a tool without one stores it as it is."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> Any:
+        wide = LONGTEXT() if dialect.name in ("mysql", "mariadb") else Text()
+        return dialect.type_descriptor(wide)
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        keyring = keyring_of(dialect)
+        return value if value is None or not keyring else SEAL + keyring.seal(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None or not value.startswith(SEAL):
+            return value
+        return keyring_of(dialect).open(value[len(SEAL) :])
+
+
 class Reason(TypeDecorator[str]):
     """What somebody said went wrong: kept as far as a database can."""
 

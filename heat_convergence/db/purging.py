@@ -1,0 +1,127 @@
+"""Taking away what deleted stacks, or a whole project, left in the database.
+
+Called by ``heat-convergence-manage`` while daemons run.  Each batch is one short
+transaction; a stack's rows go together.  Texts that no goal names any more go last:
+they are marked first, and whoever stores the same text meanwhile takes the mark off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.db.engine import Database
+from heat_convergence.db.tables import (
+    content,
+    event,
+    goal,
+    resource,
+    resource_graph,
+    service,
+    snapshot,
+    software_config,
+    software_deployment,
+    stack,
+    stack_tag,
+)
+
+_OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, resource)  # in this order
+_CHUNK = 500
+
+
+def deleted_stacks(
+    database: Database, before: datetime, project_id: str | None, limit: int
+) -> list[str]:
+    """Ids of stacks that were deleted before then, the oldest first."""
+    query = sa.select(stack.c.id).where(stack.c.deleted_at <= before)
+    if project_id is not None:
+        query = query.where(stack.c.project_id == project_id)
+    with database.read() as conn:
+        return list(conn.scalars(query.order_by(stack.c.deleted_at, stack.c.id).limit(limit)))
+
+
+def stacks_of(database: Database, project_id: str, limit: int) -> list[str]:
+    """Ids of a project's stacks, living or not, the innermost first."""
+    query = sa.select(stack.c.id).where(stack.c.project_id == project_id)
+    with database.read() as conn:
+        return list(conn.scalars(query.order_by(stack.c.depth.desc(), stack.c.id).limit(limit)))
+
+
+def purge_stacks(database: Database, ids: Collection[str]) -> int:
+    """Deletes the stacks with all their rows; how many were there."""
+    with database.write() as conn:
+        locked = sa.select(stack.c.id).where(stack.c.id.in_(ids)).order_by(stack.c.id)
+        found = list(conn.scalars(locked.with_for_update()))
+        for table in _OF_A_STACK:
+            conn.execute(table.delete().where(table.c.stack_id.in_(found)))
+        conn.execute(stack.delete().where(stack.c.id.in_(found)))
+    return len(found)
+
+
+def purge_software(database: Database, project_id: str) -> int:
+    """Deletes a project's software deployments and configurations; how many."""
+    with database.write() as conn:
+        configs = sa.select(software_config.c.id).where(software_config.c.project_id == project_id)
+        gone = conn.execute(
+            software_deployment.delete().where(
+                sa.or_(
+                    software_deployment.c.project_id == project_id,
+                    software_deployment.c.config_id.in_(configs),
+                )
+            )
+        ).rowcount
+        own = software_config.delete().where(software_config.c.project_id == project_id)
+        return int(gone + conn.execute(own).rowcount)
+
+
+def purge_contents(database: Database) -> int:
+    """Deletes the texts that no goal names; how many."""
+    with database.read() as conn:
+        candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _named(conn))
+    for chunk in _chunks(candidates):
+        with database.write() as conn:
+            # Waits for whoever stores one of them now.
+            conn.execute(content.update().where(content.c.hash.in_(chunk)).values(unused=True))
+    with database.read() as conn:  # sees the goals of those that were waited for
+        candidates = sorted(set(candidates) - _named(conn))
+    gone = 0
+    for chunk in _chunks(candidates):
+        with database.write() as conn:
+            unused = sa.and_(content.c.hash.in_(chunk), content.c.unused)
+            gone += conn.execute(content.delete().where(unused)).rowcount
+    return gone
+
+
+def dead_services(conn: Connection, now: datetime) -> list[str]:
+    """Ids of worker processes that have not reported for two of their intervals."""
+    query = sa.select(service.c.id, service.c.created_at, service.c.updated_at,
+                      service.c.report_interval_s)
+    return [
+        row.id
+        for row in conn.execute(query)
+        if (now - (row.updated_at or row.created_at)).total_seconds() > 2 * row.report_interval_s
+    ]
+
+
+def purge_services(database: Database, now: datetime) -> int:
+    """Takes dead worker processes off the list; how many."""
+    with database.write() as conn:
+        ids = dead_services(conn, now)
+        conn.execute(service.delete().where(service.c.id.in_(ids)))
+    return len(ids)
+
+
+def _named(conn: Connection) -> set[str]:
+    """Hashes that goals name."""
+    named: set[str] = set()
+    for row in conn.execute(sa.select(goal.c.template_hash, goal.c.files)):
+        named.add(row.template_hash)
+        named.update(row.files.values())
+    return named
+
+
+def _chunks(keys: Sequence[str]) -> list[Sequence[str]]:
+    return [keys[at : at + _CHUNK] for at in range(0, len(keys), _CHUNK)]

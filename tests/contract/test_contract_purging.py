@@ -1,0 +1,146 @@
+"""Purging and rekeying on every database, also while others write."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from heat_convergence.db import checking, goals, purging, rekeying, stacks
+from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import content, goal, metadata, resource, stack
+from heat_convergence.testing.rows import at, event_row, goal_row, resource_row, stack_row
+
+HASHES = {"a" * 64: "text a", "b" * 64: "text b", "c" * 64: "text c"}
+A, B, C = sorted(HASHES)
+
+
+def fill(database):
+    """A stack that lives, with text b, and two deleted ones, with a and b."""
+    with SqlStore(database).transaction() as tx:
+        tx.put_contents(HASHES)
+        for number, name in enumerate(("lives", "old", "older")):
+            tx.insert_stack(stack_row(name, goal_id=f"goal-{name}", tags=("t",),
+                                      project_id="p" if name == "older" else "q"))
+            text = B if name == "lives" else A
+            tx.insert_goal(goal_row(f"goal-{name}", stack_id=name, template_hash=text,
+                                    files={"f": B}))
+            tx.insert_events([event_row(f"e{number}", stack_id=name)])
+        tx.update_stack("old", deleted_at=at(20))
+        tx.update_stack("older", deleted_at=at(10))
+
+
+def ids(database, table=stack):
+    (key,) = table.primary_key.columns
+    with database.read() as conn:
+        return sorted(conn.scalars(sa.select(key)))
+
+
+def test_only_what_was_deleted_long_enough_ago_is_purged(database):
+    fill(database)
+    assert purging.deleted_stacks(database, at(9), None, 10) == []
+    assert purging.deleted_stacks(database, at(15), None, 10) == ["older"]
+    assert purging.deleted_stacks(database, at(30), None, 10) == ["older", "old"]
+    assert purging.deleted_stacks(database, at(30), "q", 10) == ["old"]
+    assert purging.deleted_stacks(database, at(30), None, 1) == ["older"]
+
+
+def test_a_purged_stack_leaves_nothing(database):
+    fill(database)
+    assert purging.purge_stacks(database, ["old", "older", "nobody"]) == 2
+    with database.read() as conn:
+        for table in metadata.sorted_tables:
+            if "stack_id" in table.c:
+                assert set(conn.scalars(sa.select(table.c.stack_id))) <= {"lives"}, table.name
+    assert ids(database) == ["lives"]
+
+
+def test_texts_that_no_goal_names_are_purged(database):
+    fill(database)
+    assert purging.purge_contents(database) == 1
+    assert ids(database, content) == [A, B]
+    purging.purge_stacks(database, ["old", "older"])
+    assert purging.purge_contents(database) == 1
+    assert ids(database, content) == [B]
+
+
+def test_a_text_that_is_stored_again_is_not_purged(database):
+    fill(database)
+    with database.write() as conn:
+        conn.execute(content.update().values(unused=True))
+        goals.put_contents(conn, {C: "text c"})
+        left = sa.select(content.c.hash).where(content.c.unused).order_by(content.c.hash)
+        assert list(conn.scalars(left)) == [A, B]
+
+
+def test_a_project_goes_with_all_it_has(database):
+    fill(database)
+    assert purging.stacks_of(database, "p", 10) == ["older"]
+    purging.purge_stacks(database, purging.stacks_of(database, "p", 10))
+    assert ids(database) == ["lives", "old"]
+
+
+def test_keys_are_rotated_and_nothing_else_changes(database):
+    old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
+    attach(database.engine, old)
+    with SqlStore(database).transaction() as tx:
+        tx.put_contents({A: "text a"})
+        tx.insert_stack(stack_row())
+        tx.insert_goal(goal_row(parameters={"p": "secret"}, sensitive=True))
+        tx.insert_resources([resource_row("r1", sensitive=True, properties={"p": "secret"}),
+                             resource_row("r2", properties={"p": "plain"})])
+    attach(database.engine, new)
+    done = rekeying.rekey(database, rekeying.rotate(new), batch=1)
+    assert done.unreadable == 0
+    assert done.changed == 1 + 3 + 4  # a text, a goal's values, a resource's
+    assert rekeying.rekey(database, rekeying.rotate(new)).changed == 0
+    attach(database.engine, Keyring(["new key"]))
+    with SqlStore(database).transaction() as tx:
+        assert tx.get_goal("goal-1").parameters == {"p": "secret"}
+        assert [row.properties for row in tx.get_resources(["r1", "r2"])] == [
+            {"p": "secret"}, {"p": "plain"}]
+        assert tx.get_contents([A]) == {A: "text a"}
+
+
+def test_secrets_are_decrypted_and_encrypted_again(database):
+    keyring = Keyring(["a key for tests"])
+    with SqlStore(database).transaction() as tx:
+        tx.insert_goal(goal_row("g1", parameters={"p": "planted-secret"}, sensitive=True))
+        tx.insert_goal(goal_row("g2", parameters={"p": "nothing"}))
+    raw = sa.select(sa.type_coerce(goal.c.parameters, sa.Text)).order_by(goal.c.id)
+    rekeying.rekey(database, rekeying.decrypt(keyring))
+    with database.read() as conn:
+        assert list(conn.scalars(raw)) == ['{"p":"planted-secret"}', '{"p":"nothing"}']
+    rekeying.rekey(database, rekeying.encrypt(keyring))
+    with database.read() as conn:
+        sealed, plain = conn.scalars(raw)
+        assert sealed.startswith("sealed:")
+        assert plain == '{"p":"nothing"}'
+
+
+def test_what_no_key_opens_is_counted_and_left(database):
+    with SqlStore(database).transaction() as tx:
+        tx.insert_goal(goal_row(parameters={"p": "secret"}, sensitive=True))
+    other = Keyring(["another key"])
+    assert rekeying.rekey(database, rekeying.rotate(other)).unreadable == 3
+
+
+def test_contradictions_are_told_by_their_stack(database):
+    fill(database)
+    with database.write() as conn:
+        conn.execute(goal.delete().where(goal.c.id == "goal-lives"))
+        conn.execute(content.delete().where(content.c.hash == A))
+        stacks.insert(conn, stack_row("child", owner_id="old", goal_id="goal-old"))
+    with SqlStore(database).transaction() as tx:
+        tx.insert_resources([resource_row("r1", stack_id="older")])
+    with database.read() as conn:
+        found = [(each.stack_id, each.problem) for each in checking.contradictions(conn)]
+    assert found == [
+        ("lives", "its goal_id goal-lives does not exist"),
+        ("old", "the template of goal goal-old is not stored"),
+        ("older", "the template of goal goal-older is not stored"),
+        ("older", "it is deleted and has 1 resources"),
+        ("child", "its parent stack old is gone"),
+    ]
+    with database.read() as conn:
+        assert checking.live_stacks(conn, "", 10) == ["child", "lives"]
+        assert conn.execute(sa.select(sa.func.count()).select_from(resource)).scalar_one() == 1
