@@ -25,6 +25,7 @@ from heat_convergence.api.controllers.changes import ChangesController
 from heat_convergence.api.controllers.configs import ConfigsController
 from heat_convergence.api.controllers.deployments import DeploymentsController
 from heat_convergence.api.controllers.events import EventsController
+from heat_convergence.api.controllers.handover import HandoverController
 from heat_convergence.api.controllers.health import HealthController
 from heat_convergence.api.controllers.info import InfoController
 from heat_convergence.api.controllers.lookup import LookupController
@@ -103,6 +104,7 @@ def _controllers(services: ApiServices, enforcer: Enforcer) -> dict[str, Any]:
         "configs": ConfigsController(services, enforcer),
         "deployments": DeploymentsController(services),
         "events": EventsController(services),
+        "handover": HandoverController(services),
         "health": HealthController(services),
         "info": InfoController(services),
         "lookup": LookupController(services),

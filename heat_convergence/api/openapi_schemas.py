@@ -52,6 +52,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "resource_schema": {"with_description": _TEXT},  # clients send it; it changes nothing
     "generate_template": {"template_type": _TEXT},
     "functions": {"with_condition_func": _FLAG},
+    "delete": {"skip": _list(_TEXT)},
     "show": {"resolve_outputs": _FLAG},
     "preview": {"detail": {"type": "string", "enum": ["plan"]}},
     "preview_update": {"show_nested": _FLAG, "detail": {"type": "string", "enum": ["plan"]}},
@@ -123,7 +124,10 @@ BODIES: Mapping[str, Schema] = {
         {**_DEPLOYMENT_FIELDS, "config_id": _MAYBE, "output_values": _MAYBE_MAP}
     ),
     "template": _object(_TEMPLATE_FIELDS),
-    "create": _object(_STACK_FIELDS, stack_name=_TEXT),
+    "create": _object(
+        {**_STACK_FIELDS, "adopt_stack_data": {"type": ["object", "string", "null"]}},
+        stack_name=_TEXT,
+    ),
     "update": _object({**_STACK_FIELDS, "converge": _JSON_FLAG, "stack_name": _ANY}),
     "patch": _object(
         {
@@ -255,6 +259,11 @@ VIEWS: Mapping[str, Schema] = {
     "resource_show": _object(
         resource=_object({"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT,
                          attributes=_MAP)
+    ),
+    "abandon": _object(
+        name=_TEXT, id=_TEXT, action=_TEXT, status=_TEXT, environment=_MAP, files=_MAP,
+        template=_MAP, resources=_MAP, project_id=_TEXT, stack_user_project_id=_MAYBE,
+        tags=_list(_TEXT),
     ),
     "snapshot": _SNAPSHOT,
     "snapshot_show": _object(snapshot=_SNAPSHOT),

@@ -34,6 +34,8 @@ class ApiOptions:
     max_snapshots_per_stack: int = 32  # negative: no limit
     max_software_configs_per_tenant: int = 4096  # negative: no limit
     max_software_deployments_per_tenant: int = 4096  # negative: no limit
+    enable_stack_adopt: bool = False
+    enable_stack_abandon: bool = False
     hidden_stack_tags: tuple[str, ...] = ()
     revision: str = "unknown"
     region: str | None = None

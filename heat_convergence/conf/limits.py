@@ -55,6 +55,16 @@ OPTS = [
         default=4096,
         help="Most software deployments of a project; negative for no limit.",
     ),
+    cfg.BoolOpt(
+        "enable_stack_abandon",
+        default=False,
+        help="Whether users may abandon and export stacks.",
+    ),
+    cfg.BoolOpt(
+        "enable_stack_adopt",
+        default=False,
+        help="Whether users may make stacks of what exists already.",
+    ),
     cfg.ListOpt(
         "hidden_stack_tags",
         default=[],

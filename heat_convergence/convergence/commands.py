@@ -1,4 +1,4 @@
-"""What users may do to a stack beside giving it a goal: cancel, save, call a resource ill.
+"""What users may do to a stack beside giving it a goal: cancel, save, abandon and so on.
 
 Called by the API, in a transaction of its own.  Each checks the state under the
 stack's lock, so that two requests never both believe the same.
@@ -6,12 +6,17 @@ stack's lock, so that two requests never both believe the same.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from heat_convergence.common import errors
 from heat_convergence.convergence import ending, rollback, traversal
 from heat_convergence.convergence.advance import Advanced
+from heat_convergence.convergence.document import Secrets, document
 from heat_convergence.convergence.model import (
     Action,
     Desired,
+    Json,
     Resource,
     SavedStack,
     Stack,
@@ -68,6 +73,44 @@ def snapshot(
     tx.insert_snapshot(saved)
     begun = traversal.start(tx, stack_id=stack_id, action=Action.SNAPSHOT, means=means)
     return begun, tx.get_snapshot(stack_id, saved.id) or saved
+
+
+def delete(tx: Transaction, stack_id: str, skip: Collection[str], means: Means) -> Begun:
+    """Begins to delete the stack, but for the resources that the user says to leave:
+    a service may never let go of one.  Raises ``ResourceNotFound``."""
+    stack = _locked(tx, stack_id)
+    if skip:
+        left = [row for row in tx.lock_stack_resources(stack_id) if row.name in skip]
+        for name in sorted({*skip} - {row.name for row in left}):
+            raise errors.ResourceNotFound(name, stack.name)
+        rollback.let_go(tx, left)
+    return traversal.start(tx, stack_id=stack_id, action=Action.DELETE, means=means)
+
+
+def abandon(tx: Transaction, stack_id: str, means: Means) -> dict[str, Json]:
+    """Forgets the stack at any moment, and tells all there is of it, what is under way
+    included: nothing is deleted, and nobody looks after it any more."""
+    stack = _locked(tx, stack_id)
+    shown, _sensitive = document(tx, stack, Secrets.SHOWN)
+    gone = replace(stack, action=Action.DELETE, version=stack.version + 1)
+    reason = "Stack DELETE completed successfully"
+    tx.erase_resources(stack_id)
+    tx.erase_snapshots(stack_id)
+    tx.update_stack(
+        stack_id,
+        version=gone.version,
+        action=gone.action,
+        status=Status.COMPLETE,
+        status_reason=reason,
+        updated_at=means.now,
+        deleted_at=means.now,
+        deadline_at=None,
+        first_cause=None,
+    )
+    tx.insert_events(
+        [ending.stack_event(gone, Status.COMPLETE, reason, means.now, means.ids)]
+    )
+    return shown
 
 
 def restorable(tx: Transaction, stack_id: str, snapshot_id: str) -> SavedStack:

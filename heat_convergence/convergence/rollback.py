@@ -6,12 +6,12 @@ for a cancelled update; in the transaction that found it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from heat_convergence.convergence import ending, traversal
 from heat_convergence.convergence.advance import Advanced
-from heat_convergence.convergence.model import Action, Goal, Stack, Status
+from heat_convergence.convergence.model import Action, Goal, Resource, Stack, Status
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
@@ -29,7 +29,7 @@ def begin(
         [ending.stack_event(stack, Status.FAILED, reason, means.now, means.ids)]
     )
     if stack.action is Action.ADOPT:
-        _let_go(tx, stack)
+        let_go(tx, tx.lock_stack_resources(stack.id))
     goal, wanted = None, {}
     if stack.complete_goal_id is not None:
         stored = tx.get_goal(stack.complete_goal_id)
@@ -47,14 +47,15 @@ def begin(
     return Advanced(begun.stack, begun.postings)
 
 
-def _let_go(tx: Transaction, stack: Stack) -> None:
-    """What was there before the stack outlives an adoption that failed."""
+def let_go(tx: Transaction, rows: Iterable[Resource]) -> None:
+    """What stands behind the rows outlives them: what was there before an adoption that
+    failed, and what the user says."""
     tx.save_resources(
         {
             row.id: {
                 "definition": {**row.definition, "deletion_policy": RETAIN},
                 "sensitive": row.sensitive,
             }
-            for row in tx.lock_stack_resources(stack.id)
+            for row in rows
         }
     )

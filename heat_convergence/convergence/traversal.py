@@ -64,6 +64,7 @@ class Handed:
 
     physical_id: str | None
     data: Mapping[str, Json]
+    sensitive: bool = False  # there are secrets in the data
 
 
 Insight = Callable[[Transaction, Sequence[Resource]], Mapping[str, Any]]
@@ -217,7 +218,13 @@ def _refuse_impossible(stack: Stack, action: Action) -> None:
 
 def _adopting(row: Resource, handed: Mapping[str, Handed]) -> Resource:
     given = handed.get(row.name, Handed(None, {}))
-    return replace(row, job=Verb.ADOPT, physical_id=given.physical_id, data=given.data)
+    return replace(
+        row,
+        job=Verb.ADOPT,
+        physical_id=given.physical_id,
+        data=given.data,
+        sensitive=row.sensitive or given.sensitive,
+    )
 
 
 def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.db.sealing import Sealed
-from heat_convergence.db.tables import stack, stack_credential
+from heat_convergence.db.tables import snapshot, stack, stack_credential
 
 t = stack_credential
 
@@ -40,13 +40,16 @@ def delete(connection: Connection, stack_id: str) -> None:
 def unneeded(
     connection: Connection, before: datetime, limit: int
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """(stack id, credential) of stacks that are deleted, or that were never stored
-    though the credential was, before the given time."""
+    """(stack id, credential) of stacks that are deleted, with all that their snapshots
+    saved, or that were never stored though the credential was, before the given time."""
+    saved = sa.exists().where(
+        snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None)
+    )
     never = sa.and_(stack.c.id.is_(None), t.c.created_at < before)
     statement = (
         sa.select(t.c.stack_id, t.c.body)
         .outerjoin(stack, stack.c.id == t.c.stack_id)
-        .where(sa.or_(stack.c.deleted_at.is_not(None), never))
+        .where(sa.or_(sa.and_(stack.c.deleted_at.is_not(None), ~saved), never))
         .order_by(t.c.stack_id)
         .limit(limit)
     )

@@ -16,6 +16,7 @@ from heat_convergence.common.errors import Error
 from heat_convergence.convergence.model import SavedStack, Status
 from heat_convergence.convergence.ports import Settings, Store, Transaction
 from heat_convergence.resources import saved as saving
+from heat_convergence.resources.plugin import CloudOf
 from heat_convergence.resources.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +25,13 @@ Write = Callable[[Callable[[Transaction], None]], None]
 
 
 def discard_due(
-    store: Store, registry: Registry, settings: Settings, now: datetime, write: Write
+    store: Store,
+    registry: Registry,
+    settings: Settings,
+    now: datetime,
+    *,
+    cloud_of: CloudOf,
+    write: Write,
 ) -> None:
     """Goes on with every snapshot that is due."""
     until = now + timedelta(seconds=settings.lease_s)
@@ -32,8 +39,11 @@ def discard_due(
         with store.transaction() as tx:
             stack = tx.get_stack(saved.stack_id)
         kept = saving.kept(saved, registry)
-        name = "" if stack is None else stack.name
-        gone, cause = saving.delete(saved, name, kept[:MOST_AT_ONCE], now)
+        if stack is None:  # purged: nobody can be asked for its cloud any more
+            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            continue
+        cloud = cloud_of(stack.tree_id) if kept else None
+        gone, cause = saving.delete(saved, stack, kept[:MOST_AT_ONCE], now, cloud)
         if len(gone) == len(kept):
             LOG.info("snapshot deleted", extra={"stack": saved.stack_id, "snapshot": saved.id})
             write(lambda tx, it=saved.id: tx.delete_snapshot(it))

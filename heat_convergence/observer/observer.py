@@ -138,7 +138,14 @@ class Observer:
             self._transact(lambda tx, means, it=stack_id: abandon(tx, it, means))
         for stack_id, version in self._store.stalled_stacks(late, limit):
             self._transact(lambda tx, means, it=stack_id, v=version: unstick(tx, it, v, means))
-        discard_due(self._store, self._registry, self._settings, now, self._write)
+        discard_due(
+            self._store,
+            self._registry,
+            self._settings,
+            now,
+            cloud_of=self._cloud_of,
+            write=self._write,
+        )
         for project_id in self._store.waiting_projects(late, limit):
             self._transact(lambda tx, means, it=project_id: next_turn(tx, it, means))
 

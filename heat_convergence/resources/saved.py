@@ -15,7 +15,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
 from heat_convergence.convergence.document import resources_of
-from heat_convergence.convergence.model import Action, SavedStack
+from heat_convergence.convergence.model import Action, SavedStack, Stack
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.template import Template
@@ -45,13 +45,13 @@ def forget(data: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
 
 
 def delete(
-    saved: SavedStack, stack_name: str, kept: Kept, now: datetime
+    saved: SavedStack, stack: Stack, kept: Kept, now: datetime, cloud: Any = None
 ) -> tuple[list[str], Error | None]:
     """The names of those that are gone now, and what kept the first other."""
     gone: list[str] = []
     cause: Error | None = None
     for name, kind, entry in kept:
-        error = _delete(kind, _view(saved, stack_name, name, kind, entry, now))
+        error = _delete(kind, _view(saved, stack, name, entry, now, cloud))
         if error is None:
             gone.append(name)
         elif cause is None:
@@ -100,19 +100,19 @@ def _deletes(kind: ResourceType) -> bool:
 
 def _view(
     saved: SavedStack,
-    stack_name: str,
+    stack: Stack,
     name: str,
-    kind: ResourceType,
     entry: Mapping[str, Json],
     now: datetime,
+    cloud: Any,
 ) -> View:
     return View(
         stack_id=saved.stack_id,
-        stack_name=stack_name,
+        stack_name=stack.name,
         project_id=saved.project_id,
         resource_id=saved.id,
         name=name,
-        type=kind.name,
+        type=entry["type"],
         physical_name="",
         physical_id=entry.get("resource_id"),
         properties={},
@@ -122,4 +122,5 @@ def _view(
         started_at=now,
         now=now,
         random=random.Random(saved.id),
+        cloud=cloud,
     )

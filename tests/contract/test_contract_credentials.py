@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sqlalchemy as sa
 
-from heat_convergence.db import credentials, stacks
+from heat_convergence.db import credentials, snapshots, stacks
 from heat_convergence.db.tables import stack_credential
 from heat_convergence.testing.rows import at, stack_row
+from tests.contract.test_contract_snapshots import SAVED
 
 BODY = {"secret": {"trust_id": "planted-secret"}}
 
@@ -35,3 +38,15 @@ def test_those_of_deleted_stacks_and_of_none_are_unneeded(database):
         found = credentials.unneeded(conn, at(5), 10)
         assert found == [("deleted", BODY), ("never", BODY)]
         assert [key for key, _body in credentials.unneeded(conn, at(5), 1)] == ["deleted"]
+
+
+def test_what_snapshots_saved_is_deleted_first(database):
+    with database.write() as conn:
+        credentials.put(conn, "s", BODY, at(1))
+        stacks.insert(conn, stack_row("s"))
+        stacks.update(conn, "s", deleted_at=at(3))
+        snapshots.insert(conn, replace(SAVED, stack_id="s"))
+        snapshots.doom(conn, "s", at(4))
+        assert credentials.unneeded(conn, at(5), 10) == []
+        snapshots.delete(conn, SAVED.id)
+        assert credentials.unneeded(conn, at(5), 10) == [("s", BODY)]

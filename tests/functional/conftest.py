@@ -10,6 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 
+from heat_convergence.api.services import ApiOptions
 from tests.functional.harness import LocalService
 
 PROJECT = "p"
@@ -34,7 +35,8 @@ class _Quiet(WSGIRequestHandler):
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    service = LocalService(f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite")
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite", options)
     server = make_server("127.0.0.1", 0, service.app, _Server, _Quiet)
     thread = threading.Thread(target=server.serve_forever, name="live server")
     thread.start()

@@ -119,6 +119,16 @@ class TestHeatclient:
         assert client.stacks.snapshot_list("sn")["snapshots"] == []
         client.stacks.delete("sn")
 
+    def test_handover(self, client: Any) -> None:
+        client.stacks.create(stack_name="old", template=TEMPLATE)
+        outputs = client.stacks.get("old").outputs
+        exported = client.stacks.export("old")
+        assert client.stacks.abandon("old") == exported
+        client.stacks.create(stack_name="new", adopt_stack_data=json.dumps(exported))
+        stack = client.stacks.get("new")
+        assert (stack.stack_status, stack.outputs) == ("ADOPT_COMPLETE", outputs)
+        client.stacks.delete("new")
+
     def test_paging(self, client: Any) -> None:
         for name in ("a1", "a2", "a3"):
             client.stacks.create(stack_name=name, template=TEMPLATE)
@@ -250,6 +260,12 @@ class TestCommandLine:
         assert (row["name"], row["action"]) == ("n", "CREATE")
         run("stack", "snapshot", "delete", "--yes", "cli-sn", saved["ID"])
         assert json.loads(run("stack", "snapshot", "list", "cli-sn", *tell)) == []
+        document = tmp_path / "document.json"
+        run("stack", "export", "cli-sn", "--output-file", str(document))
+        run("stack", "abandon", "cli-sn", "--output-file", str(document))
+        run("stack", "adopt", "--adopt-file", str(document), "--wait", "cli-sn")
+        stack = json.loads(run("stack", "show", "cli-sn", *tell))
+        assert stack["stack_status"] == "ADOPT_COMPLETE"
         run("stack", "resource", "signal", "cli-sn", "kept", status=1)  # it takes none
         run("stack", "delete", "--yes", "cli-sn")
 

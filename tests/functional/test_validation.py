@@ -1,8 +1,8 @@
 """Every row of heat-facts ``validation.md`` that this service can meet is a test.
 
 Left to the issues that bring what they need: types whose service is not in a
-catalogue, external ids in a service, nested templates and their depth, snapshots,
-software configurations, adopting and abandoning.
+catalogue, external ids in a service, nested templates and their depth, software
+configurations.  Snapshots, adopting and abandoning have tests of their own.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ earlier goal; answers as soon as the first jobs are handed to the bus.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import webob
@@ -16,16 +17,18 @@ from heat_convergence.api.controllers.base import Controller, in_transaction, li
 from heat_convergence.api.delegating import granted, renewed, renewed_if_possible
 from heat_convergence.api.goals import Draft, Goals
 from heat_convergence.api.policies.enforcer import Enforcer
+from heat_convergence.api.requests.adopt import Given, adopting
 from heat_convergence.api.requests.stack import StackBody, Use, stack_body
+from heat_convergence.api.requests.words import Query
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Sources
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import stack_url
 from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, text_answer
-from heat_convergence.convergence import traversal
+from heat_convergence.convergence import commands, traversal
 from heat_convergence.convergence.model import Action, Stack, Status
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import Begun, Means
+from heat_convergence.convergence.traversal import Begun, Handed, Means
 
 
 class ChangesController(Controller):
@@ -37,14 +40,19 @@ class ChangesController(Controller):
 
     def create(self, request: ApiRequest) -> webob.Response:
         body = stack_body(request.document, Use.CREATE)
+        enabled = self.options.enable_stack_adopt
+        body, given = adopting(body, self.given.limits, enabled=enabled)
         stack = new_stack(request, body, self.given)
+        if given is not None:
+            stack = replace(stack, action=Action.ADOPT)
         source = self._sources.given(body)
         with self.database.read() as conn:
             quotas.check_new_stack(conn, stack, request.caller, self.options)
         quotas.check_name(stack.name)
         draft = self._goals.draft(source, stack, self._enforcer.forbidden_to(request))
         with granted(self.given, request, stack):
-            begun = in_transaction(self.given, lambda tx: self._begin(tx, stack, draft))
+            handed = None if given is None else self._handed(given, draft)
+            begun = in_transaction(self.given, lambda tx: self._begin(tx, stack, draft, handed))
         traversal.post(self.given.bus, begun, self.given.settings)
         answer = json_answer(view.created(stack, request.base_url), 201)
         answer.location = stack_url(request.base_url, stack)
@@ -61,24 +69,42 @@ class ChangesController(Controller):
         return self._change(request, stack_name, stack_id, body, Use.PATCH)
 
     def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        skip = Query(request.GET).all("skip")
         with self.database.read() as conn:
             stack = live_stack(conn, request, stack_name, stack_id)
         renewed_if_possible(self.given, request, stack)
         means = self._means()
         begun = in_transaction(
-            self.given,
-            lambda tx: traversal.start(
-                tx, stack_id=stack.id, action=Action.DELETE, means=means
-            ),
+            self.given, lambda tx: commands.delete(tx, stack.id, skip, means)
         )
         traversal.post(self.given.bus, begun, self.given.settings)
         return empty_answer()
 
-    def _begin(self, tx: Transaction, stack: Stack, draft: Draft) -> Begun:
+    def _begin(
+        self,
+        tx: Transaction,
+        stack: Stack,
+        draft: Draft,
+        handed: Mapping[str, Handed] | None,
+    ) -> Begun:
         tx.put_contents(draft.contents)
         return traversal.create(
-            tx, stack=stack, goal=draft.goal, wanted=draft.wanted, means=self._means()
+            tx,
+            stack=stack,
+            goal=draft.goal,
+            wanted=draft.wanted,
+            means=self._means(),
+            handed=handed,
         )
+
+    def _handed(self, given: Mapping[str, Given], draft: Draft) -> dict[str, Handed]:
+        """What the new stack takes over; of types that keep secrets, sealed."""
+        handed = {}
+        for name in given.keys() & draft.wanted.keys():
+            kind = self.given.registry.find(draft.wanted[name].implementation)
+            secret = kind is not None and bool(kind.secret_data)
+            handed[name] = Handed(given[name].physical_id, given[name].data, secret)
+        return handed
 
     def _change(
         self, request: ApiRequest, name: str, stack_id: str, body: StackBody, use: Use

@@ -17,6 +17,7 @@ from heat_convergence.api.controllers.changes import new_stack
 from heat_convergence.api.foresight import Fate, Foreseen, Now, foresee
 from heat_convergence.api.goals import Goals
 from heat_convergence.api.policies.enforcer import Enforcer
+from heat_convergence.api.requests.adopt import adopting
 from heat_convergence.api.requests.stack import Use, stack_body
 from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.services import ApiServices
@@ -40,6 +41,8 @@ class PreviewsController(Controller):
     def create(self, request: ApiRequest) -> webob.Response:
         detailed = _detailed(request)
         body = stack_body(request.document, Use.PREVIEW)
+        enabled = self.options.enable_stack_adopt
+        body, _given = adopting(body, self.given.limits, enabled=enabled)
         stack = new_stack(request, body, self.given)
         source = self._sources.given(body)
         with self.database.read() as conn:

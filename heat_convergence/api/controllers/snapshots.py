@@ -12,6 +12,7 @@ import webob
 
 from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
+from heat_convergence.api.delegating import renewed, renewed_if_possible
 from heat_convergence.api.goals import Draft, Goals
 from heat_convergence.api.policies.enforcer import Enforcer
 from heat_convergence.api.requests.action import snapshot_name
@@ -35,6 +36,7 @@ class SnapshotsController(Controller):
     def create(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         name = snapshot_name(request.required_document())
         stack = self._stack(request, stack_name, stack_id)
+        renewed(self.given, request, stack)
         most = quotas.most_snapshots(request.caller, self.options)
         begun, saved = in_transaction(
             self.given,
@@ -65,6 +67,7 @@ class SnapshotsController(Controller):
             saved = snapshots.get(conn, stack.id, snapshot_id)
         saved = commands.found(saved, stack.id, snapshot_id)
         at_once = not saving.kept(saved, self.given.registry)
+        renewed_if_possible(self.given, request, stack)
         in_transaction(
             self.given,
             lambda tx: commands.delete_snapshot(
@@ -78,6 +81,7 @@ class SnapshotsController(Controller):
     ) -> webob.Response:
         stack = self._stack(request, stack_name, stack_id)
         draft = self._draft(request, stack, snapshot_id)
+        renewed(self.given, request, stack)
         begun = in_transaction(self.given, lambda tx: self._restore(tx, stack, snapshot_id, draft))
         traversal.post(self.given.bus, begun, self.given.settings)
         return text_answer(202)

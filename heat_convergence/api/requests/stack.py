@@ -50,6 +50,11 @@ class StackBody:
     tags: tuple[str, ...] | None = None
     converge: bool = False
     clear_parameters: tuple[str, ...] = ()
+    adopt: str | Mapping[str, Json] | None = None  # what abandoning a stack gave
+
+    @property
+    def has_template(self) -> bool:
+        return self.template is not None or self.template_url is not None
 
     @property
     def changes_nothing(self) -> bool:
@@ -76,8 +81,9 @@ def stack_body(given: Mapping[str, Json] | None, use: Use) -> StackBody:
         tags=tag_list(given["tags"]) if "tags" in given else None,
         converge=bool(_flag(given, "converge")),
         clear_parameters=_names(given, "clear_parameters") if use is Use.PATCH else (),
+        adopt=_text_or_map(given, "adopt_stack_data") if use in _MAKES_A_STACK else None,
     )
-    if body.template is None and body.template_url is None and use is not Use.PATCH:
+    if body.adopt is None and not body.has_template and use is not Use.PATCH:
         raise errors.HTTPBadRequest("No template specified.")
     return body
 
@@ -85,8 +91,6 @@ def stack_body(given: Mapping[str, Json] | None, use: Use) -> StackBody:
 def _refuse_unsupported(given: Mapping[str, Json], use: Use) -> None:
     if use in _MAKES_A_STACK and "converge" in given:
         raise errors.HTTPBadRequest('"converge" is for updates alone.')
-    if given.get("adopt_stack_data") is not None and use in _MAKES_A_STACK:
-        raise errors.NotSupported("Stack Adopt is not enabled and not supported.")
     if given.get("files_container"):
         raise errors.NotSupported(
             "files_container: this service is not connected to an object store."

@@ -96,7 +96,7 @@ def test_nested_depth_is_capped() -> None:
         ({"environment": []}, "HTTPBadRequest", "environment"),
         ({"environment_files": "e"}, "ValueError", "environment_files"),
         ({"parameters": []}, "HTTPBadRequest", "parameters"),
-        ({"adopt_stack_data": "{}"}, "NotSupported", "Adopt"),
+        ({"adopt_stack_data": []}, "HTTPBadRequest", "adopt_stack_data"),
     ],
 )
 def test_refused_bodies(fields: dict[str, Any], kind: str, place: str) -> None:

@@ -1,0 +1,113 @@
+"""The document of an abandoned stack, as the body of a new one.
+
+Called by the controllers that create and preview stacks.  Decides what of the document
+counts: template, files, environment and, of each resource, its physical id and data.
+Source: heat-facts ``rest_api.md``, views abandon and adopt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.api.requests.stack import StackBody
+from heat_convergence.common import errors
+from heat_convergence.template.environment import parse_sections
+from heat_convergence.template.limits import Limits
+from heat_convergence.template.loader import load
+
+Json = Any
+_WHAT = "adopt_stack_data"
+_MERGED = ("parameters", "parameter_defaults", "resource_registry")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One resource that exists already."""
+
+    physical_id: str | None
+    data: Mapping[str, Json]
+
+
+def adopting(
+    body: StackBody, limits: Limits, *, enabled: bool
+) -> tuple[StackBody, dict[str, Given] | None]:
+    """The body with what the document says beneath what it says itself, and the
+    resources that are handed over; None for a body that adopts nothing.
+
+    Raises ``NotSupported`` where the operator does not allow it and ``HTTPBadRequest``
+    for a document that can't be read or has no template.
+    """
+    if body.adopt is None:
+        return body, None
+    if not enabled:
+        raise errors.NotSupported("Stack Adopt is not enabled (enable_stack_adopt).")
+    # What bounds the document is the size of the body; its template is bounded as any.
+    document = load(body.adopt, limits=_without_size(limits), what=_WHAT).data
+    if not isinstance(document, dict):
+        raise errors.HTTPBadRequest(f"{_WHAT} is not a map.")
+    template = document.get("template")
+    if not isinstance(template, dict | str) or not template:
+        raise errors.HTTPBadRequest(f"{_WHAT} has no template.")
+    below = parse_sections(_map(document, "environment"), limits=limits)
+    merged = replace(
+        body,
+        template=template,
+        template_url=None,
+        files={**_files(document), **body.files},
+        environment=_environment(below, body, limits),
+        parameters={**_beside_files(below, body), **body.parameters},
+    )
+    return merged, _resources(document)
+
+
+def _without_size(limits: Limits) -> Limits:
+    return replace(limits, max_template_size=2**31)
+
+
+def _beside_files(below: Mapping[str, Json], body: StackBody) -> Mapping[str, Json]:
+    """Where environment_files take the environment's place, values remain."""
+    return below.get("parameters", {}) if body.environment_files else {}
+
+
+def _environment(below: Mapping[str, Json], body: StackBody, limits: Limits) -> Json:
+    """Sections of the document's, with the request's own over them."""
+    above = parse_sections(body.environment, limits=limits)
+    merged = {**below, **above}
+    for name in _MERGED:
+        if name in below and name in above:
+            merged[name] = {**below[name], **above[name]}
+    return merged
+
+
+def _files(document: Mapping[str, Json]) -> dict[str, str]:
+    files = _map(document, "files")
+    for name, content in files.items():
+        if not isinstance(content, str):
+            raise errors.HTTPBadRequest(f'{_WHAT}: files: "{name}" must be a string.')
+    return files
+
+
+def _resources(document: Mapping[str, Json]) -> dict[str, Given]:
+    return {name: _given(name, entry) for name, entry in _map(document, "resources").items()}
+
+
+def _given(name: str, entry: Json) -> Given:
+    where = f"{_WHAT}: resources.{name}"
+    if not isinstance(entry, dict):
+        raise errors.HTTPBadRequest(f"{where} must be a map.")
+    physical_id = entry.get("resource_id")
+    if physical_id is not None and not isinstance(physical_id, str):
+        raise errors.HTTPBadRequest(f"{where}.resource_id must be a string.")
+    data = entry.get("resource_data")
+    if data is not None and not isinstance(data, dict):
+        raise errors.HTTPBadRequest(f"{where}.resource_data must be a map.")
+    return Given(physical_id or None, data or {})
+
+
+def _map(document: Mapping[str, Json], name: str) -> dict[str, Json]:
+    value = document.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise errors.HTTPBadRequest(f"{_WHAT}: {name} must be a map.")
+    return value or {}

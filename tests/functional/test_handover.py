@@ -1,0 +1,468 @@
+"""Abandon, export and adopt through the API: nothing is made, deleted or lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.common.errors import ResourceFailure, ResourceGone
+from heat_convergence.convergence.model import Observed
+from heat_convergence.resources.plugin import Look, ResourceType, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+)
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+class House(ResourceType):
+    """Something that exists outside of the service, on a plot of its own."""
+
+    name = "Test::House"
+    schema = TypeSchema(
+        properties={
+            "colour": PropertySchema(
+                type=PropertyType.STRING, default="white", update_allowed=True
+            )
+        },
+        attributes={"colour": AttributeSchema(PropertyType.STRING)},
+    )
+    secret_data = frozenset({"key"})
+
+    def __init__(self) -> None:
+        self.built: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def create(self, view: View) -> Look:
+        plot = f"plot-{sum(verb == 'create' for verb, _plot in self.calls)}"
+        self.calls.append(("create", plot))
+        self.built[plot] = view.properties["colour"]
+        return replace(self._look(plot), data={"key": f"key of {plot}"})
+
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        self.calls.append(("update", str(view.physical_id)))
+        self.built[str(view.physical_id)] = after["colour"]
+        return self._look(str(view.physical_id))
+
+    def delete(self, view: View) -> Look:
+        self.calls.append(("delete", str(view.physical_id)))
+        self.built.pop(str(view.physical_id), None)
+        return Look(Observed.ABSENT)
+
+    def observe(self, view: View) -> Look:
+        if view.physical_id not in self.built:
+            raise ResourceGone("no such house")
+        return self._look(str(view.physical_id))
+
+    def check(self, view: View) -> Look:
+        return self.observe(view)
+
+    def suspend(self, view: View) -> Look:
+        self.calls.append(("suspend", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
+    def snapshot(self, view: View) -> Look:
+        self.calls.append(("snapshot", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
+    def _look(self, plot: str) -> Look:
+        return Look(Observed.READY, plot, {"colour": self.built[plot]})
+
+
+TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "parameters": {
+        "colour": {"type": "string", "default": "blue"},
+        "code": {"type": "string", "hidden": True, "default": "0"},
+    },
+    "resources": {
+        "house": {
+            "type": "Test::House",
+            "properties": {"colour": {"get_param": "colour"}},
+            "metadata": {"storeys": 2},
+        },
+        "number": {"type": "OS::Heat::RandomString"},
+        "sign": {
+            "type": "OS::Heat::Value",
+            "properties": {"value": {"get_attr": ["house", "colour"]}},
+        },
+    },
+    "outputs": {
+        "number": {"value": {"get_attr": ["number", "value"]}},
+        "sign": {"value": {"get_attr": ["sign", "value"]}},
+    },
+}
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+@pytest.fixture
+def service(tmp_path: Any, house: House) -> Iterator[LocalService]:
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    yield service
+    service.close()
+
+
+def make(service: LocalService, **body: Json) -> str:
+    given = {"stack_name": "s", "template": TEMPLATE, **body}
+    answer = service.send("POST", "/stacks", given)
+    assert answer.status_int == 201, answer.text
+    return f"/stacks/{given['stack_name']}/{answer.json['stack']['id']}"
+
+
+def adopt(service: LocalService, document: Json, name: str = "s", **body: Json) -> str:
+    answer = service.send(
+        "POST",
+        "/stacks",
+        {"stack_name": name, "adopt_stack_data": json.dumps(document), **body},
+    )
+    assert answer.status_int == 201, answer.text
+    return f"/stacks/{name}/{answer.json['stack']['id']}"
+
+
+def show(service: LocalService, path: str) -> Json:
+    answer = service.send("GET", path)
+    assert answer.status_int == 200, answer.text
+    return next(iter(answer.json.values()))
+
+
+def outputs(service: LocalService, path: str) -> dict[str, Json]:
+    return {each["output_key"]: each["output_value"] for each in show(service, path)["outputs"]}
+
+
+def refused(answer: Any, code: int, kind: str) -> str:
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
+    return answer.json["error"]["message"]
+
+
+def test_the_document(service: LocalService) -> None:
+    path = make(service, parameters={"code": "secret"}, tags="a,b")
+    document = service.send("GET", f"{path}/export").json
+    shown = {name: document[name] for name in ("name", "action", "status", "project_id", "tags")}
+    assert shown == {
+        "name": "s", "action": "CREATE", "status": "COMPLETE", "project_id": "p",
+        "tags": ["a", "b"],
+    }
+    assert document["id"] in path
+    assert (document["template"], document["files"]) == (TEMPLATE, {})
+    assert document["environment"]["parameters"] == {"code": "secret"}
+    assert (document["stack_user_project_id"], document["in_flight"]) == (None, [])
+    assert document["resources"]["house"] == {
+        "name": "house", "resource_id": "plot-0", "type": "Test::House", "action": "CREATE",
+        "status": "COMPLETE", "metadata": {"storeys": 2},
+        "resource_data": {"key": "key of plot-0"},
+    }
+    assert show(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_abandon_and_adopt_keep_everything(service: LocalService, house: House) -> None:
+    path = make(service, parameters={"colour": "green"})
+    before = outputs(service, path)
+    rows = show(service, f"{path}/resources")
+    ids = {r["resource_name"]: r["physical_resource_id"] for r in rows}
+    exported = service.send("GET", f"{path}/export").json
+    answer = service.send("DELETE", f"{path}/abandon")
+    assert (answer.status_int, answer.json) == (200, exported)
+    assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+    assert service.send("GET", "/stacks").json["stacks"] == []
+    assert house.built == {"plot-0": "green"}
+
+    path = adopt(service, exported)
+    stack = show(service, path)
+    assert (stack["stack_status"], stack["stack_status_reason"]) == (
+        "ADOPT_COMPLETE", "Stack ADOPT completed successfully"
+    )
+    assert stack["parameters"]["colour"] == "green"
+    rows = show(service, f"{path}/resources")
+    assert {r["resource_name"]: r["physical_resource_id"] for r in rows} == ids
+    assert {r["resource_status"] for r in rows} == {"ADOPT_COMPLETE"}
+    assert outputs(service, path) == before
+    assert house.calls == [("create", "plot-0")]
+
+    # From now on it is a stack as any other.
+    service.send("PATCH", path, {"parameters": {"colour": "red"}})
+    assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert outputs(service, path) == {**before, "sign": "red"}
+    service.send("DELETE", path)
+    assert house.calls[1:] == [("update", "plot-0"), ("delete", "plot-0")]
+
+
+def test_an_update_that_changes_nothing_after_adopting(
+    service: LocalService, house: House
+) -> None:
+    path = make(service)
+    path = adopt(service, service.send("DELETE", f"{path}/abandon").json)
+    service.send("PATCH", path)
+    assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls == [("create", "plot-0")]
+
+
+def test_request_goes_over_the_document(service: LocalService, house: House) -> None:
+    path = make(service, parameters={"colour": "green"})
+    document = service.send("DELETE", f"{path}/abandon").json
+    path = adopt(service, document, "t", parameters={"code": "7"},
+                 environment={"parameters": {"colour": "grey"}}, tags="x")
+    stack = show(service, path)
+    assert (stack["stack_name"], stack["tags"]) == ("t", ["x"])
+    assert (stack["parameters"]["colour"], stack["parameters"]["code"]) == ("grey", "******")
+
+
+def test_files_and_mappings_come_along(service: LocalService) -> None:
+    template = {
+        "heat_template_version": "2016-10-14",
+        "resources": {
+            "a": {"type": "My::Value", "properties": {"value": {"get_file": "f"}}},
+        },
+    }
+    environment = {"resource_registry": {"My::Value": "OS::Heat::Value"}}
+    path = make(service, template=template, files={"f": "text"}, environment=environment)
+    document = service.send("DELETE", f"{path}/abandon").json
+    path = adopt(service, document)
+    assert show(service, path)["stack_status"] == "ADOPT_COMPLETE"
+    assert show(service, f"{path}/resources/a")["attributes"]["value"] == "text"
+
+
+def test_what_is_under_way_is_told(service: LocalService, house: House) -> None:
+    """Abandoned before the engine has come to it: nothing is made afterwards."""
+    answer = service.send("POST", "/stacks", {"stack_name": "s", "template": TEMPLATE}, hold=True)
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    document = service.send("DELETE", f"{path}/abandon").json
+    assert (document["action"], document["status"]) == ("CREATE", "IN_PROGRESS")
+    assert document["resources"]["house"]["resource_id"] is None
+    assert house.calls == []
+    assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+    # The name is free for another.
+    make(service)
+
+
+def test_adopting_what_is_not_there_fails(service: LocalService, house: House) -> None:
+    path = make(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    house.built.clear()
+    path = adopt(service, document)
+    stack = show(service, path)
+    assert (stack["stack_status"], stack["stack_status_reason"]) == (
+        "ADOPT_FAILED",
+        "Resource ADOPT failed: ResourceFailure: resources.house: "
+        "there is no physical resource plot-0",
+    )
+    # The next update makes a new one in its place.
+    service.send("PATCH", path)
+    assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls[1:] == [("create", "plot-1"), ("delete", "plot-0")]
+
+
+def test_adopting_without_a_physical_id_fails(service: LocalService, house: House) -> None:
+    path = make(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    del document["resources"]["house"]
+    path = adopt(service, document)
+    stack = show(service, path)
+    assert stack["stack_status"] == "ADOPT_FAILED"
+    assert "resources.house: adopt_stack_data names no resource_id" in (
+        stack["stack_status_reason"]
+    )
+
+
+def test_a_failed_adoption_that_is_rolled_back_lets_go(
+    service: LocalService, house: House
+) -> None:
+    path = make(service, template={**TEMPLATE, "outputs": {}})
+    document = service.send("DELETE", f"{path}/abandon").json
+    document["template"]["resources"]["late"] = {
+        "type": "Test::House", "depends_on": ["house", "number"]
+    }
+    path = adopt(service, document, disable_rollback=False)
+    assert show(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
+    assert show(service, f"{path}/resources") == []
+    assert house.built == {"plot-0": "blue"}
+    assert house.calls == [("create", "plot-0")]
+
+
+def test_secrets_are_sealed_from_the_first_moment(service: LocalService) -> None:
+    path = make(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    answer = service.send(
+        "POST", "/stacks",
+        {"stack_name": "s", "adopt_stack_data": json.dumps(document)}, hold=True,
+    )
+    assert answer.status_int == 201
+    with service.database.read() as conn:
+        rows = conn.execute(sa.text("SELECT data FROM resource WHERE name = 'house'")).all()
+    assert [row.data.startswith("sealed:") for row in rows] == [True]
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "piece"),
+    [
+        ("{", "HTTPBadRequest", "adopt_stack_data"),
+        ("[1]", "HTTPBadRequest", "not a map"),
+        ("{}", "HTTPBadRequest", "no template"),
+        ('{"template": [1]}', "HTTPBadRequest", "no template"),
+        ('{"template": {}, "resources": {}}', "HTTPBadRequest", "no template"),
+        ({"resources": []}, "HTTPBadRequest", "resources must be a map"),
+        ({"resources": {"r": 1}}, "HTTPBadRequest", "resources.r must be a map"),
+        ({"resources": {"r": {"resource_id": 1}}}, "HTTPBadRequest", "resources.r.resource_id"),
+        ({"resources": {"r": {"resource_data": 1}}}, "HTTPBadRequest", "r.resource_data"),
+        ({"environment": 1}, "HTTPBadRequest", "environment must be a map"),
+        ({"environment": {"no": {}}}, "HTTPBadRequest", 'wrong section "no"'),
+        ({"files": {"f": 1}}, "HTTPBadRequest", '"f" must be a string'),
+    ],
+)
+def test_bad_documents(service: LocalService, document: Json, kind: str, piece: str) -> None:
+    if not isinstance(document, str):
+        template = {"heat_template_version": "2016-10-14"}
+        document = json.dumps({"template": template, **document})
+    answer = service.send("POST", "/stacks", {"stack_name": "s", "adopt_stack_data": document})
+    assert piece in refused(answer, 400, kind)
+    assert service.send("GET", "/stacks").json["stacks"] == []
+
+
+def test_only_where_the_operator_allows_it(service: LocalService) -> None:
+    path = make(service)
+    document = json.dumps(service.send("GET", f"{path}/export").json)
+    service.use(build_app(replace(service.services, options=ApiOptions())))
+    assert "Abandon" in refused(service.send("DELETE", f"{path}/abandon"), 400, "NotSupported")
+    assert "Abandon" in refused(service.send("GET", f"{path}/export"), 400, "NotSupported")
+    body = {"stack_name": "t", "adopt_stack_data": document}
+    assert "Adopt" in refused(service.send("POST", "/stacks", body), 400, "NotSupported")
+
+
+def test_other_projects_know_nothing_of_it(service: LocalService) -> None:
+    path = make(service)
+    for method, below in (("GET", "export"), ("DELETE", "abandon")):
+        refused(service.send(method, f"{path}/{below}", project="q"), 404, "EntityNotFound")
+
+
+class TestSkip:
+    """A way out when a service does not let go of a resource."""
+
+    def test_a_stack_goes_without_it(self, service: LocalService, house: House) -> None:
+        def delete(view: View) -> Look:
+            raise ResourceFailure("somebody lives there")
+
+        house.delete = delete  # type: ignore[method-assign]
+        path = make(service)
+        service.send("DELETE", path)
+        stack = show(service, path)
+        assert (stack["stack_status"], stack["stack_status_reason"]) == (
+            "DELETE_FAILED",
+            "Resource DELETE failed: ResourceFailure: resources.house: somebody lives there",
+        )
+        service.send("DELETE", f"{path}?skip=house")
+        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert house.built == {"plot-0": "blue"}
+
+    def test_a_retained_one_stays(self, service: LocalService, house: House) -> None:
+        template = json.loads(json.dumps(TEMPLATE))
+        template["resources"]["house"]["deletion_policy"] = "retain"
+        path = make(service, template=template)
+        service.send("DELETE", path)
+        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert house.calls == [("create", "plot-0")]
+
+    def test_a_stack_that_cannot_be_deleted_is_abandoned(
+        self, service: LocalService, house: House
+    ) -> None:
+        def delete(view: View) -> Look:
+            raise ResourceFailure("somebody lives there")
+
+        house.delete = delete  # type: ignore[method-assign]
+        path = make(service)
+        service.send("DELETE", path)
+        document = service.send("DELETE", f"{path}/abandon").json
+        assert (document["action"], document["status"]) == ("DELETE", "FAILED")
+        (loose,) = document["in_flight"]
+        assert (loose["name"], loose["resource_id"], loose["wanted"]) == ("house", "plot-0", False)
+        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+
+    def test_an_unknown_name_changes_nothing(self, service: LocalService) -> None:
+        path = make(service)
+        refused(service.send("DELETE", f"{path}?skip=nobody"), 404, "ResourceNotFound")
+        assert show(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+class TestExternal:
+    """``external_id``: under the stack, and never made, changed or deleted by it."""
+
+    TEMPLATE: Json = {  # noqa: RUF012
+        "heat_template_version": "2018-08-31",
+        "resources": {
+            "house": {"type": "Test::House", "external_id": "mine"},
+            "sign": {
+                "type": "OS::Heat::Value",
+                "properties": {"value": {"get_attr": ["house", "colour"]}},
+            },
+        },
+        "outputs": {"sign": {"value": {"get_attr": ["sign", "value"]}}},
+    }
+
+    @pytest.fixture
+    def path(self, service: LocalService, house: House) -> str:
+        house.built["mine"] = "brown"
+        return make(service, template=self.TEMPLATE)
+
+    def test_it_is_only_looked_at(self, service: LocalService, house: House, path: str) -> None:
+        assert show(service, path)["stack_status"] == "CREATE_COMPLETE"
+        row = show(service, f"{path}/resources/house")
+        assert (row["physical_resource_id"], row["resource_status"]) == ("mine", "CHECK_COMPLETE")
+        assert outputs(service, path) == {"sign": "brown"}
+        events = show(service, f"{path}/resources/house/events?sort_dir=asc")
+        assert [event["resource_status"] for event in events] == [
+            "ADOPT_IN_PROGRESS", "ADOPT_COMPLETE", "CHECK_IN_PROGRESS", "CHECK_COMPLETE"
+        ]
+        for action in ("suspend", "resume", "check"):
+            service.send("POST", f"{path}/actions", {action: None})
+            assert show(service, path)["stack_status"] == f"{action.upper()}_COMPLETE"
+        service.send("POST", f"{path}/snapshots", {})
+        service.send("PATCH", path)
+        service.send("DELETE", path)
+        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert (house.calls, house.built) == ([], {"mine": "brown"})
+
+    def test_one_that_is_not_there_fails(self, service: LocalService, house: House) -> None:
+        path = make(service, template=self.TEMPLATE)
+        stack = show(service, path)
+        assert stack["stack_status"] == "CREATE_FAILED"
+        assert "resources.house: there is no physical resource mine" in (
+            stack["stack_status_reason"]
+        )
+        house.built["mine"] = "pink"
+        service.send("PATCH", path)
+        assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
+        assert house.calls == []
+
+    def test_another_id_is_another_resource(
+        self, service: LocalService, house: House, path: str
+    ) -> None:
+        house.built["yours"] = "black"
+        template = json.loads(json.dumps(self.TEMPLATE).replace("mine", "yours"))
+        service.send("PUT", path, {"template": template})
+        assert outputs(service, path) == {"sign": "black"}
+        assert (house.calls, sorted(house.built)) == ([], ["mine", "yours"])
+
+    def test_between_ours_and_anothers(
+        self, service: LocalService, house: House, path: str
+    ) -> None:
+        ours = json.loads(json.dumps(self.TEMPLATE))
+        del ours["resources"]["house"]["external_id"]
+        service.send("PUT", path, {"template": ours})
+        assert house.calls == [("create", "plot-0")]
+        service.send("PUT", path, {"template": self.TEMPLATE})
+        assert house.calls == [("create", "plot-0"), ("delete", "plot-0")]
+        assert house.built == {"mine": "brown"}
