@@ -15,6 +15,7 @@ from typing import Any
 
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.plan import Wanted
+from heat_convergence.convergence.secrecy import spread
 from heat_convergence.resources.nesting.kinds import NestedType, Read, normal
 from heat_convergence.resources.nesting.parsed import Files, strings_in
 from heat_convergence.resources.registry import Registry
@@ -64,7 +65,12 @@ def wanted_of(
                 READS: sorted(map(list, reads.get(name, ()))),
             }
         found[name] = Wanted.of(definition, implementation, behind)
-    return found
+    return spread(found, _makers_of_secrets(implementations, registry))
+
+
+def _makers_of_secrets(implementations: Mapping[str, str], registry: Registry) -> set[str]:
+    kinds = {name: registry.find(each) for name, each in implementations.items()}
+    return {name for name, kind in kinds.items() if kind is not None and kind.secret_data}
 
 
 def _reads(
