@@ -14,6 +14,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 from heat_convergence.api.goals import Goals
+from heat_convergence.cli.housekeeping import Housekeeping
 from heat_convergence.cli.settings import limits, settings
 from heat_convergence.cli.wiring import Parts, api_services, nester
 from heat_convergence.common import errors
@@ -190,12 +191,11 @@ class ObserverWorker(Worker):
             wake=self.wake,
             cloud_of=parts.cloud_of,
         )
-        self._revoker = threading.Thread(target=self._revoke, name="revoke", daemon=True)
+        self._house = threading.Thread(target=self._keep_house, name="house", daemon=True)
 
     def start(self) -> None:
         super().start()
-        if self.parts.delegation is not None:
-            self._revoker.start()
+        self._house.start()
 
     @property
     def threads(self) -> int:
@@ -207,16 +207,7 @@ class ObserverWorker(Worker):
     def round(self) -> float:
         return min(self.observer.tick(), self.settings.sweep_interval_s)
 
-    def _revoke(self) -> None:
-        """Gives back to Keystone what stacks that are gone had; in a thread of its own,
-        for Keystone may take its time."""
-        delegation = self.parts.delegation
-        while delegation is not None and not self.stopping.wait(
-            self.parts.conf.periodic_interval
-        ):
-            try:
-                delegation.sweep(self.parts.clock(), self.settings.sweep_limit)
-            except errors.Error as error:
-                LOG.warning("%s: revoking was cut short: %s", self.binary, error)
-            except Exception:  # the thread's outermost loop
-                LOG.exception("%s: revoking failed", self.binary)
+    def _keep_house(self) -> None:
+        keeping = Housekeeping(self.parts, self.stopping.is_set)
+        while not self.stopping.wait(self.parts.conf.periodic_interval):
+            keeping.round()

@@ -65,6 +65,18 @@ OPTS = [
         default=False,
         help="Whether users may make stacks of what exists already.",
     ),
+    cfg.IntOpt(
+        "max_events_per_stack",
+        default=1000,
+        min=0,
+        help="Most events that are kept of a stack, the newest; 0 keeps all.",
+    ),
+    cfg.IntOpt(
+        "event_purge_batch_size",
+        default=200,
+        min=1,
+        help="Most events that are deleted in one transaction.",
+    ),
     cfg.ListOpt(
         "hidden_stack_tags",
         default=[],
