@@ -122,5 +122,11 @@ def action_of(step: Step, row: Resource) -> Action:
         return Action.DELETE
     if step is Step.OBSERVE:
         return Action.CREATE if row.action is Action.CREATE else Action.UPDATE
+    if step is Step.UPDATE and behind(row) and _being_made(row):
+        return Action.CREATE  # another step of it, or a new goal before it was there
     return Action.UPDATE if step in (Step.UPDATE, Step.REFUSE) else row.action
+
+
+def _being_made(row: Resource) -> bool:
+    return row.action is Action.CREATE and row.status is Status.IN_PROGRESS
 

@@ -24,6 +24,8 @@ from heat_convergence.convergence.deciding import Step
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.model import (
     Action,
+    Desired,
+    Goal,
     JobState,
     Observed,
     Resource,
@@ -131,7 +133,13 @@ class Nester:
 
     def _update(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
         draft = self._children.draft(
-            self._parent(job), job.row, job.after, self._ids, facade=job.facade
+            self._parent(job),
+            job.row,
+            job.after,
+            self._ids,
+            facade=job.facade,
+            members=lambda: self._members(job),
+            goal=lambda: self._goal_below(job),
         )
 
         def begin(tx: Transaction, child: Stack) -> tuple[Look, _Begin]:
@@ -196,6 +204,16 @@ class Nester:
     def _parent(self, job: Job) -> Parent:
         assert job.stack is not None
         return self._children.parent(job.stack, self._load_goal, self._load)
+
+    def _members(self, job: Job) -> list[Resource]:
+        with self._store.transaction() as tx:
+            rows = tx.stack_resources(job.row.physical_id or "")
+        return [row for row in rows if row.desired is Desired.PRESENT]
+
+    def _goal_below(self, job: Job) -> Goal | None:
+        with self._store.transaction() as tx:
+            child = tx.get_stack(job.row.physical_id or "")
+            return None if child is None else tx.get_goal(child.goal_id)
 
     def _load_goal(self, goal_id: str) -> object:
         with self._store.transaction() as tx:

@@ -77,9 +77,11 @@ def two(request: pytest.FixtureRequest) -> Iterator[Two]:
 
 def tree() -> tuple[Json, dict[str, str]]:
     leaf = hot({f"r{at}": probe(value=str(at)) for at in range(LEAVES)})
-    middle = hot({f"n{at}": {"type": "leaf.yaml"} for at in range(WIDTH)})
-    root = hot({f"g{at}": {"type": "middle.yaml"} for at in range(WIDTH)})
-    return root, {"leaf.yaml": json.dumps(leaf), "middle.yaml": json.dumps(middle)}
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": WIDTH, "resource_def": {"type": "leaf.yaml"}},
+    }
+    return hot({f"g{at}": group for at in range(WIDTH)}), {"leaf.yaml": json.dumps(leaf)}
 
 
 def test_a_tree_costs_what_is_flat_and_a_constant_per_stack(two: Two) -> None:

@@ -38,6 +38,7 @@ from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.parameter_values import StackFacts
+from heat_convergence.template.template import Template
 
 Json = Any
 _KEPT_GOALS = 64
@@ -106,9 +107,11 @@ class Children:
         *,
         facade: Mapping[str, Json],
         members: Callable[[], Sequence[Resource]] = tuple,
+        goal: Callable[[], Goal | None] = lambda: None,
     ) -> Draft:
-        """Raises what is wrong with the template, its parameters or its resources, with
-        the path from the owner down."""
+        """``members`` and ``goal`` tell of the nested stack as it is.  Raises what is
+        wrong with the template, its parameters or its resources, with the path from the
+        owner down."""
         kind = self.registry.get(row.implementation)
         assert isinstance(kind, NestedType)
         ask = Ask(
@@ -121,6 +124,8 @@ class Children:
             environment=parent.environment,
             files=parent.files,
             members=members,
+            current=lambda: self._template(goal(), parent.load),
+            update_policy=facade.get("update_policy") or {},
         )
         stack = self._stack(parent.stack, row, ids)
         try:
@@ -187,6 +192,9 @@ class Children:
             contents={} if key in parent.files.hashes.values() else {key: source.text},
             data={**source.data, **steps, "made_of": made_of},
         )
+
+    def _template(self, goal: Goal | None, load: Load) -> Template | None:
+        return None if goal is None else self.parsed.template(goal.template_hash, load)
 
     def _stack(self, parent: Stack, row: Resource, ids: IdFactory) -> Stack:
         """A new one; of what exists already, only the identity counts."""

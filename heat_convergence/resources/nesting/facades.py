@@ -36,6 +36,7 @@ from heat_convergence.template.parameter_values import Missing, StackFacts
 from heat_convergence.template.problems import Phase, Problem, Problems, path_text
 from heat_convergence.template.registry import is_template
 from heat_convergence.template.template import Template
+from heat_convergence.template.uses import attribute_uses
 
 Json = Any
 _MOST_TOLD = 20  # mistakes of one nested template
@@ -130,6 +131,12 @@ class Facades:
         )
         outputs = {name: output.value for name, output in evaluated.outputs.items()}
         check_resources(evaluated.definitions, outputs, checks, problems)
+        for name, output in outputs.items():
+            _check_reads(output, implementations, checks, (checks.dialect.outputs, name), problems)
+        for name, definition in evaluated.definitions.items():
+            values = [definition.properties, definition.metadata]
+            where = (checks.dialect.resources, name)
+            _check_reads(values, implementations, checks, where, problems)
 
     def _below(
         self, definition: Definition, ask: Ask, kind: NestedType, level: Level
@@ -195,6 +202,27 @@ class Facades:
             problems.add(Phase.RESOURCES, message, where)
 
 
+def _check_reads(
+    value: Json,
+    implementations: Mapping[str, str],
+    checks: Checks,
+    where: tuple[str, ...],
+    problems: Problems,
+) -> None:
+    for use in attribute_uses(value):
+        if use.attribute is None or use.resource not in implementations:
+            continue
+        try:
+            kind = checks.registry.in_template(implementations[use.resource])
+        except Error:
+            continue  # told already
+        try:
+            if isinstance(kind, NestedType):
+                kind.check_read(use.attribute, use.path)
+        except Error as error:
+            problems.add(Phase.OUTPUTS, error, where)
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     path: tuple[str | int, ...]
@@ -226,7 +254,8 @@ def _below(problem: Problem, template: Template) -> _Told:
 
 def _ask(definition: Definition, implementation: str, kind: NestedType, level: Level) -> Ask:
     raw = definition.properties
-    known = {} if isinstance(raw, Expression) else known_properties(kind.schema, raw or {})
+    given = {} if isinstance(raw, Expression) else dict(raw or {})
+    known = {**given, **known_properties(kind.schema, given)}
     return Ask(
         name=definition.name,
         type=definition.type,

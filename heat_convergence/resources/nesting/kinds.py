@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import Error, NotSupported
@@ -52,6 +52,11 @@ class Ask:
     files: Files
     members: Callable[[], Sequence[Resource]] = tuple
     current: Callable[[], Template | None] = lambda: None
+    update_policy: Mapping[str, Json] = field(default_factory=dict)
+
+    def having(self, properties: Mapping[str, Json]) -> Ask:
+        """The same with other properties."""
+        return replace(self, properties=properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class Behind:
     goal: Goal
     row: Resource  # the owner's
     inputs: Callable[[Collection[str]], RowInputs]
+    names: Callable[[], Sequence[str]]  # of the resources in its template
 
     def outputs(self) -> dict[str, Json]:
         """Every output's value; null where it can't be told."""
@@ -160,6 +166,9 @@ class NestedType(ResourceType):
                 if read is not None:
                     found.setdefault(name.removeprefix(INNER), set()).add(read)
         return found
+
+    def check_read(self, name: str, path: Sequence[Json]) -> None:
+        """Raises for an attribute that can't be read so."""
 
     def where(self, ask: Ask) -> str:
         """What stands for the stack in the path of an error."""

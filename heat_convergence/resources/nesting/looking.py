@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.convergence.failing import Sighting
@@ -23,6 +23,7 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.resources.nesting.kinds import Behind, NestedType
+from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.nesting.wanting import READS
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs
@@ -38,6 +39,7 @@ class Looker:
 
     registry: Registry
     clock: Clock
+    parsed: Parsed = field(default_factory=Parsed)
 
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Sighting]:
         kinds = {row.id: self.registry.find(row.implementation) for row in rows}
@@ -91,7 +93,11 @@ class Looker:
                 asked.update(missing)
             return RowInputs(known, stack, self.registry, self.clock())
 
-        return Behind(stack, goal, row, inputs)
+        def names() -> Sequence[str]:
+            template = self.parsed.template(goal.template_hash, tx.get_contents)
+            return template.resource_names
+
+        return Behind(stack, goal, row, inputs, names)
 
 
 def _reads(row: Resource) -> list[tuple[str, ...]]:

@@ -30,6 +30,7 @@ from heat_convergence.resources.schema import (
     PropertyType,
     TypeSchema,
 )
+from heat_convergence.template.expression import is_known
 from heat_convergence.template.parameters import ParameterSchema, ParameterType
 from heat_convergence.template.template import Template
 
@@ -67,6 +68,10 @@ class TemplateResource(NestedType):
         ask.files.template(ask.implementation)  # tells what is wrong with it
         given = {name: value for name, value in ask.properties.items() if value is not None}
         return ChildSource(ask.files[ask.implementation], parameters=given)
+
+    def sample(self, ask: Ask) -> ChildSource | None:
+        known = {name: value for name, value in ask.properties.items() if is_known(value)}
+        return self.source(ask.having(known))
 
     def where(self, ask: Ask) -> str:
         return f"<{ask.implementation}>"

@@ -1,0 +1,1 @@
+"""Built-in types with a stack behind them."""

@@ -1,0 +1,88 @@
+"""``AWS::CloudFormation::Stack``: a nested stack of a template that a URL names.
+
+Source: heat-facts ``resource_groups.md``, "Small types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from heat_convergence.resources.nesting.kinds import (
+    READS,
+    REFERENCE,
+    Ask,
+    Behind,
+    ChildSource,
+    NestedSchema,
+    NestedType,
+    Read,
+    arn,
+)
+from heat_convergence.resources.plugin import View
+from heat_convergence.resources.schema import PropertySchema, PropertyType
+from heat_convergence.template.expression import is_known
+
+Json = Any
+_OUTPUTS = "Outputs."
+
+
+class CloudFormationStack(NestedType):
+    name = "AWS::CloudFormation::Stack"
+    schema = NestedSchema(
+        description="A stack within the stack.",
+        accepts_any_attribute=True,
+        properties={
+            "TemplateURL": PropertySchema(
+                type=PropertyType.STRING,
+                description="Where the template is, as the files of the request name it.",
+                required=True,
+                update_allowed=True,
+            ),
+            "TimeoutInMinutes": PropertySchema(
+                type=PropertyType.INTEGER,
+                description="How long making the stack may take; its parent's time if not given.",
+                update_allowed=True,
+            ),
+            "Parameters": PropertySchema(
+                type=PropertyType.MAP,
+                description="The parameters of the stack.",
+                update_allowed=True,
+            ),
+        },
+    )
+
+    def source(self, ask: Ask) -> ChildSource:
+        url = ask.properties["TemplateURL"]
+        ask.files.template(url)  # tells what is wrong with it
+        return ChildSource(
+            ask.files[url],
+            parameters=ask.properties.get("Parameters") or {},
+            timeout_mins=ask.properties.get("TimeoutInMinutes"),
+        )
+
+    def sample(self, ask: Ask) -> ChildSource | None:
+        url = ask.properties.get("TemplateURL")
+        if not isinstance(url, str):
+            return None
+        given = ask.properties.get("Parameters")
+        known = given if isinstance(given, dict) else {}
+        ask.files.template(url)
+        return ChildSource(
+            ask.files[url], parameters={k: v for k, v in known.items() if is_known(v)}
+        )
+
+    def where(self, ask: Ask) -> str:
+        url = ask.properties.get("TemplateURL")
+        return f"<{url}>" if isinstance(url, str) else self.path_word
+
+    def read(self, behind: Behind, reads: Collection[Read]) -> dict[str, Json]:
+        outputs = {f"{_OUTPUTS}{name}": value for name, value in behind.outputs().items()}
+        stack = behind.stack
+        return {**outputs, REFERENCE: arn(stack.project_id, stack.name, stack.id), READS: {}}
+
+    def reference_id(self, view: View) -> Json:
+        found = view.attributes.get(REFERENCE)
+        if found is None and view.physical_id is not None:
+            return arn(view.project_id, view.physical_name, view.physical_id)
+        return found or view.name
