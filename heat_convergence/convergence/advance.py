@@ -56,7 +56,8 @@ def advance(
     """Takes note of ``resource_ids``.
 
     ``sightings`` has those that were looked at just now; the others stand as the
-    engine recorded them.  Rows whose job is void or done are passed over.
+    engine recorded them.  Rows whose job is void or done are passed over, and so is
+    what was seen of a job that has given way to another one meanwhile.
     """
     stack = tx.lock_stack(stack_id)
     if stack is None or stack.deleted_at is not None:
@@ -64,6 +65,7 @@ def advance(
     found = tx.lock_jobs(resource_ids)
     insight.refresh(tx, [row for row in found if row.job is None], means)
     rows = [row for row in found if _concerns(row, stack)]
+    sightings = _still_true(rows, sightings)
     sightings = {**sightings, **insight.look_inside(tx, rows, sightings, means)}
     sorted_out = _SortedOut(rows, sightings)
     sorted_out.later += _wait_on(tx, sorted_out.waiting, sightings, means)
@@ -78,6 +80,13 @@ def advance(
     _settle(tx, sorted_out.done, means)
     leaves = _free(tx, stack, [row.id for row in sorted_out.done], means)
     return _go_on(tx, stack, sorted_out, leaves, failed, means)
+
+
+def _still_true(
+    rows: Sequence[Resource], sightings: Mapping[str, Sighting]
+) -> dict[str, Sighting]:
+    jobs = {row.id: failing.job_of(row) for row in rows}
+    return {key: seen for key, seen in sightings.items() if jobs.get(key) == seen.job}
 
 
 def _concerns(row: Resource, stack: Stack) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from heat_convergence.convergence import ending
 from heat_convergence.convergence.model import (
@@ -25,6 +25,13 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
 
+JobKey = tuple[int, Action, JobState | None, datetime | None]
+
+
+def job_of(row: Resource) -> JobKey:
+    """What tells one try of a job from the next."""
+    return (row.version, row.action, row.job_state, row.posted_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -32,7 +39,12 @@ class Sighting:
     the stack behind it will tell), ``more`` for one that takes another step,
     ``attributes`` and ``data`` where they are known anew, ``retry`` if another
     incarnation of what has failed may turn out better, ``final`` if not even a
-    deletion is to be tried again."""
+    deletion is to be tried again.
+
+    ``job`` is ``job_of`` the row for which it was looked at: by the time it is noted,
+    the resource may have another job, of which the look says nothing.  None: it was
+    looked at in the transaction that takes note.
+    """
 
     observed: Observed
     reason: str = ""
@@ -42,6 +54,7 @@ class Sighting:
     retry: bool = False
     more: bool = False
     final: bool = False
+    job: JobKey | None = None
 
 
 def give_chances(

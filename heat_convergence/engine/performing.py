@@ -119,7 +119,9 @@ def _find_and_delete(job: Job, kind: ResourceType, view: View) -> Look:
 
 def _delete(job: Job, kind: ResourceType, view: View) -> Look:
     look = kind.delete(view)
-    return replace(look, physical_id=look.physical_id or view.physical_id)
+    # Whatever its health: what is still there is not deleted yet.
+    observed = Observed.BUSY if look.observed is Observed.READY else look.observed
+    return replace(look, observed=observed, physical_id=look.physical_id or view.physical_id)
 
 
 def _verb(job: Job, kind: ResourceType, view: View) -> Look:

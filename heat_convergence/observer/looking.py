@@ -12,8 +12,15 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.errors import EntityNotFound, Error, ResourceGone, Retry
-from heat_convergence.convergence.failing import Sighting
-from heat_convergence.convergence.model import Input, JobState, Observed, Resource, Stack
+from heat_convergence.convergence.failing import Sighting, job_of
+from heat_convergence.convergence.model import (
+    Desired,
+    Input,
+    JobState,
+    Observed,
+    Resource,
+    Stack,
+)
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import view_of
@@ -45,12 +52,14 @@ def look_at(
     for one in due:
         for row in one.rows:
             if row.job_state is JobState.RETRY:
-                seen[one.stack.id][row.id] = Sighting(Observed.BUSY)
+                seen[one.stack.id][row.id] = Sighting(Observed.BUSY, job=job_of(row))
             elif row.job_state is JobState.WATCHED and row.observed is Observed.BUSY:
                 kind = registry.find(row.implementation)
                 if kind is None:
                     unknown = str(EntityNotFound("Resource Type", row.implementation))
-                    seen[one.stack.id][row.id] = Sighting(Observed.FAILED, unknown)
+                    seen[one.stack.id][row.id] = Sighting(
+                        Observed.FAILED, unknown, job=job_of(row)
+                    )
                     continue
                 if kind.nested:
                     continue  # rows tell, in the transaction that takes note
@@ -106,11 +115,14 @@ def _observe_one(kind: ResourceType, view: View) -> Look:
 
 
 def _sighting(row: Resource, look: Look | None) -> Sighting:
+    job = job_of(row)
     if look is None:
-        return Sighting(Observed.BUSY, again_s=5.0)
-    reason = look.reason
+        return Sighting(Observed.BUSY, again_s=5.0, job=job)
+    observed, reason = look.observed, look.reason
+    if observed is Observed.READY and row.desired is Desired.ABSENT:
+        observed = Observed.BUSY  # whatever its health: it is still there
     if look.observed in (Observed.FAILED, Observed.ABSENT):
         reason = f"ResourceInError: resources.{row.name}: {look.reason or 'it is gone'}"
     return Sighting(
-        look.observed, reason, look.again_s, look.attributes, look.data, look.retry
+        observed, reason, look.again_s, look.attributes, look.data, look.retry, job=job
     )

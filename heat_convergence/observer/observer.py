@@ -130,7 +130,7 @@ class Observer:
         for job in self._store.lost_jobs(now, late, limit):
             lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
         for (stack_id, version), ids in sorted(lost.items()):
-            LOG.info("jobs posted again", extra={"stack": stack_id, "jobs": len(ids)})
+            LOG.info("stack %s version %s: %s jobs posted again", stack_id, version, len(ids))
             self._post(stack_id, version, ids)
         for stack_id in self._store.overdue_stacks(now, limit):
             self._transact(lambda tx, means, it=stack_id: time_out(tx, it, means))

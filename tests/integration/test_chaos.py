@@ -8,6 +8,7 @@ account, holds exactly what the stacks say, each thing made once.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +21,14 @@ from typing import Any
 import pytest
 
 from heat_convergence.testing import file_cloud
-from heat_convergence.testing.daemons import Daemon, Deployment
+from heat_convergence.testing.daemons import Daemon, Deployment, TooLate
 from heat_convergence.testing.file_cloud import Account
 from tests.integration.conftest import Deploy
 from tests.integration.crowd import Goal, Owner, values
 from tests.integration.harness import rows, user_of
 from tests.integration.proxy import Proxy
 
-SEED = 4
+SEED = int(os.environ.get("HEAT_CONVERGENCE_TEST_SEED", "4"))
 OWNERS = 6
 KILLS = 9
 BETWEEN_KILLS_S = 2.5
@@ -123,7 +124,10 @@ def test_nothing_is_lost_doubled_or_orphaned(
         for one in running:
             one.result()
     assert len(trouble.killed) == KILLS
-    _settled(owners)
+    try:
+        _settled(owners)
+    except (AssertionError, TooLate) as error:
+        raise AssertionError(f"{error}\n{_unfinished(url)}") from error
     _account_is_right(owners, url, Account.of(cloud))
     _no_deadlock(deployment, url)
 
@@ -141,6 +145,27 @@ def _settled(owners: list[Owner]) -> None:
             owner.user.wait_complete(owner.stack_id)
         for stack_id in owner.past:
             owner.user.wait_gone(stack_id)
+
+
+def _unfinished(url: str) -> str:
+    """What the rows say of stacks and resources that are not done."""
+    stacks = rows(
+        url,
+        "SELECT id, name, version, action, status, status_reason, begun_at, deadline_at"
+        " FROM stack WHERE status <> 'COMPLETE'",
+    )
+    jobs = rows(
+        url,
+        "SELECT stack_id, id, name, version, desired, job, job_state, action, status, observed,"
+        " status_reason, posted_at, observe_at, lease_expires_at, held_requires"
+        " FROM resource WHERE job IS NOT NULL ORDER BY stack_id, id",
+    )
+    edges = rows(
+        url,
+        "SELECT resource_id, needed_by, stack_id, version, observed_ready FROM resource_graph"
+        " WHERE stack_id IN (SELECT id FROM stack WHERE status <> 'COMPLETE')",
+    )
+    return "\n".join(str(row) for row in (*stacks, *jobs, *edges))
 
 
 def _account_is_right(owners: list[Owner], url: str, account: Account) -> None:
