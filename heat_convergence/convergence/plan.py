@@ -154,7 +154,11 @@ def plan_verb(rows: Sequence[Resource], verb: Verb, at: Moment) -> Plan:
                 edges.add((present[name].id, row.id))
     rest = [row for row in rows if row.desired is Desired.ABSENT]
     planned = [
-        _with_job(row, row.definition, at, verb=verb, must_run=True) for row in present.values()
+        replace(
+            _with_job(row, row.definition, at, verb=verb, must_run=True),
+            applied_hash=_known_applied(row),
+        )
+        for row in present.values()
     ]
     jobs = _with_states(planned, edges)
     halted = [
@@ -183,6 +187,7 @@ def _choose_incarnations(
         by_name.setdefault(row.name, []).append(row)
     chosen: dict[str, Resource] = {}
     dirty: set[str] = set()
+    switched: set[str] = set()  # another incarnation than the one that served before
     for name in _requirements_first(wanted):
         want = wanted[name]
         drawn_dirty = not dirty.isdisjoint(want.draws_on)
@@ -190,11 +195,14 @@ def _choose_incarnations(
         if current is None:
             chosen[name] = _new_row(want, by_name.get(name, ()), at)
         elif drawn_dirty or not _settled(current, want):
-            chosen[name] = _continued(current, want, at)
+            moved = not switched.isdisjoint(want.draws_on)
+            chosen[name] = _continued(current, want, at, must_run=moved)
         else:
             chosen[name] = current
             continue
         dirty.add(name)
+        if current is not None and current.desired is not Desired.PRESENT:
+            switched.add(name)
     return chosen
 
 
@@ -284,9 +292,11 @@ def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
     )
 
 
-def _continued(row: Resource, want: Wanted, at: Moment) -> Resource:
+def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Resource:
     own_change = row.job is not None or not _settled(row, want)
-    planned = _with_job(row, want.definition, at, verb=Verb.CONVERGE, must_run=own_change)
+    planned = _with_job(
+        row, want.definition, at, verb=Verb.CONVERGE, must_run=own_change or must_run
+    )
     return replace(
         planned,
         desired=Desired.PRESENT,
@@ -315,6 +325,12 @@ def _with_job(
         observed=None,
         observe_at=None,
     )
+
+
+def _known_applied(row: Resource) -> str | None:
+    """None for what an unfinished traversal was to converge: a verb does not, and the
+    next goal must not take the row for done."""
+    return None if row.job in (Verb.CONVERGE, Verb.ADOPT) else row.applied_hash
 
 
 def _held(row: Resource) -> tuple[str, ...]:

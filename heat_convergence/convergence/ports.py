@@ -233,7 +233,9 @@ class Store(Protocol):
         """Projects with stacks in progress that have jobs DUE since before the
         given time: perhaps nobody passes the turn on."""
 
-    def renew_leases(self, owner: str, until: datetime) -> int: ...
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
+        """Puts off the owner's leases of these tokens; how many rows that were."""
+
     def beat(self, service: Service, now: datetime) -> None: ...
 
 

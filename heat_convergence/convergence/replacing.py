@@ -108,11 +108,10 @@ def _bend(
             dropped.append(edge)
             added.add((need, successors[then].id))
         elif need in successors and then not in deletions:
-            # Who waited for the old one waits for the new, and the old for them.
+            # Who waited for the old one waits for the new.
             dropped.append(edge)
             if then is not None:
                 added.add((successors[need].id, then))
-                added.add((then, need))
     return dropped, added
 
 

@@ -39,7 +39,7 @@ _VERBS = {
 }
 _JOB = (
     "desired held_requires job job_state must_run posted_at observed observe_at"
-    " replaced_by"
+    " replaced_by applied_hash"
 ).split()
 _DEFINITION = "implementation definition definition_hash requires draws_on sensitive".split()
 

@@ -398,10 +398,12 @@ def next_observation(connection: Connection) -> datetime | None:
     return connection.scalar(sa.select(sa.func.min(resource.c.observe_at)))
 
 
-def renew_leases(connection: Connection, owner: str, until: datetime) -> int:
+def renew_leases(
+    connection: Connection, owner: str, tokens: Collection[str], until: datetime
+) -> int:
     statement = (
         sa.select(resource.c.id)
-        .where(resource.c.lease_owner == owner)
+        .where(resource.c.lease_owner == owner, resource.c.lease_token.in_(tokens))
         .order_by(resource.c.id)
         .with_for_update(**_LOCK_FREE)
     )

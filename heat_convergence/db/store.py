@@ -6,7 +6,7 @@ transaction or one statement of the files beside this one; nothing is decided he
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partialmethod
@@ -138,9 +138,9 @@ class SqlStore:
         with self.database.read() as connection:
             return stacks.waiting_projects(connection, before, limit)
 
-    def renew_leases(self, owner: str, until: datetime) -> int:
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         with self.database.write() as connection:
-            return resources.renew_leases(connection, owner, until)
+            return resources.renew_leases(connection, owner, tokens, until)
 
     def beat(self, service: Service, now: datetime) -> None:
         with self.database.write() as connection:

@@ -21,6 +21,7 @@ from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import cast
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Claim, Job, make_job
+from heat_convergence.engine.leases import Leases
 from heat_convergence.engine.nesting import Bounds, Nester, is_nested
 from heat_convergence.engine.performing import Outcome, perform
 from heat_convergence.engine.pool import Pool
@@ -77,6 +78,7 @@ class Engine:
             settings=settings,
             bounds=Bounds(),
         )
+        self._leases = Leases()
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Does the jobs among ``resource_ids`` that are still to be done.
@@ -85,6 +87,15 @@ class Engine:
         blocked, or of another version is passed over.
         """
         token = self._ids()
+        with self._leases.working(token):
+            self._work(stack_id, version, resource_ids, token)
+
+    def _work(
+        self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
+    ) -> None:
+        def held() -> bool:
+            return self._leases.certain(token, self._clock())
+
         try:
             jobs, postings = persistently(
                 lambda: self._take(stack_id, version, resource_ids, token), wait=self._wait
@@ -93,16 +104,21 @@ class Engine:
             for job in filter(is_nested, jobs):
                 self._nest(job, token)
             flat = [job for job in jobs if not is_nested(job)]
-            for outcomes in self._pool.run(perform, flat):
-                self._finish(outcomes, token)
+            for outcomes in self._pool.run(lambda job: perform(job, held), flat):
+                self._finish([outcome for outcome in outcomes if not outcome.lost], token)
         except Unavailable as error:
             # The rows say what was begun; a sweep has it done again.
             LOG.warning("jobs given up", extra={"stack": stack_id, "error": str(error)})
 
     def renew(self) -> None:
-        """Keeps the leases of calls that take long."""
-        until = self._clock() + timedelta(seconds=self._settings.lease_s)
-        self._store.renew_leases(self._owner, until)
+        """Keeps the leases of calls that take long; what was given up runs out."""
+        now = self._clock()
+        tokens = self._leases.held(now)
+        if not tokens:
+            return
+        until = now + timedelta(seconds=self._settings.lease_s)
+        self._store.renew_leases(self._owner, tokens, until)
+        self._leases.renewed(tokens, until, self._clock())
 
     def _take(
         self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
@@ -153,6 +169,7 @@ class Engine:
             "lease_token": token,
             "lease_expires_at": until,
         }
+        self._leases.taken(token, until)
         recording.write_claims(tx, jobs, lease, now, self._ids)
 
     def _nest(self, job: Job, token: str) -> None:

@@ -57,6 +57,13 @@ class Job:
     stack: Stack | None = None
     facade: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def inherited(self) -> bool:
+        """Whether an earlier traversal had begun something with the row."""
+        begun_at = self.row.action_started_at
+        stack_at = None if self.stack is None else self.stack.begun_at
+        return begun_at is not None and stack_at is not None and begun_at < stack_at
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

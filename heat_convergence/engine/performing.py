@@ -23,6 +23,11 @@ from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
 
 LOG = logging.getLogger(__name__)
+Held = Callable[[], bool]
+
+
+class LeaseLost(Exception):
+    """The lease may have run out: somebody else may be at work on the resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +35,15 @@ class Outcome:
     """What a job's call led to.
 
     Exactly one of ``look`` (reality after the call), ``replace`` and ``error``
-    says it; an error with a retry is tried again after ``after_s``.
+    says it; an error with a retry is tried again after ``after_s``.  Nothing is said
+    of a job that was ``lost``: its call was not begun, and whoever has it now does it.
     """
 
     job: Job
     look: Look | None = None
     replace: bool = False
     error: Error | None = None
+    lost: bool = False
 
     def refused(self, error: Error) -> Outcome:
         """The same call, as a failure: what it gave can't be stored.  The physical id
@@ -68,12 +75,15 @@ class Outcome:
         return self.look is not None and self.look.observed is Observed.FAILED
 
 
-def perform(job: Job) -> Outcome:
-    """Does the job's step."""
+def perform(job: Job, held: Held) -> Outcome:
+    """Does the job's step, as long as the job's lease is ``held``."""
     if job.error is not None or job.type is None or job.view is None:
         return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
     try:
-        return Outcome(job, look=_call(job, job.type, job.view))
+        return Outcome(job, look=_call(job, job.type, job.view, held))
+    except LeaseLost:
+        LOG.warning("lease lost", extra={"resource": job.row.id})
+        return Outcome(job, lost=True)
     except NeedsReplacement:
         return Outcome(job, replace=True)
     except ResourceGone as error:
@@ -92,26 +102,44 @@ def _gone(job: Job, error: ResourceGone) -> Outcome:
     is not there needs a successor."""
     if job.step in (Step.DELETE, Step.FIND_AND_DELETE):
         return Outcome(job, look=Look(Observed.ABSENT))
-    if job.step is Step.UPDATE:
+    if job.step is Step.UPDATE or (job.step is Step.OBSERVE and job.inherited):
         return Outcome(job, replace=True)
     return Outcome(job, error=error)
 
 
-def _call(job: Job, kind: ResourceType, view: View) -> Look:
-    return _CALLS[job.step](job, kind, view)
-
-
-def _find_or_create(job: Job, kind: ResourceType, view: View) -> Look:
-    """RULE 4: what a lost create has made is taken on, not made again."""
+def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
+    """RULE 3: no call begins without the lease, the second of two no more than the
+    first."""
+    _require(held)
+    if job.step not in _FINDING:
+        return _CALLS[job.step](job, kind, view)
     found = kind.find(view)
+    _require(held)
+    return _FINDING[job.step](job, kind, view, found)
+
+
+def _require(held: Held) -> None:
+    if not held():
+        raise LeaseLost
+
+
+def _unless_inherited(job: Job, look: Look) -> Look:
+    """What was begun earlier.  If it came to nothing in an earlier traversal, that is
+    no failure of this one."""
+    if job.inherited and look.observed in (Observed.FAILED, Observed.ABSENT):
+        raise NeedsReplacement
+    return look
+
+
+def _found_or_create(job: Job, kind: ResourceType, view: View, found: str | None) -> Look:
+    """RULE 4: what a lost create has made is taken on, not made again."""
     if found is None:
         return kind.create(view)
-    look = kind.found(replace(view, physical_id=found))
+    look = _unless_inherited(job, kind.found(replace(view, physical_id=found)))
     return replace(look, physical_id=found)
 
 
-def _find_and_delete(job: Job, kind: ResourceType, view: View) -> Look:
-    found = kind.find(view)
+def _found_and_delete(job: Job, kind: ResourceType, view: View, found: str | None) -> Look:
     if found is None:
         return Look(Observed.ABSENT)
     return _delete(job, kind, replace(view, physical_id=found))
@@ -179,14 +207,17 @@ _CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
     Step.NOTHING: lambda job, kind, view: Look(Observed.READY),
     Step.FORGET: lambda job, kind, view: Look(Observed.ABSENT),
     Step.CREATE: lambda job, kind, view: kind.create(view),
-    Step.FIND_OR_CREATE: _find_or_create,
     Step.UPDATE: lambda job, kind, view: kind.update(view, job.after, job.changed),
-    Step.OBSERVE: lambda job, kind, view: kind.observe(view),
+    Step.OBSERVE: lambda job, kind, view: _unless_inherited(job, kind.observe(view)),
     Step.DELETE: _delete,
-    Step.FIND_AND_DELETE: _find_and_delete,
     Step.VERB: _verb,
     Step.ADOPT: _adopt,
     Step.EXTERNAL: _external,
     Step.REPLACE: _replace,
     Step.REFUSE: _refuse,
+}
+
+_FINDING: Mapping[Step, Callable[[Job, ResourceType, View, str | None], Look]] = {
+    Step.FIND_OR_CREATE: _found_or_create,
+    Step.FIND_AND_DELETE: _found_and_delete,
 }

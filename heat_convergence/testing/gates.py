@@ -104,9 +104,9 @@ class GatedStore:
         with self._whole() as store:
             return store.doomed_snapshots(now, until, limit)
 
-    def renew_leases(self, owner: str, until: datetime) -> int:
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         with self._whole() as store:
-            return store.renew_leases(owner, until)
+            return store.renew_leases(owner, tokens, until)
 
     def beat(self, service: Service, now: datetime) -> None:
         with self._whole() as store:

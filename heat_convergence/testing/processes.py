@@ -166,8 +166,7 @@ class EngineProcess(Process):
 
     def _renew(self, life: int) -> None:
         if self.alive and self.life == life:
-            if self.running:
-                self.run("renew", self.engine.renew, self.owner)
+            self.run("renew", self.engine.renew, self.owner)
             self.world.agenda.after(self.world.settings.lease_s / 3, lambda: self._renew(life))
 
 

@@ -8,7 +8,7 @@ same answers.  It must not be cleverer than its reader.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -142,9 +142,13 @@ class MemoryStore:
         }
         return sorted(waiting)[:limit]
 
-    def renew_leases(self, owner: str, until: datetime) -> int:
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         with self.transaction() as tx:
-            ids = [row.id for row in self.tables.resources.values() if row.lease_owner == owner]
+            ids = [
+                row.id
+                for row in self.tables.resources.values()
+                if row.lease_owner == owner and row.lease_token in tokens
+            ]
             tx.update_resources(ids, lease_expires_at=until)
         return len(ids)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.convergence.model import JobState
+from heat_convergence.convergence.model import JobState, Resource
 from heat_convergence.convergence.ports import Sweepable
 from heat_convergence.testing.rows import at, resource_row, stack_row
 
@@ -104,14 +104,21 @@ def test_nothing_to_observe(given):
     assert given.store.due_observations(at(10), at(40), 5) == []
 
 
-def test_an_owner_renews_its_leases_alone(given):
+def test_an_owner_renews_the_leases_that_it_names(given):
+    def leased(row_id: str, owner: str, token: str) -> Resource:
+        return resource_row(
+            row_id, lease_owner=owner, lease_token=token, lease_expires_at=at(5)
+        )
+
     given.resources(
-        resource_row("a", lease_owner="engine-1", lease_expires_at=at(5)),
-        resource_row("b", lease_owner="engine-1", lease_expires_at=at(-5)),
-        resource_row("c", lease_owner="engine-2", lease_expires_at=at(5)),
-        resource_row("d"),
+        leased("a", "engine-1", "one"),
+        leased("b", "engine-1", "two"),
+        leased("c", "engine-1", "three"),
+        leased("d", "engine-2", "one"),
+        resource_row("e"),
     )
-    assert given.store.renew_leases("engine-1", at(20)) == 2
-    assert given.store.renew_leases("engine-3", at(20)) == 0
-    expiries = [row.lease_expires_at for row in given.rows("a", "b", "c", "d")]
-    assert expiries == [at(20), at(20), at(5), None]
+    assert given.store.renew_leases("engine-1", ["one", "two"], at(20)) == 2
+    assert given.store.renew_leases("engine-3", ["one"], at(20)) == 0
+    assert given.store.renew_leases("engine-1", [], at(20)) == 0
+    expiries = [row.lease_expires_at for row in given.rows("a", "b", "c", "d", "e")]
+    assert expiries == [at(20), at(20), at(5), at(5), None]

@@ -120,7 +120,8 @@ def test_locks_of_rows_are_waited_for(shared, lock):
 def test_sweeps_pass_over_rows_that_are_held(shared):
     shared.resources(
         *(
-            resource_row(name, job_state=JobState.POSTED, posted_at=at(0), lease_owner="me")
+            resource_row(name, job_state=JobState.POSTED, posted_at=at(0),
+                         lease_owner="me", lease_token="t")
             for name in "ab"
         ),
         *(resource_row(name, observe_at=at(0)) for name in "cd"),
@@ -129,7 +130,7 @@ def test_sweeps_pass_over_rows_that_are_held(shared):
         tx.claimable(["a", "c"])
         lost = shared.store.lost_jobs(at(10), at(5), 10)
         due = shared.store.due_observations(at(10), at(20), 10)
-        assert shared.store.renew_leases("me", at(30)) == 1
+        assert shared.store.renew_leases("me", ["t"], at(30)) == 1
     assert [job.resource_id for job in lost] == ["b"]
     assert [row.id for row in due] == ["d"]
 

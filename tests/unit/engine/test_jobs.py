@@ -38,6 +38,6 @@ def test_properties_that_turn_out_to_be_no_map_fail_the_resource() -> None:
         job=Verb.CONVERGE,
     )
     job = make_job(row, Claim(STACK, {}, Registry([TestResource()]), NOW))
-    error = perform(job).error
+    error = perform(job, lambda: True).error
     assert isinstance(error, StackValidationFailed)
     assert error.path == "resources.a.properties"
