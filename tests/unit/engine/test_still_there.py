@@ -58,7 +58,7 @@ def test_after_the_call(leaving) -> None:
     claim = Claim(stack=STACK, inputs={}, registry=Registry.of(Lingering), now=NOW)
     job = make_job(leaving, claim)
     assert job.step is Step.DELETE
-    assert perform(job).look.observed is Observed.BUSY
+    assert perform(job, lambda: True).look.observed is Observed.BUSY
 
 
 def test_at_a_later_look(leaving) -> None:
