@@ -56,6 +56,7 @@ def upgrade() -> None:
         sa.Column("description", LONG_TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("sensitive", sa.Boolean(), nullable=False),
+        sa.Column("shared", LONG_TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_goal")),
         **TABLE,
     )

@@ -31,6 +31,7 @@ from heat_convergence.template.parameter_values import Missing, ParameterValue, 
 from heat_convergence.template.problems import Problems
 from heat_convergence.template.template import Template
 
+_HIDING = ("hidden", "NoEcho")  # what a template says of a parameter
 Forbidden = Callable[[str], bool]
 
 
@@ -188,8 +189,18 @@ class Goals:
             outputs={name: output.dump() for name, output in evaluated.outputs.items()},
             description=evaluated.description,
             created_at=self._given.clock(),
-            sensitive=bool(evaluated.hidden_values),
+            sensitive=_may_hold_secrets(source, evaluated),
         )
+
+
+def _may_hold_secrets(source: Source, evaluated: EvaluatedTemplate) -> bool:
+    """Whether what was given is to be sealed: rather too often than not at all, for
+    templates among the files may hide parameters that an environment sets."""
+    if source.environment.encrypted_param_names:
+        return True
+    if any(value.schema.hidden for value in evaluated.parameters.values()):
+        return True
+    return any(mark in text for text in source.files.values() for mark in _HIDING)
 
 
 def _hashes(goal: Goal) -> set[str]:

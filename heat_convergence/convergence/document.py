@@ -62,7 +62,8 @@ def document(reader: Reader, stack: Stack, secrets: Secrets) -> tuple[dict[str, 
         "in_flight": [_loose(row) for row in rows if _is_loose(row)],
     }
     sensitive = any(row.sensitive for row in rows)
-    return shown, sensitive or (goal.sensitive and secrets is Secrets.SHOWN)
+    # Files and the template itself may hold hidden values, masked or not.
+    return shown, sensitive or goal.sensitive
 
 
 def _environment(goal: Goal, secrets: Secrets) -> dict[str, Json]:

@@ -40,6 +40,7 @@ def complete(
     if stack.action is Action.DELETE:
         tx.erase_resources(stack.id)
         tx.doom_snapshots(stack.id, now)
+        tx.prune_goals(stack.id, (stack.goal_id,))
         values["deleted_at"] = now
     else:
         tx.purge_gone(stack.id)

@@ -115,6 +115,7 @@ class Goal:
     description: str
     created_at: datetime
     sensitive: bool = False  # has values of hidden parameters: sealed at rest
+    shared: tuple[str, ...] = ()  # contents that its resources' definitions lead to
 
 
 @dataclass(frozen=True, slots=True)

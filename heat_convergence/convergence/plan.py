@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from heat_convergence.common.ids import IdFactory, short_id
@@ -25,7 +25,7 @@ from heat_convergence.convergence.model import (
     Verb,
 )
 from heat_convergence.graph.graph import Graph
-from heat_convergence.template.definition import Definition, fingerprint
+from heat_convergence.template.definition import Definition, fingerprint, share
 from heat_convergence.template.registry import is_template
 
 NESTED = "nested"
@@ -38,7 +38,8 @@ REPLACED_WHEN_FAILED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A definition as the plan needs it: compared by hash, stored as data."""
+    """A definition as the plan needs it: compared by hash, stored as data; its long
+    texts, in ``contents`` by their hashes, are stored once for all."""
 
     name: str
     type: str
@@ -48,6 +49,7 @@ class Wanted:
     requires: frozenset[str]
     draws_on: frozenset[str]
     sensitive: bool = False
+    contents: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -58,7 +60,8 @@ class Wanted:
     ) -> Wanted:
         """``nested`` for a type with a stack behind it: what that stack is made of
         beside the properties, and what others read of it."""
-        dumped = definition.dump()
+        contents: dict[str, str] = {}
+        dumped = share(definition.dump(), contents)
         if nested is not None:
             dumped[NESTED] = nested
         return cls(
@@ -71,6 +74,7 @@ class Wanted:
             draws_on=definition.draws_on,
             # What comes out of a stack may be secret, whatever went in.
             sensitive=definition.sensitive or nested is not None,
+            contents=contents,
         )
 
     @property

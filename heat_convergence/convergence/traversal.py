@@ -99,7 +99,7 @@ def create(
     """
     stack = _fresh(stack, means)
     tx.insert_stack(stack)
-    tx.insert_goal(goal)
+    _keep(tx, goal, wanted)
     plan = plan_goal((), wanted, _moment(stack, means))
     if handed is not None:
         plan = replace(plan, added=tuple(_adopting(row, handed) for row in plan.added))
@@ -130,7 +130,7 @@ def start(
     stack = replace(stack, version=stack.version + 1, action=action, **dict(values or {}))
     stack = _fresh(replace(stack, updated_at=means.now), means)
     if goal is not None:
-        tx.insert_goal(replace(goal, version=stack.version))
+        _keep(tx, replace(goal, version=stack.version), wanted or {})
         stack = replace(stack, goal_id=goal.id)
     rows = tx.lock_stack_resources(stack_id)
     at = _moment(stack, means)
@@ -178,6 +178,13 @@ def want(
 
 
 # -- steps --------------------------------------------------------------------
+
+
+def _keep(tx: Transaction, goal: Goal, wanted: Mapping[str, Wanted]) -> None:
+    """The goal, and what its definitions lead to."""
+    texts = {key: text for want in wanted.values() for key, text in want.contents.items()}
+    tx.put_contents(texts)
+    tx.insert_goal(replace(goal, shared=tuple(sorted(texts))))
 
 
 def _moment(stack: Stack, means: Means) -> Moment:

@@ -69,7 +69,8 @@ def _without_goal(conn: Connection) -> Iterator[Contradiction]:
 
 def _without_texts(conn: Connection) -> Iterator[Contradiction]:
     known = set(conn.scalars(sa.select(content.c.hash)))
-    query = sa.select(goal.c.stack_id, goal.c.id, goal.c.template_hash, goal.c.files)
+    query = sa.select(goal.c.stack_id, goal.c.id, goal.c.template_hash, goal.c.files,
+                      goal.c.shared)  # fmt: skip
     for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
         if row.template_hash not in known:
             yield Contradiction(
@@ -79,6 +80,9 @@ def _without_texts(conn: Connection) -> Iterator[Contradiction]:
             if key not in known:
                 problem = f"the file {name} of goal {row.id} is not stored"
                 yield Contradiction(row.stack_id, problem, _UPDATE)
+        if not known.issuperset(row.shared):
+            problem = f"texts of definitions of goal {row.id} are not stored"
+            yield Contradiction(row.stack_id, problem, _UPDATE)
 
 
 def _left_of_deleted(conn: Connection) -> Iterator[Contradiction]:

@@ -117,9 +117,9 @@ def purge_services(database: Database, now: datetime) -> int:
 def _named(conn: Connection) -> set[str]:
     """Hashes that goals name."""
     named: set[str] = set()
-    for row in conn.execute(sa.select(goal.c.template_hash, goal.c.files)):
+    for row in conn.execute(sa.select(goal.c.template_hash, goal.c.files, goal.c.shared)):
         named.add(row.template_hash)
-        named.update(row.files.values())
+        named.update(row.files.values(), row.shared)
     return named
 
 

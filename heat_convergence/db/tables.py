@@ -112,6 +112,7 @@ goal = Table(
     Column("description", LongText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("sensitive", Boolean, nullable=False),
+    Column("shared", Names, nullable=False),
     **_OPTIONS,
 )
 

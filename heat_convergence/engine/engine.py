@@ -28,6 +28,7 @@ from heat_convergence.engine.pool import Pool
 from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
+from heat_convergence.template.definition import contents_of
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT, Limits
 
@@ -147,11 +148,13 @@ class Engine:
         blocked = tx.unready_needs(version, [row.id for row in rows])
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
         names = {name for row in rows for name in row.draws_on}
+        keys = {key for row in rows for key in contents_of(row.definition)}
         claim = Claim(
             stack=stack,
             inputs=tx.inputs(stack.id, names),
             registry=self._registry,
             now=now,
+            contents=tx.get_contents(keys) if keys else {},
             cloud=self._cloud_of(stack.tree_id),
             functions=self._functions,
             limits=self._limits,

@@ -73,6 +73,7 @@ class Claim:
     inputs: Mapping[str, Input]
     registry: Registry
     now: datetime
+    contents: Mapping[str, str] = field(default_factory=dict)  # of the rows' definitions
     cloud: Any = None  # what the types' verbs see as ``View.cloud``
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     limits: Limits = DEFAULT
@@ -139,7 +140,7 @@ def _facade(row: Resource, claim: Claim) -> dict[str, Any]:
 
 
 def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:
-    definition = Definition.load(row.name, row.definition)
+    definition = Definition.load(row.name, row.definition, claim.contents)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
     raw = finish(
         definition.properties, inputs, limits=claim.limits, functions=claim.functions

@@ -17,6 +17,7 @@ from heat_convergence.template import expression
 Json = Any
 Value = Any
 
+NO_CONTENTS: Mapping[str, str] = {}
 DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
 
 
@@ -55,12 +56,16 @@ class Definition:
         return data
 
     @classmethod
-    def load(cls, name: str, data: Mapping[str, Json]) -> Definition:
-        """The definition that ``dump`` wrote."""
+    def load(
+        cls, name: str, data: Mapping[str, Json], contents: Mapping[str, str] = NO_CONTENTS
+    ) -> Definition:
+        """The definition that ``dump`` wrote; ``contents`` are the texts, by their hashes,
+        that ``share`` moved out of it."""
+        properties = expression.unshare(data.get("properties", {}), contents.__getitem__)
         return cls(
             name=name,
             type=data["type"],
-            properties=expression.load(data.get("properties", {})),
+            properties=expression.load(properties),
             metadata=expression.load(data.get("metadata", {})),
             update_policy=expression.load(data.get("update_policy", {})),
             deletion_policy=data.get("deletion_policy", DELETE),
@@ -86,8 +91,27 @@ class Definition:
         return data
 
 
+def share(data: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
+    """A dumped definition whose long texts are moved to ``contents``, by their hashes.
+
+    Only properties: what a type asks of its metadata it reads as it stands.
+    """
+    shared = dict(data)
+    if "properties" in data:
+        shared["properties"] = expression.share(data["properties"], contents)
+    return shared
+
+
+def contents_of(data: Mapping[str, Json]) -> frozenset[str]:
+    """The hashes of the contents that a stored definition leads to."""
+    return expression.shared_hashes(data.get("properties", {}))
+
+
 def fingerprint(definition: Definition) -> str:
-    """SHA-256, in hex, of what the definition says; the order of maps does not
-    count, nor does an explicit ``depends_on``."""
-    text = json.dumps(definition._content(), sort_keys=True, separators=(",", ":"))
+    """SHA-256, in hex, of what the definition says, and of whether it is secret; the
+    order of maps does not count, nor does an explicit ``depends_on``."""
+    said = definition._content()
+    if definition.sensitive:
+        said["sensitive"] = True
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -23,6 +23,8 @@ Json = Any  # plain JSON
 Value = Any  # JSON with expressions in it
 
 _CALL, _DATA, _CONTENT = "$call", "$data", "$content"
+# Stored definitions were shared by it: changing it asks for a migration.
+LONG = 4096
 _MARKS = frozenset({_CALL, _DATA, _CONTENT})
 
 
@@ -89,7 +91,7 @@ def load(data: Json) -> Value:
     raise ValueError(f"a dumped value has a malformed {mark}")
 
 
-def share(dumped: Json, contents: dict[str, str], *, min_chars: int = 4096) -> Json:
+def share(dumped: Json, contents: dict[str, str], *, min_chars: int = LONG) -> Json:
     """Move long strings of a dumped value into ``contents``, by SHA-256.
 
     Definitions that carry the same file then hold only its hash.

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from heat_convergence.convergence.model import JobState, Status
 from heat_convergence.convergence.ports import Settings
+from heat_convergence.db import purging
 from heat_convergence.db.counting import StatementCount, counted_statements
 from heat_convergence.db.engine import Database, database_for
 from heat_convergence.db.store import SqlStore
-from heat_convergence.db.tables import metadata
+from heat_convergence.db.tables import content, metadata
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.definition import Definition
@@ -276,6 +278,35 @@ def test_each_further_link_of_a_chain_costs_the_same(bench: Bench) -> None:
     first, second, third = totals
     assert third[0] - second[0] == second[0] - first[0]
     assert third[1] - second[1] == second[1] - first[1] == 100
+
+
+# -- long values are stored once -----------------------------------------------
+
+
+def test_a_long_value_is_stored_once_and_read_once_a_message(bench: Bench) -> None:
+    """A hundred resources with the same file cost what they cost without it, and one
+    statement more for each message; one for the text itself."""
+    long, others = "x" * 50_000, "y" * 50_000
+    with bench.measured() as short:
+        bench.created(wide(100))
+    with bench.measured() as cost:
+        stack_id = bench.created(wide(100, **{f"r{i}": long for i in range(100)}))
+    converges = 100 // bench.service.settings.batch_size
+    assert cost.jobs == 100
+    assert cost.statements.total <= short.statements.total + converges + 1
+    stored = "SELECT count(*), sum(length(definition)) FROM resource WHERE stack_id = :id"
+    with bench.database.read() as connection:
+        count, size = connection.execute(sa.text(stored), {"id": stack_id}).one()
+        keys = list(connection.scalars(sa.select(content.c.hash).where(content.c.body == long)))
+    assert (count, len(keys)) == (100, 1)
+    assert size < 100 * 500
+    bench.service.update(stack_id, wide(100, **{f"r{i}": others for i in range(100)}))
+    bench.settle(stack_id)
+    purging.purge_contents(bench.database)
+    with bench.store.transaction() as tx:
+        assert tx.get_contents(keys) == {}
+        (row,) = tx.get_resources([tx.stack_resources(stack_id)[0].id])
+        assert row.properties == {**(row.properties or {}), "value": others}
 
 
 # -- bounds -------------------------------------------------------------------

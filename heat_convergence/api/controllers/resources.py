@@ -24,8 +24,8 @@ from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.resources import inputs as rows_by_name
 from heat_convergence.resources.views import RowInputs
-from heat_convergence.template.definition import Definition
 from heat_convergence.template.evaluate import finish
+from heat_convergence.template.expression import load
 from heat_convergence.template.uses import references
 
 Json = Any
@@ -66,7 +66,7 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
-            metadata = Definition.load(row.name, row.definition).metadata
+            metadata = load(row.definition.get("metadata", {}))
             rows = rows_by_name(conn, stack.id, references(metadata, self.given.functions))
         given = self.given
         inputs = RowInputs(rows, stack, given.registry, given.clock())

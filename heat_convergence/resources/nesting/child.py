@@ -181,7 +181,12 @@ class Children:
             outputs={name: output.dump() for name, output in evaluated.outputs.items()},
             description=evaluated.description,
             created_at=stack.created_at,
-            sensitive=bool(evaluated.hidden_values) or bool(row.definition.get("sensitive")),
+            # Defaults may be those of parameters that a stack further down hides.
+            sensitive=bool(
+                evaluated.hidden_values
+                or row.definition.get("sensitive")
+                or environment.parameter_defaults
+            ),
         )
         made_of = _made_of(row, ask.properties, key, facade)
         steps = {"steps": {"more": True, "pause_s": source.pause_s}} if source.more else {}
