@@ -56,7 +56,10 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
     "show": {"resolve_outputs": _FLAG},
     "preview": {"detail": {"type": "string", "enum": ["plan"]}},
     "preview_update": {"show_nested": _FLAG, "detail": {"type": "string", "enum": ["plan"]}},
-    "resource": {"with_attr": _list(_TEXT)},
+    "resource": {
+        "with_attr": _list(_TEXT),
+        "detail": {"type": "string", "enum": ["definition"]},
+    },
     "resources": {
         "nested_depth": _COUNT,
         "with_detail": _FLAG,

@@ -93,6 +93,38 @@ def test_the_region_is_the_operators(service: LocalService) -> None:
     assert outputs(service, created(service, "region", template)) == {"region": "north"}
 
 
+# -- debugging ----------------------------------------------------------------
+
+
+def test_an_evaluated_definition_can_be_shown(service: LocalService) -> None:
+    long, hidden = "x" * 5000, "planted-and-hidden"
+    template = table.hot(
+        parameters={"p": {"type": "string", "hidden": True}},
+        resources={
+            "a": table.value({"list_join": ["", [long, "!"]]}),
+            "b": table.value({"list_join": ["", [{"get_attr": ["a", "value"]}, "?"]]}),
+            "c": table.value([{"get_param": "p"}, {"get_resource": "a"}]),
+        },
+    )
+    path = created(service, "shown", template, parameters={"p": hidden})
+
+    def definition(name: str) -> Json:
+        answer = send(service, "GET", f"{path}/resources/{name}?detail=definition")
+        shown = answer.json["resource"]["definition"]
+        assert hidden not in str(shown)
+        return shown
+
+    assert definition("a")["properties"]["value"] == long + "!"
+    joined = definition("b")["properties"]["value"]["$call"]
+    assert joined[0] == "list_join"
+    assert joined[2][1][0]["$call"][2] == ["a", "value"]
+    masked, reference = definition("c")["properties"]["value"]
+    assert masked == "******"
+    assert reference["$call"] == ["get_resource", "standard", "a"]
+    assert "definition" not in send(service, "GET", f"{path}/resources/a").json["resource"]
+    assert send(service, "GET", f"{path}/resources/a?detail=x").status_int == 400
+
+
 # -- mistakes -----------------------------------------------------------------
 
 TOLD = [

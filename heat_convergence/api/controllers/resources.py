@@ -13,17 +13,20 @@ from typing import Any
 import webob
 
 from heat_convergence.api.controllers.base import Controller, named_stack
+from heat_convergence.api.debugging import shown_definition
 from heat_convergence.api.requests.listing import ResourceListing, resource_listing
-from heat_convergence.api.requests.words import Query
+from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.values import Viewer
 from heat_convergence.api.views import resources as view
 from heat_convergence.api.wire import ApiRequest, json_answer, streamed_list
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Stack
+from heat_convergence.db import goals
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.resources import inputs as rows_by_name
 from heat_convergence.resources.views import RowInputs
+from heat_convergence.template.definition import contents_of
 from heat_convergence.template.evaluate import finish
 from heat_convergence.template.expression import load
 from heat_convergence.template.uses import references
@@ -51,13 +54,21 @@ class ResourcesController(Controller):
     def show(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
-        extra = Query(request.GET).all("with_attr")
+        query = Query(request.GET)
+        extra, detail = query.all("with_attr"), query.one("detail")
+        if detail not in (None, "definition"):
+            raise MalformedValue(f'"detail" must be "definition", not "{detail}".')
+        texts: Mapping[str, str] = {}
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
             users = resources.required_by(conn, stack.id, row.name)
             nested = stacks.children(conn, [stack.id]).get((stack.id, row.name))
+            if detail is not None:
+                texts = goals.get_contents(conn, contents_of(row.definition))
         shown = view.item(row, stack, request.base_url, required_by=users, nested=nested)
+        if detail is not None:
+            shown["definition"] = shown_definition(row.definition, texts)
         return json_answer({"resource": shown | self._detail(row, stack, extra)})
 
     def metadata(
