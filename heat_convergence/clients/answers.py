@@ -8,6 +8,7 @@ error's class says what a worker does.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,18 +25,20 @@ from heat_convergence.common.errors import (
 
 Json = Any
 TEXT_LIMIT = 500
-# A create that is answered so can be asked for again; every other 409 to a POST
+# A create that is answered so can be asked for again; every other 409 to a create
 # says that what is asked for can't be.
 PASSING_CONFLICTS = frozenset({"RetryRequest", "NetworkNotReady", "StateInvalid"})
+# Ends of paths below which a POST changes something that is there.
+CHANGES = re.compile(r"/(action|actions/\w+|restore|import|os-[\w-]+)$")
 
 _TEXT_KEYS = ("message", "detail", "faultstring", "description")
 _TEMPORARY = frozenset({408, 425, 500, 502, 503, 504})
 
 
 def of_answer(
-    method: str, status: int, headers: Mapping[str, str], text: str
+    method: str, path: str, status: int, headers: Mapping[str, str], text: str
 ) -> Error:
-    """The error for an answer; ``text`` is its body."""
+    """The error for an answer to ``method`` and ``path``; ``text`` is its body."""
     kind, message = _told(text)
     said = f"{message or text[:TEXT_LIMIT] or 'no reason given'} (HTTP {status})"
     if _is_quota(status, kind, message):
@@ -45,7 +48,8 @@ def of_answer(
     if status == 429 or (status == 413 and "retry-after" in _lower(headers)):
         return Throttled(said, after_s=_after_s(headers))
     if status == 409:
-        passing = method != "POST" or kind in PASSING_CONFLICTS
+        creating = method == "POST" and not CHANGES.search(path)
+        passing = not creating or kind in PASSING_CONFLICTS
         return Conflict(said) if passing else ResourceFailure(said)
     if status in _TEMPORARY:
         return TemporaryFailure(said, after_s=_after_s(headers))

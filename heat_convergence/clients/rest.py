@@ -129,7 +129,11 @@ class Connected:
             response = _guarded(request.service, lambda: self._send(request))
         if response.status_code >= 400:
             raise answers.of_answer(
-                request.method, response.status_code, response.headers, response.text
+                request.method,
+                request.path,
+                response.status_code,
+                response.headers,
+                response.text,
             )
         return Answer(response.status_code, dict(response.headers), _body(response))
 

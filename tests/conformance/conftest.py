@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,7 +57,7 @@ def registry() -> Registry:
 def emulated_bed(registry) -> Bed:
     emulation = emulated()
     connection = connect(emulation)
-    cloud = Connected("emulation", PROJECT, lambda: connection, Slots(8))
+    cloud = Connected(str(uuid.uuid4()), PROJECT, lambda: connection, Slots(8))
 
     def driver(admin: bool) -> Driver:
         return Driver(

@@ -11,8 +11,9 @@ from tests.conformance.case import Case
 from tests.conformance.conftest import Bed
 from tests.conformance.driving import Driver
 from tests.conformance.neutron_cases import CASES as NEUTRON
+from tests.conformance.other_cases import CASES as OTHERS
 
-CASES = [*NEUTRON]
+CASES = [*NEUTRON, *OTHERS]
 IT = "it"
 
 

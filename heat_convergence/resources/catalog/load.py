@@ -10,12 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from heat_convergence.clients.rest import Slots
-from heat_convergence.resources.catalog import neutron
+from heat_convergence.resources.catalog import cinder, glance, keystone, neutron, nova
 from heat_convergence.resources.catalog.texts import TEXTS
 from heat_convergence.resources.catalog.things import THINGS
 from heat_convergence.resources.driver.declared import DeclaredType, Means
 from heat_convergence.resources.driver.lookups import Found
 from heat_convergence.resources.driver.row import Row
+from heat_convergence.resources.openstack.attachments import (
+    EncryptedVolumeType,
+    QosAssociation,
+    VolumeAttachment,
+)
+from heat_convergence.resources.openstack.identity_parts import (
+    GroupRoleAssignment,
+    NamedById,
+    UserRoleAssignment,
+)
+from heat_convergence.resources.openstack.images import WebImage
+from heat_convergence.resources.openstack.keypairs import KeyPair
 from heat_convergence.resources.openstack.links import (
     ExtraRouteSet,
     FloatingIPAssociation,
@@ -24,19 +36,41 @@ from heat_convergence.resources.openstack.links import (
 from heat_convergence.resources.openstack.ports import Port
 from heat_convergence.resources.openstack.quotas import Quota
 from heat_convergence.resources.openstack.security_groups import SecurityGroup
+from heat_convergence.resources.openstack.server_groups import ServerGroup
+from heat_convergence.resources.openstack.servers import Server
+from heat_convergence.resources.openstack.volumes import Volume
 from heat_convergence.resources.plugin import ResourceType
 
 REQUESTS_AT_ONCE = 32  # that a process has open at one service
 
-ROWS: tuple[Row, ...] = (*neutron.ROWS,)
+ROWS: tuple[Row, ...] = (
+    *cinder.ROWS,
+    *glance.ROWS,
+    *keystone.ROWS,
+    *neutron.ROWS,
+    *nova.ROWS,
+)
 
 BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
+    "OS::Cinder::EncryptedVolumeType": EncryptedVolumeType,
+    "OS::Cinder::QoSAssociation": QosAssociation,
+    "OS::Cinder::Quota": Quota,
+    "OS::Cinder::Volume": Volume,
+    "OS::Cinder::VolumeAttachment": VolumeAttachment,
+    "OS::Glance::WebImage": WebImage,
+    "OS::Keystone::GroupRoleAssignment": GroupRoleAssignment,
+    "OS::Keystone::Region": NamedById,
+    "OS::Keystone::UserRoleAssignment": UserRoleAssignment,
     "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Port": Port,
     "OS::Neutron::Quota": Quota,
     "OS::Neutron::RouterInterface": RouterInterface,
     "OS::Neutron::SecurityGroup": SecurityGroup,
+    "OS::Nova::KeyPair": KeyPair,
+    "OS::Nova::Quota": Quota,
+    "OS::Nova::Server": Server,
+    "OS::Nova::ServerGroup": ServerGroup,
 }
 
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from openstack.block_storage.v3 import backup, qos_spec, snapshot, volume
+from openstack.block_storage.v3 import quota_set as block_quota_set
 from openstack.block_storage.v3 import type as volume_type
-from openstack.compute.v2 import aggregate, flavor, keypair, server, server_group
+from openstack.compute.v2 import aggregate, flavor, keypair, quota_set, server, server_group
 from openstack.identity.v3 import (
     domain,
     endpoint,
@@ -96,6 +97,8 @@ def _keystone(noun: str, resource: type[Any], **given: Any) -> Thing:
     return Thing(noun=f"keystone.{noun}", service="identity", resource=resource, **given)
 
 
+_PRIVATE_TOO = (("is_public", "None"),)
+
 _ALL = (
     _neutron("network", network.Network),
     _neutron("subnet", subnet.Subnet),
@@ -143,7 +146,8 @@ _ALL = (
     _neutron("port_pair_group", sfc_port_pair_group.SfcPortPairGroup),
     _nova("server", server.Server, listing="/servers/detail", many=Many.CHANGED,
           mark=Mark.DESCRIPTION, microversion="2.26", name_query=None),
-    _nova("flavor", flavor.Flavor, listing="/flavors/detail", name_query=None),
+    _nova("flavor", flavor.Flavor, listing="/flavors/detail", name_query=None,
+          always_asked=_PRIVATE_TOO),
     _nova("keypair", keypair.Keypair, id_key="name", name_query=None,
           microversion="2.10", word="key"),
     _nova("server_group", server_group.ServerGroup, name_query=None, microversion="2.15"),
@@ -152,7 +156,10 @@ _ALL = (
     _cinder("snapshot", snapshot.Snapshot, listing="/snapshots/detail", mark=Mark.METADATA),
     _cinder("backup", backup.Backup, listing="/backups/detail", mark=Mark.DESCRIPTION),
     _cinder("vtype", volume_type.Type, name_query=None, word="volume type",
-            mark=Mark.DESCRIPTION),
+            mark=Mark.DESCRIPTION, always_asked=_PRIVATE_TOO),
+    _cinder("encryption", volume_type.TypeEncryption, name_key=None),
+    _cinder("quota", block_quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
+    _nova("quota", quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
     _cinder("qos_specs", qos_spec.QoSSpec, name_query=None),
     Thing(noun="glance.image", service="image", resource=image.Image),
     _keystone("project", project.Project, mark=Mark.DESCRIPTION),

@@ -57,7 +57,8 @@ class Calls:
 
     def list(self, **query: Json) -> Iterator[dict[str, Json]]:
         """All that fit, page by page."""
-        asked = {name: value for name, value in query.items() if value is not None}
+        asked = dict(self.thing.always_asked)
+        asked.update((name, value) for name, value in query.items() if value is not None)
         path = self._filled(self.thing.list_base)
         last = None
         for _ in range(MOST_PAGES):

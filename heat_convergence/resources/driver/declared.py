@@ -21,14 +21,13 @@ from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.listing import bodies_of
 from heat_convergence.resources.driver.lookups import Found, Lookups
 from heat_convergence.resources.driver.row import Made, Row
-from heat_convergence.resources.driver.things import Mark, Thing
+from heat_convergence.resources.driver.things import MARK_KEY, Mark, Thing
 from heat_convergence.resources.plugin import Look, ResourceType, View
 
 Json = Any
 NAME = "name"
 DESCRIPTION = "description"
 METADATA = "metadata"
-MARK_KEY = "heat_resource_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,8 @@ class DeclaredType(ResourceType):
             return None
         query = {DESCRIPTION: mark} if self.row.thing.marks_found_by_query else {}
         for body in calls.list(**query):
-            if mark in (body.get(DESCRIPTION), (body.get(METADATA) or {}).get(MARK_KEY)):
+            marked = (body.get(METADATA) or {}).get(MARK_KEY) == view.resource_id
+            if marked or body.get(DESCRIPTION) == mark:
                 return self.id_in(body)
         return None
 

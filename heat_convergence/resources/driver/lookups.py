@@ -26,7 +26,7 @@ from heat_convergence.resources.driver.things import Thing
 
 Json = Any
 
-KEPT_FOR = timedelta(seconds=60)
+KEPT_FOR = timedelta(seconds=15)
 MOST_KEPT = 20_000
 ONE_BY_ONE = 3  # names of one kind asked for singly before the list is read
 

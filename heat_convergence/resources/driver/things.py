@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+MARK_KEY = "heat_resource_id"  # in metadata, where that carries the mark
+
 
 class Many(StrEnum):
     """How a service is asked for many things at once."""
@@ -33,7 +35,7 @@ class Thing:
     class, which knows path, body keys and the method of updates; ``path`` and
     ``listing`` stand where the class's own will not do.  ``name_query`` is the query
     that the service filters names by, None when it can't.  ``uuids``: ids are UUIDs
-    always, so that a UUID needs no looking up.
+    always, so that a UUID needs no looking up.  ``always_asked`` goes with every list.
     """
 
     noun: str
@@ -50,7 +52,7 @@ class Thing:
     marks_found_by_query: bool = False
     microversion: str | None = None
     uuids: bool = True
-    admin_query: str | None = None
+    always_asked: tuple[tuple[str, str], ...] = ()
 
     @property
     def base(self) -> str:

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.testing.openstack import network_rules
+from heat_convergence.testing.openstack import (
+    compute_rules,
+    identity_rules,
+    network_rules,
+    storage_rules,
+)
 from heat_convergence.testing.openstack.emulation import Emulation
 
 Json = Any
 
 
 def install(emulation: Emulation) -> None:
-    network_rules.install(emulation)
+    for service in (network_rules, compute_rules, storage_rules, identity_rules):
+        service.install(emulation)

@@ -1,0 +1,131 @@
+"""Cinder and Glance: volumes that take their time, types and what hangs on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heat_convergence.testing.openstack.emulation import (
+    Asked,
+    Emulation,
+    Refusal,
+    Told,
+    new_id,
+)
+from heat_convergence.testing.openstack.shelf import Item
+
+Json = Any
+CREATING_S = 2.0
+EXTENDING_S = 1.0
+
+
+def install(emulation: Emulation) -> None:
+    emulation.add("glance.image", name="cirros", status="active")
+    emulation.latency_s["cinder.volume delete"] = 1.0
+    emulation.made("cinder.volume", _volume)
+    rules = (
+        ("POST", "/volumes/{id}/action", _act),
+        ("PUT", "/volumes/{id}/metadata", _set_metadata),
+        ("POST", "/types/{id}/extra_specs", _done),
+        ("DELETE", "/types/{id}/extra_specs/{key}", _done),
+        ("GET", "/types/{id}/os-volume-type-access", _access),
+        ("POST", "/types/{id}/action", _change_access),
+        ("GET", "/types/{id}/encryption", _encryption),
+        ("POST", "/types/{id}/encryption", _encrypt),
+        ("PUT", "/types/{id}/encryption/{own}", _encrypt),
+        ("DELETE", "/types/{id}/encryption/{own}", _decrypt),
+        ("PUT", "/qos-specs/{id}", _done),
+        ("PUT", "/qos-specs/{id}/delete_keys", _done),
+        ("GET", "/qos-specs/{id}/associations", _associations),
+        ("GET", "/qos-specs/{id}/associate", _associate),
+        ("GET", "/qos-specs/{id}/disassociate", _disassociate),
+        ("GET", "/qos-specs/{id}/disassociate_all", _disassociate),
+        ("PUT", "/os-quota-sets/{id}", _set_quota),
+        ("DELETE", "/os-quota-sets/{id}", _done),
+    )
+    for method, path, rule in rules:
+        emulation.rule("block_storage", method, path, rule)
+
+
+def _volume(emulation: Emulation, item: Item) -> None:
+    body = item.body
+    body.update(status="creating", attachments=[])
+    body["bootable"] = "true" if body.get("imageRef") else "false"
+    item.coming = [(emulation.now_s + CREATING_S, {"status": "available"})]
+
+
+def _act(emulation: Emulation, asked: Asked) -> Told:
+    item = emulation.existing("cinder.volume", asked.places["id"])
+    ((name, given),) = asked.body.items()
+    if name == "os-extend":
+        if item.body["status"] not in ("available", "in-use"):
+            raise Refusal(400, "Invalid volume: status must be available")
+        before = item.body["status"]
+        item.body["status"] = "extending"
+        changes = {"status": before, "size": given["new_size"]}
+        item.coming = [(emulation.now_s + EXTENDING_S, changes)]
+    return Told(202)
+
+
+def _set_metadata(emulation: Emulation, asked: Asked) -> Told:
+    emulation.existing("cinder.volume", asked.places["id"]).body.update(asked.body)
+    return Told(200, asked.body)
+
+
+def _access(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.vtype", asked.places["id"]).body
+    found = [{"project_id": project} for project in body.get("projects", ())]
+    return Told(200, {"volume_type_access": found})
+
+
+def _change_access(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.vtype", asked.places["id"]).body
+    ((name, given),) = asked.body.items()
+    there, one = set(body.get("projects", ())), {given["project"]}
+    body["projects"] = sorted(there | one if name == "addProjectAccess" else there - one)
+    return Told(202)
+
+
+def _encryption(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.vtype", asked.places["id"]).body
+    return Told(200, body.get("encryption") or {})
+
+
+def _encrypt(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.vtype", asked.places["id"]).body
+    known = body.get("encryption") or {"encryption_id": new_id()}
+    body["encryption"] = {**known, **asked.body["encryption"]}
+    return Told(200, {"encryption": body["encryption"]})
+
+
+def _decrypt(emulation: Emulation, asked: Asked) -> Told:
+    emulation.existing("cinder.vtype", asked.places["id"]).body["encryption"] = None
+    return Told(202)
+
+
+def _associations(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.qos_specs", asked.places["id"]).body
+    return Told(200, {"qos_associations": [{"id": kind} for kind in body.get("kinds", ())]})
+
+
+def _associate(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.qos_specs", asked.places["id"]).body
+    body["kinds"] = sorted({*body.get("kinds", ()), *asked.query["vol_type_id"]})
+    return Told(202)
+
+
+def _disassociate(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.qos_specs", asked.places["id"]).body
+    leaving = set(asked.query.get("vol_type_id", body.get("kinds", ())))
+    body["kinds"] = [kind for kind in body.get("kinds", ()) if kind not in leaving]
+    return Told(202)
+
+
+def _set_quota(emulation: Emulation, asked: Asked) -> Told:
+    shelf, project_id = emulation.shelf("cinder.quota"), asked.places["id"]
+    item = shelf.get(project_id) or shelf.add({"id": project_id})
+    item.body.update(asked.body["quota_set"])
+    return Told(200, {"quota_set": item.body})
+
+
+def _done(emulation: Emulation, asked: Asked) -> Told:
+    return Told(200, {})

@@ -1,0 +1,255 @@
+"""The driver's promises on the emulation: calls counted, failures told apart, nothing
+made twice."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from heat_convergence.clients import answers
+from heat_convergence.clients.rest import Connected, Slots
+from heat_convergence.common import errors
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.catalog.load import types
+from heat_convergence.resources.driver import pace
+from heat_convergence.resources.plugin import View
+from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.schema import resolve
+from heat_convergence.testing.openstack.emulation import PROJECT, Told
+from heat_convergence.testing.openstack.wire import connect, emulated
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Bench:
+    def __init__(self, missing: frozenset[str] = frozenset()) -> None:
+        self.emulation = emulated()
+        connection = connect(self.emulation, missing=missing)
+        self.cloud = Connected("bench", PROJECT, lambda: connection, Slots(4))
+        self.registry = Registry(types())
+
+    def view(self, type_name: str, properties: dict[str, Any], **given: Any) -> View:
+        kind = self.registry.get(type_name)
+        resource_id = given.pop("resource_id", str(uuid.uuid4()))
+        now = START + timedelta(seconds=self.emulation.now_s)
+        fields = {"physical_id": None, "action": Action.CREATE, "started_at": now, **given}
+        return View(
+            stack_id="s", stack_name="web", project_id=PROJECT, resource_id=resource_id,
+            name="it", type=type_name, physical_name=f"web-it-{resource_id[:12]}",
+            properties=resolve(kind.schema, properties), attributes={}, data={}, now=now,
+            random=random.Random(1), cloud=self.cloud, **fields,
+        )
+
+    def create(self, view: View) -> View:
+        look = self.registry.get(view.type).create(view)
+        return replace(view, physical_id=look.physical_id)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def server(bench: Bench, **given: Any) -> View:
+    networks = given.pop("networks", [{"network": "public"}])
+    properties = {"image": "cirros", "flavor": "m1.nano", "networks": networks,
+                  "user_data_format": "RAW", **given}
+    return bench.view("OS::Nova::Server", properties)
+
+
+class TestCosts:
+    def test_200_servers_take_fewer_than_three_calls_each(self, bench):
+        views = [bench.create(server(bench)) for _ in range(200)]
+        kind = bench.registry.get("OS::Nova::Server")
+        looks = {}
+        for _ in range(5):
+            bench.emulation.advance(1.0)
+            due = [replace(view, now=view.now + timedelta(seconds=1)) for view in views]
+            looks = kind.observe_many(due)
+        assert {look.observed for look in looks.values()} == {Observed.READY}
+        assert sum(bench.emulation.calls.values()) < 200 * 3
+        assert sum(bench.emulation.calls.values()) <= 200 + 3 + 5
+
+    def test_a_look_at_many_is_one_call_for_a_project(self, bench):
+        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(30)]
+        others = [replace(view, stack_id="other") for view in views[15:]]
+        bench.emulation.calls.clear()
+        looks = bench.registry.get("OS::Neutron::Net").observe_many([*views[:15], *others])
+        assert len(looks) == 30
+        assert sum(bench.emulation.calls.values()) == 1
+
+    def test_names_are_looked_up_once(self, bench):
+        bench.create(server(bench))
+        bench.emulation.calls.clear()
+        bench.create(server(bench))
+        assert sum(bench.emulation.calls.values()) == 1
+
+    def test_looks_of_all_stacks_fall_on_one_grid(self):
+        due = {
+            (START + timedelta(seconds=at + pace.again_s(START, START + timedelta(seconds=at))))
+            for at in (20.1, 20.4, 20.7)
+        }
+        assert due == {START + timedelta(seconds=22)}
+
+    def test_looks_become_rarer(self):
+        waits = [pace.again_s(START, START + timedelta(seconds=at)) for at in (0, 30, 120, 900)]
+        assert waits == sorted(waits)
+        assert waits[-1] == 15.0
+
+
+class TestFinding:
+    """RULE 4: the answer to a create was lost."""
+
+    CASES = (
+        ("OS::Nova::Server", "nova.server", "POST", "/servers$"),
+        ("OS::Neutron::Port", "neutron.port", "POST", "/ports$"),
+        ("OS::Cinder::Volume", "cinder.volume", "POST", "/volumes$"),
+        ("OS::Neutron::FloatingIP", "neutron.floatingip", "POST", "/floatingips$"),
+    )
+
+    @pytest.mark.parametrize(("type_name", "noun", "method", "path"), CASES)
+    @pytest.mark.parametrize("name", [None, "mine"])
+    def test_each_exists_once(self, bench, type_name, noun, method, path, name):
+        properties = {
+            "OS::Nova::Server": {"image": "cirros", "flavor": "m1.nano"},
+            "OS::Neutron::Port": {"network": "public"},
+            "OS::Cinder::Volume": {"size": 1},
+            "OS::Neutron::FloatingIP": {"floating_network": "public"},
+        }[type_name]
+        if name and type_name != "OS::Neutron::FloatingIP":
+            properties = {**properties, "name": name}
+        kind, view = bench.registry.get(type_name), bench.view(type_name, properties)
+        bench.create(replace(view, resource_id="other", physical_name="other"))
+        before = len(bench.emulation.shelf(noun))
+        bench.emulation.fail(method, path, 502, after=True)
+        with pytest.raises(errors.TemporaryFailure):
+            kind.create(view)
+        assert len(bench.emulation.shelf(noun)) == before + 1
+        found = kind.find(view)
+        assert found is not None
+        look = kind.found(replace(view, physical_id=found))
+        assert look.observed in (Observed.BUSY, Observed.READY)
+        assert len(bench.emulation.shelf(noun)) == before + 1
+
+    @pytest.mark.parametrize("type_name", ["OS::Nova::Server", "OS::Cinder::Volume"])
+    def test_what_another_calls_the_same_is_not_taken(self, bench, type_name):
+        properties = {"name": "mine"}
+        properties |= (
+            {"size": 1} if "Volume" in type_name else {"image": "cirros", "flavor": "m1.nano"}
+        )
+        bench.create(bench.view(type_name, properties))
+        view = bench.view(type_name, properties)
+        assert bench.registry.get(type_name).find(view) is None
+
+    def test_tags_are_set_by_whoever_goes_on(self, bench):
+        view = bench.view("OS::Neutron::Net", {"tags": ["a"]})
+        bench.emulation.fail("PUT", "/tags$", 503)
+        kind = bench.registry.get(view.type)
+        with pytest.raises(errors.TemporaryFailure):
+            kind.create(view)
+        found = kind.find(view)
+        kind.found(replace(view, physical_id=found))
+        assert bench.emulation.existing("neutron.network", found).body["tags"] == ["a"]
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "body", "expected"),
+        [
+            ("GET", "/x", 404, "", errors.ResourceGone),
+            ("DELETE", "/networks/1", 409, "", errors.Conflict),
+            ("POST", "/servers/1/action", 409, "", errors.Conflict),
+            ("POST", "/networks", 409, "", errors.ResourceFailure),
+            ("POST", "/ports", 409,
+             '{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded"}}',
+             errors.OverQuota),
+            ("POST", "/servers", 403, '{"forbidden": {"message": "Quota exceeded for cores"}}',
+             errors.OverQuota),
+            ("POST", "/volumes", 413,
+             '{"overLimit": {"message": "VolumeLimitExceeded: exceeds allowed quota"}}',
+             errors.OverQuota),
+            ("POST", "/servers", 403, '{"forbidden": {"message": "no"}}', errors.Forbidden),
+            ("GET", "/x", 429, "", errors.Throttled),
+            ("GET", "/x", 503, "", errors.TemporaryFailure),
+            ("POST", "/x", 400, '{"badRequest": {"message": "wrong"}}', errors.ResourceFailure),
+        ],
+    )
+    def test_each_is_told_apart(self, method, path, status, body, expected):
+        error = answers.of_answer(method, path, status, {}, body)
+        assert type(error) is expected
+
+    def test_the_service_says_when_to_come_again(self, bench):
+        bench.emulation.fail("POST", "/networks$", 429, **{"Retry_After": "7"})
+        with pytest.raises(errors.Throttled) as caught:
+            bench.create(bench.view("OS::Neutron::Net", {}))
+        assert caught.value.after_s == 7.0
+
+    def test_a_service_that_is_missing_is_named(self):
+        bench = Bench(missing=frozenset({"load_balancer", "network"}))
+        with pytest.raises(errors.ResourceTypeUnavailable, match=r"HEAT-E99001.*network"):
+            bench.create(bench.view("OS::Neutron::Net", {}))
+        assert not bench.cloud.has("network")
+
+    def test_an_unknown_name_is_told_with_its_path(self, bench):
+        with pytest.raises(errors.EntityNotFound) as caught:
+            bench.create(server(bench, flavor="m9.none"))
+        assert str(caught.value) == (
+            "resources.it.properties.flavor: The flavor (m9.none) could not be found."
+        )
+
+    def test_two_of_one_name_are_too_many(self, bench):
+        for _ in range(2):
+            bench.emulation.add("neutron.network", name="twin")
+        with pytest.raises(errors.PhysicalResourceNameAmbiguity):
+            bench.create(bench.view("OS::Neutron::Port", {"network": "twin"}))
+
+    def test_without_a_cloud_nothing_is_made(self, bench):
+        view = replace(bench.view("OS::Neutron::Net", {}), cloud=None)
+        with pytest.raises(errors.ResourceFailure, match="no cloud"):
+            bench.registry.get(view.type).create(view)
+
+
+class TestLooking:
+    def test_a_list_that_lacks_one_proves_nothing(self, bench):
+        """RULE 10"""
+        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(3)]
+        kind = bench.registry.get("OS::Neutron::Net")
+        bench.emulation.rule("network", "GET", "/networks", _nothing)
+        looks = kind.observe_many(views)
+        assert {look.observed for look in looks.values()} == {Observed.READY}
+
+    def test_what_is_gone_is_absent(self, bench):
+        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(2)]
+        bench.emulation.shelf("neutron.network").remove(views[0].physical_id)
+        looks = bench.registry.get("OS::Neutron::Net").observe_many(views)
+        assert looks[views[0].resource_id].observed is Observed.ABSENT
+        assert looks[views[1].resource_id].observed is Observed.READY
+
+    def test_a_service_that_is_down_says_nothing(self, bench):
+        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(2)]
+        bench.emulation.fail("GET", "/networks", 503, times=9)
+        assert bench.registry.get("OS::Neutron::Net").observe_many(views) == {}
+
+    def test_a_failed_server_tells_why(self, bench):
+        view = bench.create(server(bench))
+        fault = {"message": "No valid host", "code": 500}
+        item = bench.emulation.existing("nova.server", view.physical_id)
+        item.coming = []
+        item.body.update(status="ERROR", fault=fault)
+        look = bench.registry.get(view.type).observe(view)
+        assert look.observed is Observed.FAILED
+        assert "No valid host, Code: 500" in look.reason
+
+    def test_pages_are_followed(self, bench):
+        for number in range(1005):
+            bench.emulation.add("nova.flavor", name=f"f{number}")
+        bench.create(server(bench, flavor="f1004"))
+
+
+def _nothing(emulation: Any, asked: Any) -> Told:
+    return Told(200, {"networks": []})
