@@ -284,13 +284,14 @@ def _go_on(
     cause: str | None,
     means: Means,
 ) -> Advanced:
-    if cause is not None:
-        return _stop(tx, stack, cause, means)
     # What is to be tried again has its room among the jobs in flight already.
     again = [row.id for row in rows.again]
     tx.update_resources(
         again, job_state=JobState.DUE, posted_at=means.now, observed=None, observe_at=None
     )
+    if cause is not None:
+        later = min(rows.later, default=None)
+        return replace(_stop(tx, stack, cause, means), next_look_at=later)
     if rows.done or rows.replaced:
         dispatch.line_up(tx, stack, leaves, means.settings, means.now)
     postings = _take_turns(tx, stack, means)
@@ -314,7 +315,7 @@ def _stop(tx: Transaction, stack: Stack, cause: str, means: Means) -> Advanced:
         limit = means.now + timedelta(seconds=means.settings.error_wait_s)
         deadline = min(stack.deadline_at or limit, limit)
         tx.update_stack(stack.id, first_cause=cause, deadline_at=deadline)
-    return Advanced(stack)
+    return Advanced(stack, _take_turns(tx, stack, means))
 
 
 def _take_turns(tx: Transaction, stack: Stack, means: Means) -> tuple[Posting, ...]:

@@ -28,6 +28,7 @@ STACK_TYPE = "OS::Heat::Stack"
 _REACH_A_GOAL = frozenset(
     {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
 )
+_BETWEEN_TRIES = frozenset({JobState.RETRY, JobState.DUE, JobState.POSTED})
 _CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
 
 
@@ -101,12 +102,15 @@ def abort_jobs(
 def halt_waiting(tx: Transaction, stack: Stack) -> int:
     """Jobs that have not begun are HALTED; the number of those that go on."""
     rows = tx.lock_unfinished(stack.id)
-    begun = [row for row in rows if row.job_state in IN_FLIGHT and _begun(row)]
-    going_on = {row.id for row in begun}
+    going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _begun(row)}
+    # What waits for another try is under way, too: its pause must not be its end.
+    waiting = [row.id for row in rows if row.job_state in _BETWEEN_TRIES]
+    tried = tx.retry_counts(stack.version, waiting) if waiting else {}
+    going_on |= {row_id for row_id, tries in tried.items() if tries > 0}
     tx.update_resources(
         [row.id for row in rows if row.id not in going_on], job_state=JobState.HALTED
     )
-    return len(begun)
+    return len(going_on)
 
 
 def _begun(row: Resource) -> bool:

@@ -68,7 +68,10 @@ def give_chances(
     """Takes out of ``failed`` the deletions that are tried again and the new
     resources that are ``replaced``; tells of every incarnation that failed."""
     seen = [row for row in failed if row.id in sightings and _has_hope(row, sightings)]
-    if seen and stack.first_cause is None:
+    if stack.first_cause is not None:
+        # Nothing new is made any more; what is being deleted goes on.
+        seen = [row for row in seen if _leaves(row)]
+    if seen:
         tries = tx.retry_counts(stack.version, [row.id for row in seen])
         seen = [row for row in seen if tries.get(row.id, 0) < means.settings.retry_limit]
         tx.count_retry(stack.version, [row.id for row in seen])

@@ -33,6 +33,8 @@ def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Mean
     successors = {old.id: _successor(stack, old, means) for old in old_rows}
     tx.insert_resources(list(successors.values()))
     edges = tx.edges_at(stack.id, stack.version, list(successors))
+    tries = tx.retry_counts(stack.version, list(successors))
+    inherited = {successors[old_id].id: number for old_id, number in tries.items()}
     dropped, added = _bend(edges, successors, _deletions(tx, edges, successors))
     held = _held(tx, stack, successors) - added
     tx.drop_edges(stack.id, stack.version, dropped)
@@ -40,7 +42,7 @@ def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Mean
         others = tx.unready_edges(stack.id, stack.version)
         pairs: set[Pair] = {(edge.resource_id, edge.needed_by) for edge in others}
         added |= _without_rings(pairs | added, held)
-    _add(tx, stack, edges, dropped, added, successors)
+    _add(tx, stack, edges, dropped, added, successors, inherited)
     tx.save_resources(
         {
             old.id: {
@@ -152,9 +154,10 @@ def _add(
     dropped: Sequence[Edge],
     added: set[Pair],
     successors: Mapping[str, Resource],
+    tries: Mapping[str, int],
 ) -> None:
     """Writes the pairs, each as ready as its first end, and a row for each replaced
-    node that nothing needs."""
+    node that nothing needs.  Tries go over to the successor: there is an end to them."""
     needed = {edge.resource_id for edge in edges if edge not in dropped}
     needed |= {need for need, _then in added}
     pairs: set[Pair] = added | {(old_id, None) for old_id in successors if old_id not in needed}
@@ -163,5 +166,7 @@ def _add(
     ready = known - tx.unready(stack.version, known)
     ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
     tx.add_edges(
-        stack.id, stack.version, [Edge(need, then, need in ready) for need, then in ordered]
+        stack.id,
+        stack.version,
+        [Edge(need, then, need in ready, tries.get(need, 0)) for need, then in ordered],
     )

@@ -100,6 +100,10 @@ def _observe(kind: ResourceType, views: Sequence[View]) -> Mapping[str, Look]:
         if error.retry is not Retry.NEVER:
             return {}
         return {view.resource_id: _observe_one(kind, view) for view in views}
+    except Exception:
+        # The edge towards third-party code: it must not keep others from being seen.
+        LOG.exception("resource type raised", extra={"type": kind.name})
+        return {view.resource_id: _observe_one(kind, view) for view in views}
 
 
 def _observe_one(kind: ResourceType, view: View) -> Look:
@@ -112,6 +116,9 @@ def _observe_one(kind: ResourceType, view: View) -> Look:
         if error.retry is not Retry.NEVER:
             return Look(Observed.BUSY)
         return Look(Observed.FAILED, reason=str(error))
+    except Exception as error:
+        LOG.exception("resource type raised", extra={"resource": view.resource_id})
+        return Look(Observed.FAILED, reason=f"{type(error).__name__}: {error}")
 
 
 def _sighting(row: Resource, look: Look | None) -> Sighting:

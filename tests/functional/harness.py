@@ -10,6 +10,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -147,6 +148,13 @@ class LocalService:
             topic, stack_id, version, ids = self.bus.waiting.popleft()
             if topic == "converge" or stack_id != lose_observe_of:
                 self._deliver(topic, stack_id, version, ids)
+
+    def use_settings(self, **values: Any) -> None:
+        """Other numbers for the daemons and what requests begin."""
+        settings = replace(self.services.settings, **values)
+        self.services = replace(self.services, settings=settings)
+        self.engine, self.observer = self.daemons()
+        self._inner = build_app(self.services)
 
     def close(self) -> None:
         self.database.close()
