@@ -25,6 +25,7 @@ from openstack.connection import Connection
 from heat_convergence.clients import plugins
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common import errors
 
 MOST_KEPT = 512  # stack trees whose sessions a process keeps
@@ -64,6 +65,11 @@ class StackCloud:
         return connect(self.session, self._clouds.settings, self.region)
 
     @property
+    def users(self) -> StackUsers:
+        """The Keystone users that the tree makes for who signals it."""
+        return self._clouds.users
+
+    @property
     def region(self) -> str | None:
         return self.credential.region or self._clouds.settings.region
 
@@ -94,6 +100,7 @@ class Clouds:
         self.settings = settings
         self.service = service
         self.read = read
+        self.users = StackUsers(settings, service)
         self._kept: OrderedDict[str, StackCloud] = OrderedDict()
         self._lock = threading.Lock()
 

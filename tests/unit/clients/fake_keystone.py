@@ -6,9 +6,13 @@ Every request is noted in ``requests`` as (method, path).
 
 from __future__ import annotations
 
+import base64
+import hmac
 import itertools
+import json
 import threading
 from typing import Any
+from urllib.parse import quote
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from webob import Request, Response
@@ -106,6 +110,8 @@ class FakeKeystone:
                 raise Refused(404, "Could not find trust.")
             more["trust_id"] = trust["id"]
             user_id, project_id = trust["trustor_user_id"], trust["project_id"]
+        elif "domain" in scope:
+            more["domain_id"] = scope["domain"].get("id", "heat-domain")
         elif "project" in scope:
             project_id = scope["project"].get("id") or scope["project"].get("name")
         token = self.token_for(user_id, project_id, **more)
@@ -131,11 +137,16 @@ class FakeKeystone:
         domain = {"id": "default", "name": "Default"}
         links = [{"interface": "public", "region": "R", "region_id": "R", "url": self.url,
                   "id": "e"}]
+        scope: dict[str, Any] = {
+            "project": {"id": token["project_id"], "name": "p", "domain": domain}
+        }
+        if "domain_id" in token:
+            scope = {"domain": {"id": token["domain_id"], "name": "heat"}}
         return {
+            **scope,
             "methods": ["password"], "issued_at": "2026-01-01T00:00:00.000000Z",
             "expires_at": self.expires_at,
             "user": {"id": token["user_id"], "name": token["user_id"], "domain": domain},
-            "project": {"id": token["project_id"], "name": "p", "domain": domain},
             "roles": [{"id": "member", "name": "member"}],
             "catalog": [{"type": "identity", "name": "keystone", "id": "k", "endpoints": links}],
         }
@@ -164,20 +175,17 @@ class FakeKeystone:
     def _post_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         made_id = f"made-{next(self._serial)}"
         if not parts:
+            if any(body["user"]["name"] == known["name"] for known in self.users.values()):
+                raise Refused(409, "Conflict occurred attempting to store user.")
             self.users[made_id] = body["user"]
             return _json({"user": {**body["user"], "id": made_id}}, 201)
-        if parts[1] == "credentials":
-            made = {"access": f"access-{made_id}", "secret": f"ec2-secret-{made_id}",
-                    "user_id": parts[0], "tenant_id": body["tenant_id"]}
-            self.ec2[made["access"]] = made
-            return _json({"credential": made}, 201)
         made = {**body["application_credential"], "id": made_id, "secret": f"secret-{made_id}",
                 "user_id": parts[0], "project_id": who["project_id"]}
         self.application_credentials[made_id] = made
         return _json({"application_credential": made}, 201)
 
     def _delete_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        kept = {1: self.users, 3: self.application_credentials, 4: self.ec2}[len(parts)]
+        kept = {1: self.users, 3: self.application_credentials}[len(parts)]
         if kept.pop(parts[-1], None) is None:
             raise Refused(404, "Could not find it.")
         return Response(status=204)
@@ -186,6 +194,33 @@ class FakeKeystone:
         name = request.GET.get("name")
         found = [{**user, "id": key} for key, user in self.users.items() if user["name"] == name]
         return _json({"users": found})
+
+    def _patch_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        self.users[parts[0]].update(body["user"])
+        return _json({"user": {**self.users[parts[0]], "id": parts[0]}})
+
+    def _post_credentials(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        made = body["credential"]
+        keys = json.loads(made["blob"])
+        self.ec2[keys["access"]] = {**keys, **made}
+        return _json({"credential": made}, 201)
+
+    def _post_ec2tokens(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        given = body["credentials"]
+        known = self.ec2.get(given["access"], {"secret": ""})
+        pairs = "&".join(f"{quote(k, safe='-_~')}={quote(v, safe='-_~')}"
+                         for k, v in sorted(given["params"].items()))
+        text = "\n".join([given["verb"], given["host"], given["path"], pairs])
+        wanted = hmac.digest(known["secret"].encode(), text.encode(), "sha256")
+        if given["signature"] != base64.b64encode(wanted).decode():
+            raise Refused(401, "The request you have made requires authentication.")
+        project = self.projects[known["project_id"]]
+        roles = [role for p, user, role in self.grants
+                 if (p, user) == (known["project_id"], known["user_id"])]
+        return _json({"token": {
+            "user": {"id": known["user_id"]},
+            "project": {**project, "domain": {"id": project["domain_id"]}},
+            "roles": [{"name": role.removeprefix("role-")} for role in roles]}})
 
     # -- projects and roles of the stack users' domain
 

@@ -1,0 +1,161 @@
+"""Keystone users that stacks make, for guests and others who signal them.
+
+Called by resource types, through ``View.cloud.users``.  They live in a domain of their
+own (``stack_user_domain_id``), in a project of the stack tree's, with one role; nobody
+else's rights are in reach of their passwords.  Every call may be repeated: what a lost
+one has made is found by its name (RULE 4), and gone is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from keystoneauth1 import exceptions
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.identity.v3 import Password
+
+from heat_convergence.clients import plugins
+from heat_convergence.clients.keystone import identity, refused_as_failure
+from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.common import errors
+
+Json = Any
+_PASSWORD_BYTES = 24
+_MAX_NAME = 64  # of projects; users' names may be longer
+
+
+@dataclass(frozen=True, slots=True)
+class StackUser:
+    """A user in its own project, with its password."""
+
+    id: str
+    project_id: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ec2Keys:
+    """With which a URL is signed, or a request."""
+
+    access: str
+    secret: str = field(repr=False)
+
+
+class StackUsers:
+    """Raises ``AuthorizationFailure`` where Keystone refuses, ``TemporaryFailure`` where
+    it does not answer, ``MissingCredentialError`` where no domain is configured."""
+
+    def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
+        self._settings = settings
+        self._service = service
+
+    def project(self, tree_id: str) -> str:
+        """Id of the tree's project; made the first time."""
+        with _making("a project for the stack's users"):
+            body = {
+                "project": {
+                    "name": tree_id[:_MAX_NAME],
+                    "domain_id": self._domain_id,
+                    "description": "Users of a stack",
+                }
+            }
+            try:
+                return str(self._api.post("/projects", json=body).json()["project"]["id"])
+            except exceptions.Conflict:
+                return self._named("projects", tree_id[:_MAX_NAME])
+
+    def delete_project(self, project_id: str) -> None:
+        self._delete(f"/projects/{project_id}")
+
+    def user(self, name: str, project_id: str) -> StackUser:
+        """A user of that name with the one role in the project."""
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        body = {
+            "user": {
+                "name": name,
+                "password": password,
+                "domain_id": self._domain_id,
+                "default_project_id": project_id,
+            }
+        }
+        with _making("a user of the stack"):
+            try:
+                user_id = str(self._api.post("/users", json=body).json()["user"]["id"])
+            except exceptions.Conflict:  # of a call that was lost, as was its password
+                user_id = self._named("users", name)
+                self._api.patch(f"/users/{user_id}", json={"user": {"password": password}})
+            self._api.put(f"/projects/{project_id}/users/{user_id}/roles/{self._role_id}")
+        return StackUser(user_id, project_id, password)
+
+    def delete_user(self, user_id: str) -> None:
+        self._delete(f"/users/{user_id}")
+
+    def ec2_keys(self, user: StackUser) -> Ec2Keys:
+        """A new pair of keys; the user's deletion deletes it."""
+        keys = Ec2Keys(secrets.token_hex(16), secrets.token_hex(16))
+        body = {
+            "credential": {
+                "type": "ec2",
+                "user_id": user.id,
+                "project_id": user.project_id,
+                "blob": json.dumps({"access": keys.access, "secret": keys.secret}),
+            }
+        }
+        with _making("keys for a user of the stack"):
+            self._api.post("/credentials", json=body)
+        return keys
+
+    # -- helpers
+
+    @cached_property
+    def _api(self) -> Adapter:
+        how = self._settings
+        if not (how.domain_admin and (how.user_domain_id or how.user_domain_name)):
+            raise errors.MissingCredentialError(
+                "Stacks can have no users: set stack_user_domain_id, stack_domain_admin and"
+                " stack_domain_admin_password."
+            )
+        domain = {"domain_id": how.user_domain_id}
+        if not how.user_domain_id:
+            domain = {"domain_name": how.user_domain_name}
+        auth = Password(
+            plugins.versioned(self._service.auth_url),
+            username=how.domain_admin,
+            password=how.domain_admin_password,
+            **domain,
+            **{f"user_{name}": value for name, value in domain.items()},
+        )
+        return identity(plugins.session(how, auth), how)
+
+    @cached_property
+    def _domain_id(self) -> str:
+        if self._settings.user_domain_id:
+            return self._settings.user_domain_id
+        session: Any = self._api.session
+        return str(session.auth.get_access(session).domain_id)
+
+    @cached_property
+    def _role_id(self) -> str:
+        return self._named("roles", self._settings.user_role)
+
+    def _named(self, what: str, name: str) -> str:
+        query = {"name": name}
+        if what != "roles":
+            query["domain_id"] = self._domain_id
+        found = self._api.get(f"/{what}", params=query).json()[what]
+        if len(found) != 1:
+            raise errors.AuthorizationFailure(f'Keystone has no one of {what} named "{name}".')
+        return str(found[0]["id"])
+
+    def _delete(self, path: str) -> None:
+        with _making("deleting what the stack's users had"), suppress(exceptions.NotFound):
+            self._api.delete(path)
+
+
+def _making(what: str) -> Any:
+    return refused_as_failure(f"Keystone refused {what}")
