@@ -16,6 +16,7 @@ USAGE = """usage: heat-convergence COMMAND [--help]
 
 commands:
   demo        a stack is made, changed and deleted before your eyes, on this machine alone
+  simulate    engine and observer in a simulated world of faults, their rules checked
   standalone  the whole service in one process, on SQLite, for this machine alone
 """
 
@@ -34,7 +35,11 @@ def observer() -> int:
 
 def heat_convergence() -> int:
     """``heat-convergence COMMAND``."""
-    commands: dict[str, Callable[[list[str]], int]] = {"demo": _demo, "standalone": _standalone}
+    commands: dict[str, Callable[[list[str]], int]] = {
+        "demo": _demo,
+        "simulate": _simulate,
+        "standalone": _standalone,
+    }
     name, arguments = (sys.argv[1:2] or [""])[0], sys.argv[2:]
     if name in commands:
         return commands[name](arguments)
@@ -57,6 +62,11 @@ def _standalone(arguments: list[str]) -> int:
 def _demo(arguments: list[str]) -> int:
     # A client like any other: no patching, and the service in a process of its own.
     return int(import_module("heat_convergence.cli.demo").main(arguments))
+
+
+def _simulate(arguments: list[str]) -> int:
+    # One thing at a time, in simulated time: no patching.
+    return int(import_module("heat_convergence.cli.simulate").main(arguments))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,13 @@ def give_chances(
     _tell(tx, replaced, sightings, means)
 
 
+def is_broken(row: Resource, sightings: Mapping[str, Sighting]) -> bool:
+    """Whether what is replaced has failed; else it may serve an earlier goal again."""
+    return Status.FAILED is row.status or Observed.FAILED in (
+        row.observed, sightings[row.id].observed if row.id in sightings else None
+    )
+
+
 def _leaves(row: Resource) -> bool:
     return row.desired is Desired.ABSENT
 

@@ -7,7 +7,7 @@ new is ready and all that used the old has moved on (RULE 5).  Called by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from heat_convergence.convergence.model import (
     Action,
@@ -25,8 +25,16 @@ from heat_convergence.graph.graph import Graph
 
 Pair = tuple[str, str | None]  # what must be ready, what it lets start
 
-def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Means) -> None:
-    """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion."""
+
+def replace(
+    tx: Transaction,
+    stack: Stack,
+    rows: Sequence[Resource],
+    broken: Collection[str],
+    means: Means,
+) -> None:
+    """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion.  No goal
+    takes up again those whose ids are among the ``broken``."""
     if not rows:
         return
     old_rows = tx.get_resources([row.id for row in rows])
@@ -48,7 +56,7 @@ def replace(tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Mean
             old.id: {
                 "desired": Desired.ABSENT,
                 "job_state": JobState.BLOCKED,
-                "status": Status.COMPLETE,
+                "status": Status.FAILED if old.id in broken else Status.COMPLETE,
                 "replaced_by": successors[old.id].id,
                 "held_requires": tuple(sorted({*old.held_requires, *old.requires})),
                 "observed": None,

@@ -18,7 +18,7 @@ from heat_convergence.common.errors import (
     Retry,
 )
 from heat_convergence.convergence.deciding import Step, external_id
-from heat_convergence.convergence.model import Action, Observed, Verb
+from heat_convergence.convergence.model import Action, Observed, Status, Verb
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
 
@@ -34,9 +34,10 @@ class LeaseLost(Exception):
 class Outcome:
     """What a job's call led to.
 
-    Exactly one of ``look`` (reality after the call), ``replace`` and ``error``
-    says it; an error with a retry is tried again after ``after_s``.  Nothing is said
-    of a job that was ``lost``: its call was not begun, and whoever has it now does it.
+    ``look`` (reality after the call), ``replace`` or ``error`` says it; a look beside
+    ``replace`` is what makes a successor necessary; an error with a retry is tried
+    again after ``after_s``.  Nothing is said of a job that was ``lost``: its call was
+    not begun, and whoever has it now does it.
     """
 
     job: Job
@@ -80,7 +81,7 @@ def perform(job: Job, held: Held) -> Outcome:
     if job.error is not None or job.type is None or job.view is None:
         return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
     try:
-        return Outcome(job, look=_call(job, job.type, job.view, held))
+        return _inherited(Outcome(job, look=_call(job, job.type, job.view, held)))
     except LeaseLost:
         LOG.warning("lease lost", extra={"resource": job.row.id})
         return Outcome(job, lost=True)
@@ -102,9 +103,22 @@ def _gone(job: Job, error: ResourceGone) -> Outcome:
     is not there needs a successor."""
     if job.step in (Step.DELETE, Step.FIND_AND_DELETE):
         return Outcome(job, look=Look(Observed.ABSENT))
-    if job.step is Step.UPDATE or (job.step is Step.OBSERVE and job.inherited):
-        return Outcome(job, replace=True)
+    gone = Look(Observed.ABSENT, reason="it is not there")
+    if job.step is Step.UPDATE:
+        return Outcome(job, look=gone, replace=True)
+    if job.step is Step.OBSERVE:
+        return _inherited(Outcome(job, look=gone))
     return Outcome(job, error=error)
+
+
+def _inherited(outcome: Outcome) -> Outcome:
+    """What came to nothing in an earlier traversal, and no update has mended, is no
+    failure of this one: it needs a successor."""
+    job, look = outcome.job, outcome.look
+    goes_on = job.step in (Step.OBSERVE, Step.FIND_OR_CREATE)
+    mends = job.step is Step.UPDATE and job.row.status is Status.FAILED
+    lost = look is not None and look.observed in (Observed.FAILED, Observed.ABSENT)
+    return replace(outcome, replace=lost and job.inherited and (goes_on or mends))
 
 
 def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
@@ -123,19 +137,11 @@ def _require(held: Held) -> None:
         raise LeaseLost
 
 
-def _unless_inherited(job: Job, look: Look) -> Look:
-    """What was begun earlier.  If it came to nothing in an earlier traversal, that is
-    no failure of this one."""
-    if job.inherited and look.observed in (Observed.FAILED, Observed.ABSENT):
-        raise NeedsReplacement
-    return look
-
-
 def _found_or_create(job: Job, kind: ResourceType, view: View, found: str | None) -> Look:
     """RULE 4: what a lost create has made is taken on, not made again."""
     if found is None:
         return kind.create(view)
-    look = _unless_inherited(job, kind.found(replace(view, physical_id=found)))
+    look = kind.found(replace(view, physical_id=found))
     return replace(look, physical_id=found)
 
 
@@ -208,7 +214,7 @@ _CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
     Step.FORGET: lambda job, kind, view: Look(Observed.ABSENT),
     Step.CREATE: lambda job, kind, view: kind.create(view),
     Step.UPDATE: lambda job, kind, view: kind.update(view, job.after, job.changed),
-    Step.OBSERVE: lambda job, kind, view: _unless_inherited(job, kind.observe(view)),
+    Step.OBSERVE: lambda job, kind, view: kind.observe(view),
     Step.DELETE: _delete,
     Step.VERB: _verb,
     Step.ADOPT: _adopt,

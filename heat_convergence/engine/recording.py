@@ -204,6 +204,8 @@ def _columns(
     again_s: float | None = settings.repost_after_s
     if outcome.replace:
         state = JobState.REPLACE
+        if look is not None:
+            observed, reason = Observed.FAILED, failure_reason(row.name, look.reason)
     elif outcome.error is not None:
         reason = failure_reason(row.name, outcome.error)
         observed = Observed.FAILED

@@ -15,12 +15,14 @@ from heat_convergence.testing.faults import Faults
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``verb`` is ``converge``, for engines, or ``observe``, for observers."""
+    """``verb`` is ``converge``, for engines, or ``observe``, for observers; ``number``
+    says in which order they were sent."""
 
     verb: str
     stack_id: str
     version: int
     resource_ids: tuple[str, ...]
+    number: int
 
     @property
     def topic(self) -> str:
@@ -39,13 +41,14 @@ class SimulatedBus:
         self._deliver = deliver
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self._send(Message("converge", stack_id, version, tuple(resource_ids)))
+        self._send("converge", stack_id, version, resource_ids)
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self._send(Message("observe", stack_id, version, tuple(resource_ids)))
+        self._send("observe", stack_id, version, resource_ids)
 
-    def _send(self, message: Message) -> None:
-        fault = self._faults.strike(self._sender, "send", message.verb)
+    def _send(self, verb: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
+        message = Message(verb, stack_id, version, tuple(ids), self._agenda.count())
+        fault = self._faults.strike(self._sender, "send", verb)
         if fault == "lose":
             return
         for copy in range(2 if fault == "double" else 1):

@@ -42,6 +42,10 @@ class Agenda:
     def next_at_s(self) -> float | None:
         return self._queue[0][0] if self._queue else None
 
+    def count(self) -> int:
+        """A number larger than all before it."""
+        return next(self._order)
+
     def step(self) -> None:
         """Lets the next thing happen."""
         self._at_s, _order, happening = heapq.heappop(self._queue)

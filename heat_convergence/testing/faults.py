@@ -78,6 +78,15 @@ class Faults:
             self.fired[point] = fault
         return fault
 
+    def points(self, kind: str) -> list[str]:
+        """The points of the kind that were passed."""
+        return [
+            f"{place}/{number}"
+            for place, count in sorted(self._passed.items())
+            if place.endswith(f"/{kind}")
+            for number in range(1, count + 1)
+        ]
+
     def vary(self, what: str, low: float, high: float) -> float:
         """A number between the two, by chance; the lower without a seed."""
         if not self.seed:

@@ -7,7 +7,7 @@ tell these from a real database and a real cloud.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,12 @@ class GatedTransaction:
         if rows and self._process.strike("claim") == "skip":
             return rows[1:]
         return rows
+
+    def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        held = self._inner.lock_leased(ids, token)
+        if len(held) < len(set(ids)):
+            self._process.world.happened["swap lost"] += 1
+        return held
 
 
 class GatedStore:

@@ -7,6 +7,7 @@ stack to its goal and to delete it: nothing may be left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,13 +29,16 @@ SETTLED_WITHIN_S = 1500.0  # the longest timeout, twice (it may roll back), and 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """``violation`` None: all went well.  ``fired`` are the faults that struck."""
+    """``violation`` None: all went well.  ``fired`` are the faults that struck, by their
+    points; ``happened`` counts what followed from them and from chance."""
 
     violation: Violation | None
     fired: dict[str, str]
     log: tuple[str, ...]
     steps: int
     states: dict[str, str]
+    virtual_s: float
+    happened: Counter[str]
 
 
 def run(case: Case) -> Result:
@@ -55,7 +59,30 @@ def run(case: Case) -> Result:
             world.tell(str(violation))
         finally:
             world.end()
-        return Result(violation, faults.fired, tuple(world.log), world.steps, world.states())
+        return Result(
+            violation,
+            faults.fired,
+            tuple(world.log),
+            world.steps,
+            world.states(),
+            world.agenda.at_s,
+            world.happened,
+        )
+
+
+def points(case: Case, kind: str) -> list[str]:
+    """The points of a kind that the case passes until its faults end."""
+    passed: list[str] = []
+    faults = Faults(seed=case.shape.seed, given=case.given or {})
+    with opened(case.store) as store:
+        world = World(case.shape, faults, store)
+        try:
+            _schedule(world, case)
+            world.run_until(case.horizon_s)
+            passed.extend(faults.points(kind))
+        finally:
+            world.end()
+    return passed
 
 
 @contextmanager
@@ -73,15 +100,19 @@ def opened(kind: str) -> Iterator[Store]:
 
 
 def _live(world: World, case: Case) -> None:
-    for timed in case.acts:
-        world.agenda.at(timed.at_s, lambda act=timed.act: world.act(act))
-    for disturbance in case.disturbances:
-        world.agenda.at(disturbance.at_s, lambda it=disturbance: disturb(world, it))
+    _schedule(world, case)
     world.run_until(case.horizon_s)
     world.faults.on = False
     world.settle(SETTLED_WITHIN_S)
     world.explain()
     finish(world)
+
+
+def _schedule(world: World, case: Case) -> None:
+    for timed in case.acts:
+        world.agenda.at(timed.at_s, lambda act=timed.act: world.act(act))
+    for disturbance in case.disturbances:
+        world.agenda.at(disturbance.at_s, lambda it=disturbance: disturb(world, it))
 
 
 def disturb(world: World, disturbance: Disturbance) -> None:
@@ -91,6 +122,7 @@ def disturb(world: World, disturbance: Disturbance) -> None:
         return
     thing = things[int(disturbance.share * len(things)) % len(things)]
     world.tell(f"{disturbance.what}: {thing.id} {thing.name}")
+    world.happened[f"cloud {disturbance.what}"] += 1
     world.excuse(thing.stack_id, f"{thing.id} was disturbed")
     if disturbance.what == "vanish":
         world.cloud.vanish(thing)

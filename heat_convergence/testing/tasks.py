@@ -1,14 +1,14 @@
 """Pieces of work that can be stopped at given points, one running at a time.
 
-Each task has a thread, but the baton passes explicitly: the code under test runs
-unchanged, and which task goes on, or dies, is the world's decision.  Nothing here
-knows what the work is.
+Each task is a greenlet: the code under test runs unchanged, and which task goes on,
+or dies, is the world's decision.  Nothing here knows what the work is.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+
+from greenlet import getcurrent, greenlet
 
 
 class Crash(BaseException):
@@ -16,7 +16,7 @@ class Crash(BaseException):
 
 
 class Task:
-    """One piece of work in its own thread, which runs only inside ``resume``."""
+    """One piece of work, which runs only inside ``resume``."""
 
     def __init__(self, work: Callable[[], None], label: str) -> None:
         self.label = label
@@ -24,51 +24,39 @@ class Task:
         self.done = False
         self._work = work
         self._killed = False
-        self._pause_s = 0.0
-        self._go = threading.Semaphore(0)
-        self._stopped = threading.Semaphore(0)
-        self._thread: threading.Thread | None = None
+        self._greenlet = greenlet(self._run)
 
     def resume(self) -> float | None:
         """Runs to the next pause, and returns how long that is to last, in seconds;
         None when the work is done or has failed (``error``)."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True, name=self.label)
-            self._thread.start()
-        self._go.release()
-        self._stopped.acquire()
-        if self.done:
-            self._thread.join()
-            return None
-        return self._pause_s
+        self._greenlet.parent = getcurrent()
+        pause_s: float | None = self._greenlet.switch()
+        return None if self.done else pause_s
 
     def kill(self) -> None:
         """Ends the paused work where it stands."""
-        if self._thread is None or self.done:
+        if not self._greenlet or self.done:
             self.done = True
             return
         self._killed = True
         self.resume()
 
     def pause(self, seconds: float) -> None:
-        """Called by the work itself: gives the baton back."""
-        if self._killed:
-            raise Crash
-        self._pause_s = seconds
-        self._stopped.release()
-        self._go.acquire()
+        """Called by the work itself: lets the world go on."""
+        if not self._killed:
+            parent = self._greenlet.parent
+            assert parent is not None
+            parent.switch(seconds)
         if self._killed:
             raise Crash
 
     def _run(self) -> None:
-        self._go.acquire()
         try:
             self._work()
         except Crash:
             pass
         except BaseException as error:  # noqa: BLE001
-            # Handed to the world, which raises it in its own thread.
+            # Handed to the world, which raises it at its own level.
             self.error = error
         finally:
             self.done = True
-            self._stopped.release()

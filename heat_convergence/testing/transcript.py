@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from heat_convergence.convergence.ports import Settings
 from heat_convergence.testing import simulator
+from heat_convergence.testing.bus import Message
 from heat_convergence.testing.faults import KINDS, Faults, Order
 from heat_convergence.testing.generate import Case, Disturbance
 from heat_convergence.testing.show import events, reality, resources, stacks
@@ -23,6 +24,7 @@ from heat_convergence.testing.world import Broken, Shape, World
 
 _COUNTS = {"seed", "engines", "observers", "group_size"}
 _SHOWS = {"reality": reality, "stacks": stacks, "resources": resources, "events": events}
+_BROKEN = "| BROKEN "
 
 
 class Wrong(ValueError):
@@ -83,6 +85,11 @@ def rewritten(text: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def is_broken(shown: str) -> bool:
+    """Whether a command of the rewritten scenario shows a broken rule."""
+    return any(line.startswith(_BROKEN) for line in shown.splitlines())
+
+
 def play(commands: Sequence[Command]) -> list[list[str]]:
     """Runs the scenario; what each command shows.  A broken rule is shown, too, by
     the command in which it breaks, and ends the scenario."""
@@ -94,7 +101,7 @@ def play(commands: Sequence[Command]) -> list[list[str]]:
             for command in rest:
                 shown.append(stage.perform(command))
         except Broken as broken:
-            shown.append([f"BROKEN {broken.violation}"])
+            shown.append([f"{_BROKEN[2:]}{broken.violation}"])
             shown.extend([] for _ in range(len(commands) - len(shown)))
         finally:
             stage.world.end()
@@ -222,6 +229,22 @@ class Stage:
     def do_takes(self, verb: str, name: str, seconds: str) -> None:
         """How long the cloud works on it, from now on."""
         self.world.delays[verb, name] = float(seconds)
+
+    def do_message(self, verb: str, stack: str, version: str, *names: str) -> None:
+        """``message observe red 1 a b``: from nowhere, or an old one once more; a name
+        that no row has goes as it is."""
+        stack_id = self.world.stack_id(stack)
+        snapshot = self.world.watch.snapshots.get(stack_id)
+        ids = {row.name: row.id for row in snapshot.rows} if snapshot is not None else {}
+        self.world.deliver(
+            Message(
+                verb,
+                stack_id,
+                int(version),
+                tuple(ids.get(name, name) for name in names),
+                self.world.agenda.count(),
+            )
+        )
 
     def do_disturb(self, what: str, share: str) -> None:
         simulator.disturb(self.world, Disturbance(0.0, what, float(share)))

@@ -107,14 +107,15 @@ class SimulatedType(ResourceType):
         return {view.resource_id: self._seen(view) for view in views}
 
     def find(self, view: View) -> str | None:
-        self._gate.looking([view])
+        with self._gate.noted(view):
+            self._gate.looking([view])
         thing = self._cloud.find(view.physical_name)
         return None if thing is None else thing.id
 
     def check(self, view: View) -> Look:
-        self._gate.looking([view])
-        if view.physical_id is None:
-            with self._gate.noted(view):
+        with self._gate.noted(view):
+            self._gate.looking([view])
+            if view.physical_id is None:
                 raise ResourceFailure("it was never created")
         return self._seen(view)
 

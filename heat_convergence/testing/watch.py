@@ -6,19 +6,20 @@ holds which lease.  Decides only what is a violation; changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from heat_convergence.convergence import rules
-from heat_convergence.convergence.model import Action, Edge, Resource, Stack, Status
+from heat_convergence.convergence.model import Action, Status
 from heat_convergence.convergence.ports import Store
 from heat_convergence.convergence.rules import Snapshot, Violation
 from heat_convergence.resources.plugin import View
 from heat_convergence.testing import goals
 from heat_convergence.testing.cloud import Cloud
-from heat_convergence.testing.store import MemoryStore
+from heat_convergence.testing.reading import reader_of
 
 _REACHES_GOAL = {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE}
 
@@ -38,20 +39,25 @@ class Work:
 class Watch:
     """Snapshots and violations."""
 
-    def __init__(self, store: Store, cloud: Cloud, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        cloud: Cloud,
+        now: Callable[[], datetime],
+        happened: Counter[str],
+    ) -> None:
         self.violations: list[Violation] = []
         self.snapshots: dict[str, Snapshot] = {}
-        self.stack_ids: set[str] = set()
+        self._happened = happened
         self._store = store
+        self._reader = reader_of(store)
         self._cloud = cloud
         self._now = now
 
     def committed(self, work: Work | None) -> None:
         """A transaction was committed by ``work``."""
-        for stack_id, after in list(self._read()):
+        for stack_id, after in self._reader.changed():
             before = self.snapshots.get(stack_id)
-            if before == after:
-                continue
             self.snapshots[stack_id] = after
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
@@ -89,34 +95,6 @@ class Watch:
     def _check(self, step: rules.Step) -> None:
         self.violations.extend(rules.check(step))
 
-    def _read(self) -> Iterable[tuple[str, Snapshot]]:
-        if isinstance(self._store, MemoryStore):
-            return self._from_tables(self._store)
-        return self._from_store()
-
-    def _from_tables(self, store: MemoryStore) -> Iterable[tuple[str, Snapshot]]:
-        tables = store.tables
-        for stack in list(tables.stacks.values()):
-            rows = sorted(
-                (row for row in tables.resources.values() if row.stack_id == stack.id),
-                key=lambda row: row.id,
-            )
-            edges = [
-                Edge(row.resource_id, row.needed_by, row.observed_ready)
-                for row in tables.graph.values()
-                if row.stack_id == stack.id and row.version == stack.version
-            ]
-            yield stack.id, _snapshot(stack, rows, edges)
-
-    def _from_store(self) -> Iterable[tuple[str, Snapshot]]:
-        with self._store.transaction() as tx:
-            for stack_id in sorted(self.stack_ids):
-                stack = tx.get_stack(stack_id)
-                if stack is not None:
-                    rows = tx.lock_stack_resources(stack_id)
-                    edges = tx.edges_at(stack_id, stack.version, [row.id for row in rows])
-                    yield stack_id, _snapshot(stack, rows, edges)
-
     def _note_claims(self, before: Snapshot, after: Snapshot, work: Work) -> None:
         known = before.by_id
         for row in after.rows:
@@ -124,6 +102,8 @@ class Watch:
             taken = was is not None and was.lease_token != row.lease_token
             if work.engine is not None and taken and row.lease_token is not None:
                 work.claims[row.id] = (row.lease_token, row.version)
+                if was is not None and was.lease_token is not None:
+                    self._happened["lease expired"] += 1
 
     def _note_retained(self, before: Snapshot, after: Snapshot) -> None:
         """What is retained is nobody's any more."""
@@ -148,10 +128,3 @@ class Watch:
             text = tx.get_contents([goal.template_hash])[goal.template_hash]
         ids = {row.name: row.physical_id for row in after.rows if row.desired == "PRESENT"}
         return goals.expected(goals.parse(text), ids.get)
-
-
-def _snapshot(stack: Stack, rows: Iterable[Resource], edges: Iterable[Edge]) -> Snapshot:
-    def order(edge: Edge) -> tuple[str, str]:
-        return edge.resource_id, edge.needed_by or ""
-
-    return Snapshot(stack, tuple(rows), tuple(sorted(edges, key=order)))

@@ -69,7 +69,8 @@ class World:
         self.cloud = Cloud(lambda: self.agenda.at_s)
         self.store = store
         self.users = Users()
-        self.watch = Watch(store, self.cloud, self.agenda.now)
+        self.happened: Counter[str] = Counter()
+        self.watch = Watch(store, self.cloud, self.agenda.now, self.happened)
         self.log: list[str] = []
         self.refusals: list[str] = []
         self.steps = 0
@@ -77,6 +78,7 @@ class World:
         self.excuses: dict[str, list[str]] = {}
         self.delays: dict[tuple[str, str], float] = {}
         self._errors: Counter[str] = Counter()
+        self._newest: dict[str, int] = {}  # topic → number of the last message delivered
         self._current: list[tuple[Process, Running]] = []
         self.processes: list[Process] = [
             *(EngineProcess(self, f"engine-{n + 1}", "engine") for n in range(shape.engines)),
@@ -122,6 +124,7 @@ class World:
 
     def act(self, act: Act) -> None:
         """The user's request begins, at the API, now."""
+        self.happened[f"user {act.verb}"] += 1
         self.tell(f"user: {str(act).replace(chr(10), ';')}")
         if self.api.alive:
             self.api.run(act.verb, lambda: self._perform(act))
@@ -130,7 +133,6 @@ class World:
         store = GatedStore(self.store, self.api)
         means = Means(self.agenda.now(), self.ids, self.settings)
         stack_id = self.ids() if act.verb == "create" else self.stack_id(act.stack)
-        self.watch.stack_ids.add(stack_id)
         if act.verb == "stop":
             self.excuse(stack_id, "a user stopped it")
         refused = self.users.perform(
@@ -186,6 +188,9 @@ class World:
 
     def deliver(self, message: Message) -> None:
         """Hands the message to a living process, now or as soon as there is one."""
+        if message.number < self._newest.get(message.topic, 0):
+            self.happened["bus overtaken"] += 1
+        self._newest[message.topic] = max(message.number, self._newest.get(message.topic, 0))
         alive = [p for p in self.processes if p.topic == message.topic and p.alive]
         if not alive:
             self.agenda.after(0.5, lambda: self.deliver(message))
