@@ -21,7 +21,7 @@ from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.db import goals
 from heat_convergence.resources import saved as saving
-from heat_convergence.resources.nesting.facades import Facades, Level
+from heat_convergence.resources.nesting.facades import Checked, Facades, Level
 from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
 from heat_convergence.resources.nesting.wanting import implementations_of, wanted_of
 from heat_convergence.template import parameter_values
@@ -72,9 +72,9 @@ class Goals:
         for name in sorted({*implementations.values()}):
             if forbidden(name):
                 raise errors.Forbidden(f"You are not authorized to use {name}.")
-        total = self.check(evaluated, source, stack, problems, forbidden)
+        checked = self.check(evaluated, source, stack, problems, forbidden)
         problems.raise_any()
-        quotas.check_resource_count(total, self._given.options)
+        quotas.check_resource_count(checked.count, self._given.options)
         if before is not None:
             self._check_immutable(before, stack, evaluated)
         files = Files.of_texts(source.files, self.parsed)
@@ -111,9 +111,9 @@ class Goals:
         stack: Stack,
         problems: Problems,
         forbidden: Forbidden = lambda _name: False,
-    ) -> int:
+    ) -> Checked:
         """Finds resources that their types could not make, here and in the stacks behind
-        them; how many resources there are."""
+        them."""
         minutes, given = stack.timeout_mins, self._given
         facades = Facades(
             registry=given.registry,

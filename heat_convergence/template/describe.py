@@ -33,10 +33,7 @@ Json = Any
 
 
 def validation_view(evaluated: EvaluatedTemplate, environment: Environment) -> dict[str, Json]:
-    """The answer to POST /validate, for a template built with missing values allowed.
-
-    ``NestedParameters`` is added by whoever follows nested templates.
-    """
+    """The answer to POST /validate, for a template built with missing values allowed."""
     shown = environment.to_dict()
     del shown["encrypted_param_names"]
     return {**template_view(evaluated), "Environment": shown}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import webob
 
+from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller
 from heat_convergence.api.goals import Goals
 from heat_convergence.api.requests.listing import ignored_errors
@@ -14,6 +15,7 @@ from heat_convergence.api.requests.stack import Use, stack_body
 from heat_convergence.api.requests.words import Query
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Sources
+from heat_convergence.api.views.nested import nested_view
 from heat_convergence.api.wire import ApiRequest, json_answer
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Action, Stack, Status
@@ -33,7 +35,7 @@ class TemplatesController(Controller):
         """Parameters may be missing; what reads them is left unchecked."""
         query = Query(request.GET)
         ignored_errors(query)
-        query.boolean("show_nested")
+        show_nested = query.boolean("show_nested")
         body = stack_body(request.document, Use.VALIDATE)
         source = self._sources.given(body, section_error=errors.HTTPBadRequest)
         stack = self._nowhere(request)
@@ -41,9 +43,14 @@ class TemplatesController(Controller):
         evaluated = self._goals.evaluate(
             source, stack, missing=Missing.ALLOW, problems=problems
         )
-        self._goals.check(evaluated, source, stack, problems)
+        checked = self._goals.check(evaluated, source, stack, problems)
         problems.raise_any()
-        return json_answer(describe.validation_view(evaluated, source.environment))
+        view = describe.validation_view(evaluated, source.environment)
+        if show_nested:
+            # Templates that nest one another many times make an answer without end.
+            quotas.check_resource_count(checked.count, self.given.options)
+            view |= nested_view(checked.nested)
+        return json_answer(view)
 
     def versions(self, _request: ApiRequest) -> webob.Response:
         return json_answer({"template_versions": describe.template_versions()})

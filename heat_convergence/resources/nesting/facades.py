@@ -72,6 +72,24 @@ class Level:
     depth: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """The template behind a resource, as far as it could be evaluated, with those behind
+    its own resources; by resource name."""
+
+    type: str
+    evaluated: EvaluatedTemplate
+    nested: Mapping[str, Nested]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """``count`` resources there are, here and below; ``nested`` is by resource name."""
+
+    count: int
+    nested: Mapping[str, Nested]
+
+
 @dataclass(slots=True)
 class Facades:
     """Checks the tree below one root; ``forbidden`` are types that policy keeps from
@@ -85,16 +103,16 @@ class Facades:
     custom: CustomChecks | None = None
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     forbidden: Callable[[str], bool] = lambda _name: False
-    _known: dict[str, tuple[list[_Told], int]] = field(default_factory=dict)
+    _known: dict[str, _Looked] = field(default_factory=dict)
 
-    def check(self, level: Level, problems: Problems) -> int:
-        """Adds every mistake of the resources here and below; how many there are."""
+    def check(self, level: Level, problems: Problems) -> Checked:
+        """Adds every mistake of the resources here and below."""
         self._check_here(level, problems)
-        return self.check_below(level, problems)
+        return self._check_below(level, problems)
 
-    def check_below(self, level: Level, problems: Problems) -> int:
-        """Adds every mistake of the stacks behind resources; counts as ``check``."""
+    def _check_below(self, level: Level, problems: Problems) -> Checked:
         total = len(level.evaluated.definitions)
+        nested: dict[str, Nested] = {}
         implementations = implementations_of(level.evaluated.definitions, level.environment)
         types = Types(self.registry, level.files)
         section = level.evaluated.template.version.dialect.resources
@@ -107,12 +125,14 @@ class Facades:
                 continue
             ask = _ask(definition, implementations[name], kind, level)
             self._check_facade(ask, kind, (section, name), problems)
-            told, count = self._below(definition, ask, kind, level)
-            total += count
-            for each in told:
+            looked = self._below(definition, ask, kind, level)
+            total += looked.count
+            if looked.evaluated is not None:
+                nested[name] = Nested(definition.type, looked.evaluated, looked.nested)
+            for each in looked.told:
                 path = (section, f"{name}{kind.where(ask)}", *each.path)
                 problems.add(Phase.RESOURCES, each.message, path, prefix=each.prefix)
-        return total
+        return Checked(total, nested)
 
     def _check_here(self, level: Level, problems: Problems) -> None:
         evaluated = level.evaluated
@@ -140,16 +160,16 @@ class Facades:
 
     def _below(
         self, definition: Definition, ask: Ask, kind: NestedType, level: Level
-    ) -> tuple[list[_Told], int]:
+    ) -> _Looked:
         if 0 <= self.max_depth <= level.depth:
             message = f"RequestLimitExceeded: Stacks are nested at most {self.max_depth} deep"
-            return [_Told((), message)], 0
+            return _Looked([_Told((), message)])
         try:
             source = kind.sample(ask)
         except Error as error:
-            return [_told(error)], 0
+            return _Looked([_told(error)])
         if source is None:
-            return [], 0
+            return _Looked([])
         child = level.environment.for_child(ask.name, source.parameters)
         facade = {
             "metadata": definition.metadata,
@@ -161,12 +181,12 @@ class Facades:
         key = f"{level.depth} {hash_of(source.text)} {hash_of(text)}"
         if key not in self._known:
             self._known[key] = self._look(source.text, child, level, facade)
-        told, count = self._known[key]
-        return told, count * kind.size(ask)
+        known = self._known[key]
+        return replace(known, count=known.count * kind.size(ask))
 
     def _look(
         self, text: str, environment: Environment, level: Level, facade: dict[str, Json]
-    ) -> tuple[list[_Told], int]:
+    ) -> _Looked:
         key = hash_of(text)
         try:
             template = self.parsed.template(key, lambda _hashes: {key: text})
@@ -184,11 +204,11 @@ class Facades:
         except Forbidden:
             raise
         except Error as error:
-            return [_told(error)], 0
-        count = self.check(
-            Level(evaluated, environment, level.files, level.depth + 1), problems
-        )
-        return [_below(each, template) for each in problems.ordered()[:_MOST_TOLD]], count
+            return _Looked([_told(error)])
+        below = Level(evaluated, environment, level.files, level.depth + 1)
+        checked = self.check(below, problems)
+        told = [_below(each, template) for each in problems.ordered()[:_MOST_TOLD]]
+        return _Looked(told, checked.count, evaluated, checked.nested)
 
     def _check_facade(
         self, ask: Ask, kind: NestedType, path: tuple[str, ...], problems: Problems
@@ -228,6 +248,16 @@ class _Told:
     path: tuple[str | int, ...]
     message: str
     prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What one nested template gave; ``evaluated`` None where there was none to look at."""
+
+    told: list[_Told]
+    count: int = 0
+    evaluated: EvaluatedTemplate | None = None
+    nested: Mapping[str, Nested] = field(default_factory=dict)
 
 
 def _told(error: Error) -> _Told:

@@ -5,7 +5,6 @@ from template_helpers import hot
 
 from heat_convergence.common import errors
 from heat_convergence.template.environment import Environment
-from heat_convergence.template.environment_dir import load_global
 from heat_convergence.template.merging import merge_environment_files
 from heat_convergence.template.template import Template
 
@@ -160,21 +159,6 @@ def test_patch():
     assert patched.registry.resolve("F") == "G"
     assert patched.registry.resolve("A", "r") == "E"
     assert patched.registry.hooks("r") == {"pre-update"}
-
-
-def test_global_directory(tmp_path):
-    assert load_global(tmp_path / "absent").to_dict() == EMPTY
-    (tmp_path / "a.yaml").write_text("resource_registry: {A: B, C: D}\n")
-    (tmp_path / "b.yaml").write_text("resource_registry: {A: E}\nparameter_defaults: {x: 1}\n")
-    (tmp_path / ".hidden").write_text("not: [an environment")
-    found = load_global(tmp_path)
-    assert found.registry.resolve("A") == "E"
-    assert found.registry.resolve("C") == "D"
-    user = Environment.parse({"parameter_defaults": {"y": 2}}, base=found)
-    assert user.parameter_defaults == {"x": 1, "y": 2}
-    (tmp_path / "c.yaml").write_text("parameter: {}\n")
-    with pytest.raises(errors.Invalid, match=r"c\.yaml"):
-        load_global(tmp_path)
 
 
 SCHEMAS = Template.parse(
