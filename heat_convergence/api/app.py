@@ -37,6 +37,7 @@ from heat_convergence.api.controllers.snapshots import SnapshotsController
 from heat_convergence.api.controllers.stacks import StacksController
 from heat_convergence.api.controllers.templates import TemplatesController
 from heat_convergence.api.controllers.types import TypesController
+from heat_convergence.api.delegating import asked_as_user
 from heat_convergence.api.middleware.faults import Faults, Wsgi
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
 from heat_convergence.api.middleware.versions import Versions
@@ -69,7 +70,13 @@ def build_app(
     conf = conf or _defaults()
     enforcer = Enforcer(conf)
     app: Any = Pecan(
-        Root(_controllers(services, enforcer), enforcer, _again(services), ROUTES),
+        Root(
+            _controllers(services, enforcer),
+            enforcer,
+            _again(services),
+            ROUTES,
+            partial(asked_as_user, services),
+        ),
         hooks=[JsonOnly()],
         request_cls=ApiRequest,
         use_context_locals=False,

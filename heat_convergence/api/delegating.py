@@ -13,10 +13,13 @@ from contextlib import contextmanager
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.wire import ApiRequest
 from heat_convergence.clients.keystone import Requester
+from heat_convergence.clients.rest import Connected, Slots
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Stack
+from heat_convergence.resources.driver.asking import asking
 
 LOG = logging.getLogger(__name__)
+_SLOTS = Slots(32)  # requests that a process has open at one service
 TOKEN_PLUGIN = "keystone.token_auth"  # where keystonemiddleware leaves it
 
 
@@ -31,6 +34,19 @@ def requester(request: ApiRequest) -> Requester:
         region=request.headers.get("X-Region-Name") or None,
         password=request.headers.get("X-Auth-Key") or None,
     )
+
+
+@contextmanager
+def asked_as_user(services: ApiServices, request: ApiRequest) -> Iterator[None]:
+    """Around a request that validates: services are asked with the caller's token."""
+    cloud: Connected | None = None
+    if services.delegation is not None:
+        given = services.delegation.cloud_of(requester(request))
+        if given is not None:
+            project_id = request.project_id
+            cloud = Connected(project_id, project_id, lambda: given.connection, _SLOTS)
+    with asking(cloud):
+        yield
 
 
 @contextmanager

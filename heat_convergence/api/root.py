@@ -7,6 +7,7 @@ handlers begin with all of that settled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pecan
@@ -20,6 +21,7 @@ from heat_convergence.api.wire import ApiRequest, empty_answer
 from heat_convergence.common import errors
 
 Again = Callable[[Callable[[], webob.Response]], webob.Response]
+Around = Callable[[ApiRequest], AbstractContextManager[None]]
 Routes = Sequence[Route]
 
 
@@ -35,11 +37,18 @@ class JsonOnly(PecanHook):  # type: ignore[misc]  # untyped library
 
 class Root:
     """``controllers`` maps the first part of a route's handler to an object;
-    ``again`` runs a read, more than once where that can help."""
+    ``again`` runs a read, more than once where that can help; ``around`` is what
+    every other request is handled inside."""
 
     def __init__(
-        self, controllers: Mapping[str, Any], enforcer: Enforcer, again: Again, routes: Routes
+        self,
+        controllers: Mapping[str, Any],
+        enforcer: Enforcer,
+        again: Again,
+        routes: Routes,
+        around: Around = lambda _: nullcontext(),
     ) -> None:
+        self._around = around
         self._controllers = controllers
         self._enforcer = enforcer
         self._again = again
@@ -76,7 +85,8 @@ class Root:
         noun, _, verb = route.handler.partition(".")
         handler = getattr(self._controllers[noun], verb)
         if route.method != "GET":
-            return handler(request, **request.match.arguments)
+            with self._around(request):
+                return handler(request, **request.match.arguments)
         # What only reads may be read again, over a new connection.
         return self._again(lambda: handler(request, **request.match.arguments))
 

@@ -32,6 +32,7 @@ from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
+from heat_convergence.resources.catalog import constraints as cloud_constraints
 from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf, no_cloud
@@ -132,7 +133,10 @@ def api_services(parts: Parts) -> ApiServices:
         limits=limits,
         environment=operator_environment(parts.conf.environment_dir, limits=limits),
         options=settings.api_options(parts.conf),
-        custom_constraints=constraints.load(),
+        custom_constraints={
+            **cloud_constraints.load(parts.registry),
+            **constraints.load(),
+        },
         delegation=parts.delegation,
         functions=parts.functions,
     )

@@ -121,6 +121,20 @@ class Clouds:
             self._kept.pop(tree_id, None)
 
 
+class RequestCloud:
+    """The cloud as the user of a request sees it, by the request's own token."""
+
+    def __init__(self, auth: Any, settings: ClientSettings, region: str | None) -> None:
+        self._auth = auth
+        self._settings = settings
+        self._region = region or settings.region
+
+    @cached_property
+    def connection(self) -> Connection:
+        session = plugins.session(self._settings, self._auth)
+        return connect(session, self._settings, self._region)
+
+
 def connect(session: Session, settings: ClientSettings, region: str | None) -> Connection:
     """openstacksdk over a session, with the interfaces and regions of the options."""
     config: dict[str, Any] = {"interface": settings.interface.removesuffix("URL")}

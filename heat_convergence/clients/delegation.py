@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.clouds import Clouds, RequestCloud
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.keystone import Keystone, Requester
 from heat_convergence.common import errors
@@ -61,6 +61,12 @@ class Delegation:
             self._clouds.forget(tree_id)
             return True
         return False
+
+    def cloud_of(self, requester: Requester) -> RequestCloud | None:
+        """What the requester may ask with the token of now; None without one."""
+        if requester.auth is None:
+            return None
+        return RequestCloud(requester.auth, self._clouds.settings, requester.region)
 
     def sweep(self, now: datetime, limit: int) -> int:
         """Revokes what no stack needs any more; how many of them."""

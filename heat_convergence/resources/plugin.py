@@ -88,6 +88,17 @@ class Signalled:
     attributes: Mapping[str, Json] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """Who has ``own`` waits for every resource of ``type`` whose ``theirs`` has the same
+    value; ``theirs`` None: for all of the type.  Both are paths with dots, through
+    lists."""
+
+    own: str
+    type: str
+    theirs: str | None = None
+
+
 class NeedsReplacement(Exception):
     """Raised by ``update``: only a new incarnation can have these properties."""
 
@@ -100,6 +111,8 @@ class ResourceType(ABC):
     local: ClassVar[bool] = False  # True: verbs do no I/O and never block
     nested: ClassVar[bool] = False  # True: a stack is behind it
     physical_name_limit: ClassVar[int] = 255
+    implied: ClassVar[Sequence[Implied]] = ()  # what no reference in a template tells
+    old_names: ClassVar[Mapping[str, Sequence[str]]] = {}  # of properties, by path
     looks_across_stacks: ClassVar[bool] = False  # one observe_many for all stacks' views
     service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
     snapshots_on_delete: ClassVar[bool] = False  # deletion policy Snapshot is allowed
@@ -206,6 +219,14 @@ class ResourceType(ABC):
     def attribute_names(self, view: View) -> Iterable[str]:
         """Names of all that it has."""
         return self.schema.attributes
+
+    def check_available(self) -> None:
+        """Raises ``ResourceTypeUnavailable`` where the type's service is not there for
+        who asks."""
+
+    def validate_names(self, given: frozenset[str]) -> None:
+        """Checks of which properties are given at all, their values known or not.
+        Raises as ``validate``."""
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Checks beyond the schema; properties not known yet are left out.

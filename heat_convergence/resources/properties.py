@@ -77,6 +77,12 @@ def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, J
     return {name: value for name, value in properties.items() if is_known(value)}
 
 
+def given_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:
+    """Names that have a value, old names told as the new ones."""
+    renamed = _renamed(schema.properties, raw)
+    return frozenset(name for name, value in renamed.items() if value is not None)
+
+
 def property_error(mistakes: Sequence[Mistake]) -> StackValidationFailed:
     """The first mistake in the form clients expect, the others below it."""
     return StackValidationFailed("\n".join(f"Property error: {it}" for it in mistakes))

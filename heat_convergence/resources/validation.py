@@ -20,6 +20,7 @@ from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.properties import (
     CustomChecks,
     Mistake,
+    given_names,
     known_properties,
     validate,
 )
@@ -110,7 +111,9 @@ def _types(
     found = {}
     for name, definition in definitions.items():
         try:
-            found[name] = checks.registry.in_template(checks.implementation(definition))
+            kind = checks.registry.in_template(checks.implementation(definition))
+            kind.check_available()
+            found[name] = kind
         except Error as error:
             path = (checks.dialect.resources, name, checks.dialect.type)
             problems.add(Phase.DEFINITIONS, error, path)
@@ -165,6 +168,7 @@ class _Resource:
         if mistakes or isinstance(raw, Expression):
             return  # the type's own checks may rely on what the schema promises
         try:
+            self.type.validate_names(given_names(self.type.schema, raw or {}))
             self.type.validate(
                 known_properties(self.type.schema, raw or {}), self.checks.timeout_s
             )

@@ -15,6 +15,7 @@ from heat_convergence.resources.openstack.parts import (
     TAGS,
 )
 from heat_convergence.resources.openstack.security_groups import Rules
+from heat_convergence.resources.plugin import Implied
 
 BUILDING = Status(busy=frozenset({"build", "pending_create", "pending_update"}))
 REAL = "Neutron 29"
@@ -47,6 +48,10 @@ def _qos_rule(name: str, noun: str) -> Row:
         tested_on=REAL,
     )
 
+
+SUBNET = "OS::Neutron::Subnet"
+INTERFACE = "OS::Neutron::RouterInterface"
+ROUTER = "OS::Neutron::Router"
 
 PORT_ARGUMENTS: Mapping[str, Arg] = {
     **_NETWORK,
@@ -99,6 +104,7 @@ ROWS = (
         "Port", "port",
         arguments=PORT_ARGUMENTS,
         aliases={"network_id": "network", "fixed_ips.subnet_id": "subnet"},
+        implied=(Implied("network", SUBNET, "network"),),
         status=BUILDING,
         parts=(TAGS,),
         tested_on=REAL,
@@ -112,6 +118,7 @@ ROWS = (
             ),
             "l3_agent_id": Arg(None),
         },
+        implied=(Implied("external_gateway_info.network", SUBNET, "network"),),
         status=BUILDING,
         parts=(L3_AGENTS, TAGS),
         tested_on=REAL,
@@ -137,6 +144,10 @@ ROWS = (
             "floating_subnet": Arg("subnet_id", "neutron.subnet"),
         },
         aliases={"floating_network_id": "floating_network"},
+        implied=(
+            Implied("port_id", INTERFACE),
+            Implied("floating_network", ROUTER, "external_gateway_info.network"),
+        ),
         named=False,
         null_when_unset=frozenset({"port_id", "fixed_ip_address"}),
         tested_on=REAL,
@@ -146,8 +157,16 @@ ROWS = (
         aliases={"router_id": "router", "subnet_id": "subnet", "port_id": "port"},
         tested_on=REAL,
     ),
-    _row("ExtraRouteSet", "router", tested_on=REAL),
-    _row("FloatingIPAssociation", "floatingip", tested_on=REAL),
+    _row(
+        "ExtraRouteSet", "router",
+        implied=(Implied("router", INTERFACE, "router"),),
+        tested_on=REAL,
+    ),
+    _row(
+        "FloatingIPAssociation", "floatingip",
+        implied=(Implied("port_id", INTERFACE),),
+        tested_on=REAL,
+    ),
     _row(
         "FloatingIPPortForward", "port_forwarding",
         arguments={
@@ -155,6 +174,7 @@ ROWS = (
             "internal_port": Arg("internal_port_id", "neutron.port"),
             "internal_port_number": Arg("internal_port"),
         },
+        implied=(Implied("internal_port", INTERFACE),),
         places={"floatingip_id": "floating_ip"},
         place_nouns={"floatingip_id": "neutron.floatingip"},
         named=False,

@@ -9,6 +9,7 @@ from heat_convergence.resources.driver.row import Arg, Row, Status, not_sent, se
 from heat_convergence.resources.openstack.compute_parts import AGGREGATE_METADATA, HOSTS
 from heat_convergence.resources.openstack.parts import TAGS
 from heat_convergence.resources.openstack.storage_parts import FLAVOR_SPECS, TENANT_ACCESS
+from heat_convergence.resources.plugin import Implied
 
 REAL = "Nova 34"
 
@@ -59,6 +60,7 @@ ROWS = (
         },
         aliases={"networks.uuid": "network", "block_device_mapping_v2.image_id": "image"},
         status=SERVER_STATUS,
+        implied=(Implied("networks.network", "OS::Neutron::Subnet", "network"),),
         attributes={"instance_name": "OS-EXT-SRV-ATTR:instance_name"},
         parts=(TAGS,),
         waits_for_delete=True,

@@ -13,9 +13,14 @@ from typing import Any, ClassVar
 
 from heat_convergence.clients.rest import Cloud, Connected, Slots
 from heat_convergence.common.errors import Error as AnyError
-from heat_convergence.common.errors import ResourceFailure, ResourceGone, Retry
+from heat_convergence.common.errors import (
+    ResourceFailure,
+    ResourceGone,
+    ResourceTypeUnavailable,
+    Retry,
+)
 from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.resources.driver import pace, schemas
+from heat_convergence.resources.driver import asking, pace, schemas
 from heat_convergence.resources.driver.arguments import Arguments
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.listing import bodies_of
@@ -58,6 +63,8 @@ class DeclaredType(ResourceType):
         handlers = frozenset(head.get("handlers", ()))
         self.checks = "check" in handlers
         self.snapshots_on_delete = "snapshot_delete" in handlers  # type: ignore[misc]
+        self.implied = row.implied  # type: ignore[misc]
+        self.old_names = _old_names(row.aliases)  # type: ignore[misc]
         names = set(self.schema.properties)
         self._in_parts = frozenset(name for part in row.parts for name in part.names)
         self._sendable = frozenset(names - self._in_parts - set(row.aliases))
@@ -198,6 +205,20 @@ class DeclaredType(ResourceType):
             look.observed is Observed.ABSENT
         ) else look
 
+    def check_available(self) -> None:
+        cloud = asking.current()
+        if cloud is None:
+            return
+        try:
+            there = cloud.has(self.row.thing.service)
+        except AnyError:
+            return  # it can't be told now
+        if not there:
+            raise ResourceTypeUnavailable(
+                f"HEAT-E99001 Service {self.row.service} is not available for resource type"
+                f" {self.name}, reason: Service endpoint not in service catalog."
+            )
+
     # -- what derived types change
 
     def create_arguments(self, view: View) -> dict[str, Json]:
@@ -311,6 +332,15 @@ class DeclaredType(ResourceType):
                     str(value) if noun is None else self.arguments(view).value(noun, value, name)
                 )
         return found
+
+
+def _old_names(aliases: Mapping[str, str]) -> dict[str, list[str]]:
+    """New path → old paths."""
+    found: dict[str, list[str]] = {}
+    for old, new in aliases.items():
+        under, dot, _ = old.rpartition(".")
+        found.setdefault(f"{under}{dot}{new}", []).append(old)
+    return found
 
 
 def mark_of(view: View) -> str:

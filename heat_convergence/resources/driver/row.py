@@ -14,7 +14,7 @@ from typing import Any
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.lookups import Lookups
 from heat_convergence.resources.driver.things import Thing
-from heat_convergence.resources.plugin import View
+from heat_convergence.resources.plugin import Implied, View
 
 Json = Any
 
@@ -115,4 +115,5 @@ class Row:
     parts: tuple[Part, ...] = ()
     waits_for_delete: bool = False
     named: bool = True
+    implied: tuple[Implied, ...] = ()
     tested_on: str = "emulation"

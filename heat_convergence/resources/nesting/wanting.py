@@ -16,6 +16,7 @@ from typing import Any
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.secrecy import spread
+from heat_convergence.resources.implied import with_implied
 from heat_convergence.resources.nesting.kinds import NestedType, Read, normal
 from heat_convergence.resources.nesting.parsed import Files, strings_in
 from heat_convergence.resources.registry import Registry
@@ -47,8 +48,8 @@ def wanted_of(
     above: Mapping[str, Collection[Read]] | None = None,
 ) -> dict[str, Wanted]:
     """``above`` are the reads that come from the stacks above this one."""
-    definitions = evaluated.definitions
-    implementations = implementations_of(definitions, environment)
+    implementations = implementations_of(evaluated.definitions, environment)
+    definitions = with_implied(evaluated.definitions, implementations, registry)
     nested = {
         name
         for name, implementation in implementations.items()

@@ -145,8 +145,8 @@ class RouterInterface(Link):
             (port for port in joined if str(port.get("device_owner")).startswith(kinds)), None
         )
 
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        if not properties.get("subnet") and not properties.get("port"):
+    def validate_names(self, given: frozenset[str]) -> None:
+        if not given & {"subnet", "port"}:
             raise PropertyUnspecifiedError(
                 "At least one of the following properties must be specified: subnet, port."
             )

@@ -31,8 +31,8 @@ class Quota(DeclaredType):
     def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
         return self._set(view, after)
 
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        if not any(name != PROJECT for name in properties):
+    def validate_names(self, given: frozenset[str]) -> None:
+        if not given - {PROJECT}:
             names = ", ".join(sorted(name for name in self.schema.properties if name != PROJECT))
             raise PropertyUnspecifiedError(
                 f"At least one of the following properties must be specified: {names}."

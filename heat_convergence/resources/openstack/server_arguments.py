@@ -95,14 +95,8 @@ def addresses(known: Mapping[str, Json]) -> dict[str, list[str]]:
 
 
 def check(properties: Mapping[str, Json]) -> None:
-    """Raises for what contradicts itself or is not enough to start from."""
-    devices = properties.get("block_device_mapping_v2") or ()
-    if not properties.get("image") and not _boots(properties):
-        raise StackValidationFailed(
-            "neither image nor a device of block_device_mapping or"
-            " block_device_mapping_v2 that can be started from is given"
-        )
-    for device in devices:
+    """Raises for what contradicts itself."""
+    for device in properties.get("block_device_mapping_v2") or ():
         given = [
             key for key in ("volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size")
             if device.get(key)
@@ -135,12 +129,19 @@ def _check_networks(networks: Json) -> None:
             )
 
 
-def _boots(properties: Mapping[str, Json]) -> bool:
-    old = properties.get("block_device_mapping") or ()
-    new = properties.get("block_device_mapping_v2") or ()
-    return any(str(one.get("device_name")) == "vda" for one in old) or any(
-        one.get("volume_id") or one.get("snapshot_id") or one.get("image") for one in new
-    )
+def check_names(given: frozenset[str]) -> None:
+    """Raises where there is nothing to start from, or too much."""
+    devices = given & {"block_device_mapping", "block_device_mapping_v2"}
+    if len(devices) > 1:
+        raise ResourcePropertyConflict(
+            "Cannot define the following properties at the same time: "
+            + ", ".join(sorted(devices)) + "."
+        )
+    if not devices and "image" not in given:
+        raise StackValidationFailed(
+            "neither image nor a device of block_device_mapping or"
+            " block_device_mapping_v2 that can be started from is given"
+        )
 
 
 def _old_device(device: Mapping[str, Json]) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, Forbidden, ResourcePropertyConflict
+from heat_convergence.common.errors import Conflict, Forbidden
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.declared import DeclaredType, mark_of
@@ -268,13 +268,9 @@ class Server(ServerSnapshots, DeclaredType):
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         server_arguments.check(properties)
-        if properties.get("block_device_mapping") and properties.get(
-            "block_device_mapping_v2"
-        ):
-            raise ResourcePropertyConflict(
-                "Cannot define the following properties at the same time:"
-                " block_device_mapping, block_device_mapping_v2."
-            )
+
+    def validate_names(self, given: frozenset[str]) -> None:
+        server_arguments.check_names(given)
 
     # -- below
 

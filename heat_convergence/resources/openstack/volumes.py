@@ -183,13 +183,13 @@ class Volume(DeclaredType):
             return json.dumps(value)
         return str(value) if name == "size" and value is not None else value
 
-    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        given = [name for name in SOURCES if properties.get(name)]
-        if len(given) > 1:
+    def validate_names(self, given: frozenset[str]) -> None:
+        sources = [name for name in SOURCES if name in given]
+        if len(sources) > 1:
             raise StackValidationFailed(
-                f"only one of {', '.join(SOURCES)} can be given, not {', '.join(given)}"
+                f"only one of {', '.join(SOURCES)} can be given, not {', '.join(sources)}"
             )
-        if not given and not properties.get("size"):
+        if not sources and "size" not in given:
             raise StackValidationFailed(
                 f"size is needed where none of {', '.join(SOURCES)} is given"
             )
