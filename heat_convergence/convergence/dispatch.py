@@ -61,7 +61,7 @@ def take_turns(
     """
     counts = tx.count_in_hand(project_id)
     on_bus = counts.get(JobState.POSTED, 0)
-    if on_bus > settings.jobs_on_bus // 2:
+    if on_bus > settings.jobs_on_bus // 2 or JobState.DUE not in counts:
         return ()
     in_hand = on_bus + counts.get(JobState.BEGUN, 0)
     room = min(settings.jobs_on_bus - on_bus, settings.jobs_in_hand - in_hand)

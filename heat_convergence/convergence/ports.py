@@ -185,7 +185,8 @@ class Transaction(Protocol):
         """Ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
 
     def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
-        """How many jobs of the project are POSTED and BEGUN."""
+        """How many jobs of the project are POSTED and BEGUN, and whether any is DUE,
+        as DUE: 1; there may be very many of those."""
 
     def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
         """Locks up to ``limit`` DUE jobs of the project that nobody holds: those of

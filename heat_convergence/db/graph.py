@@ -7,6 +7,7 @@ what the other one is asking about.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -20,10 +21,14 @@ _CHUNK = 2000
 _DONE, _OTHER = resource_graph.alias(), resource_graph.alias()
 
 
-def _rows_of(version: int, ids: Collection[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        resource_graph.c.resource_id.in_(sorted(ids)), resource_graph.c.version == version
-    )
+# What runs for every job is built once: building it takes longer than running it.
+_IDS = sa.bindparam("ids", expanding=True)
+_VERSION = sa.bindparam("of_version", type_=sa.Integer)
+_THESE = sa.and_(resource_graph.c.resource_id.in_(_IDS), resource_graph.c.version == _VERSION)
+
+
+def _given(version: int, ids: Collection[str]) -> dict[str, Any]:
+    return {"of_version": version, "ids": sorted(ids)}
 
 
 def clear(connection: Connection, stack_id: str) -> None:
@@ -92,61 +97,64 @@ def all_unready(connection: Connection, stack_id: str, version: int) -> list[Edg
     return [Edge(*row) for row in connection.execute(statement)]
 
 
-def unready_needs(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
-    statement = (
-        sa.select(resource_graph.c.needed_by)
-        .where(
-            resource_graph.c.needed_by.in_(sorted(ids)),
-            resource_graph.c.version == version,
-            resource_graph.c.observed_ready == sa.false(),
-        )
-        .distinct()
+_UNREADY_NEEDS = (
+    sa.select(resource_graph.c.needed_by)
+    .where(
+        resource_graph.c.needed_by.in_(_IDS),
+        resource_graph.c.version == _VERSION,
+        resource_graph.c.observed_ready == sa.false(),
     )
-    return frozenset(connection.scalars(statement)) if ids else frozenset()
+    .distinct()
+)
+_UNREADY = (
+    sa.select(resource_graph.c.resource_id)
+    .where(_THESE, resource_graph.c.observed_ready == sa.false())
+    .distinct()
+)
+_MARK_READY = resource_graph.update().where(_THESE).values(observed_ready=True)
+
+
+def unready_needs(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
+    if not ids:
+        return frozenset()
+    return frozenset(connection.scalars(_UNREADY_NEEDS, _given(version, ids)))
 
 
 def unready(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
-    statement = (
-        sa.select(resource_graph.c.resource_id)
-        .where(_rows_of(version, ids), resource_graph.c.observed_ready == sa.false())
-        .distinct()
-    )
-    return frozenset(connection.scalars(statement)) if ids else frozenset()
+    return frozenset(connection.scalars(_UNREADY, _given(version, ids))) if ids else frozenset()
 
 
 def mark_ready(connection: Connection, version: int, ids: Collection[str]) -> None:
     if ids:
-        connection.execute(
-            resource_graph.update()
-            .where(_rows_of(version, ids))
-            .values(observed_ready=True)
-        )
+        connection.execute(_MARK_READY, _given(version, ids))
+
+
+_FREED = (
+    sa.select(*resources.light_columns())
+    .where(
+        resource.c.id.in_(
+            sa.select(_DONE.c.needed_by).where(
+                _DONE.c.resource_id.in_(_IDS),
+                _DONE.c.version == _VERSION,
+                _DONE.c.needed_by.is_not(None),
+            )
+        ),
+        resource.c.job_state == JobState.BLOCKED,
+        ~sa.exists().where(
+            _OTHER.c.needed_by == resource.c.id,
+            _OTHER.c.version == _VERSION,
+            _OTHER.c.observed_ready == sa.false(),
+        ),
+    )
+    .order_by(resource.c.id)
+)
 
 
 def freed_by(connection: Connection, version: int, ids: Collection[str]) -> list[Resource]:
     if not ids:
         return []
-    waits = sa.exists().where(
-        _OTHER.c.needed_by == resource.c.id,
-        _OTHER.c.version == version,
-        _OTHER.c.observed_ready == sa.false(),
-    )
-    statement = (
-        sa.select(*resources.light_columns())
-        .where(
-            resource.c.id.in_(
-                sa.select(_DONE.c.needed_by).where(
-                    _DONE.c.resource_id.in_(sorted(ids)),
-                    _DONE.c.version == version,
-                    _DONE.c.needed_by.is_not(None),
-                )
-            ),
-            resource.c.job_state == JobState.BLOCKED,
-            ~waits,
-        )
-        .order_by(resource.c.id)
-    )
-    return [resources.from_light_row(row) for row in connection.execute(statement)]
+    found = connection.execute(_FREED, _given(version, ids))
+    return [resources.from_light_row(row) for row in found]
 
 
 def ready_but_blocked(connection: Connection, stack_id: str, version: int) -> list[str]:
@@ -193,16 +201,17 @@ def retry_counts(connection: Connection, version: int, ids: Collection[str]) -> 
         return {}
     statement = (
         sa.select(resource_graph.c.resource_id, sa.func.max(resource_graph.c.retry_count))
-        .where(_rows_of(version, ids))
+        .where(_THESE)
         .group_by(resource_graph.c.resource_id)
     )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+    return {row[0]: row[1] for row in connection.execute(statement, _given(version, ids))}
 
 
 def count_retry(connection: Connection, version: int, ids: Collection[str]) -> None:
     if ids:
         connection.execute(
             resource_graph.update()
-            .where(_rows_of(version, ids))
-            .values(retry_count=resource_graph.c.retry_count + 1)
+            .where(_THESE)
+            .values(retry_count=resource_graph.c.retry_count + 1),
+            _given(version, ids),
         )

@@ -6,8 +6,9 @@ reads leave out the wide columns, which the observer does not need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,6 +37,9 @@ _INPUT_FIELDS = Input.__slots__
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # jobs after which reality has the definition
 
 
+# What runs for every job is built once: building it takes longer than running it.
+_IDS = sa.bindparam("ids", expanding=True)
+
 # Locks against writers; a foreign key that points at the row may do so meanwhile.
 _LOCK = {"key_share": True}
 _LOCK_FREE = {**_LOCK, "skip_locked": True}
@@ -60,25 +64,33 @@ def from_light_row(row: Any) -> Resource:
 
 
 def _rows(
-    connection: Connection, statement: sa.Select[Any], make: Callable[[Any], Resource] = from_row
+    connection: Connection,
+    statement: sa.Select[Any],
+    make: Callable[[Any], Resource] = from_row,
+    **given: Any,
 ) -> list[Resource]:
-    return [make(row) for row in connection.execute(statement)]
+    return [make(row) for row in connection.execute(statement, given)]
+
+
+def _by_id(wanted: Sequence[Any]) -> sa.Select[Any]:
+    return sa.select(*wanted).where(resource.c.id.in_(_IDS)).order_by(resource.c.id)
+
+
+_GET = _by_id(_COLUMNS)
+_CLAIM = _GET.with_for_update(**_LOCK_FREE)
+_LOCK_LIGHT = _by_id(_LIGHT).with_for_update(**_LOCK)
 
 
 def get(connection: Connection, ids: Collection[str]) -> list[Resource]:
-    return _rows(connection, _by_id(_COLUMNS, ids)) if ids else []
+    return _rows(connection, _GET, ids=sorted(ids)) if ids else []
 
 
 def claimable(connection: Connection, ids: Collection[str]) -> list[Resource]:
-    if not ids:
-        return []
-    return _rows(connection, _by_id(_COLUMNS, ids).with_for_update(**_LOCK_FREE))
+    return _rows(connection, _CLAIM, ids=sorted(ids)) if ids else []
 
 
 def lock_jobs(connection: Connection, ids: Collection[str]) -> list[Resource]:
-    if not ids:
-        return []
-    return _rows(connection, _by_id(_LIGHT, ids).with_for_update(**_LOCK), from_light_row)
+    return _rows(connection, _LOCK_LIGHT, from_light_row, ids=sorted(ids)) if ids else []
 
 
 def lock_unfinished(connection: Connection, stack_id: str) -> list[Resource]:
@@ -122,14 +134,17 @@ def _by_index(statement: sa.Select[Any], index: str) -> sa.Select[Any]:
 _STEADY_INDEX = "ix_resource_stack_id_id"
 
 
+_LOCK_LEASED = (
+    sa.select(resource.c.id, resource.c.version)
+    .where(resource.c.id.in_(_IDS), resource.c.lease_token == sa.bindparam("token"))
+    .order_by(resource.c.id)
+    .with_for_update(**_LOCK)
+)
+
+
 def lock_leased(connection: Connection, ids: Collection[str], token: str) -> dict[str, int]:
-    statement = (
-        sa.select(resource.c.id, resource.c.version)
-        .where(resource.c.id.in_(sorted(ids)), resource.c.lease_token == token)
-        .order_by(resource.c.id)
-        .with_for_update(**_LOCK)
-    )
-    return {row.id: row.version for row in connection.execute(statement)}
+    found = connection.execute(_LOCK_LEASED, {"ids": sorted(ids), "token": token})
+    return {row.id: row.version for row in found}
 
 
 def holding(connection: Connection, stack_id: str, names: Collection[str]) -> list[Resource]:
@@ -151,20 +166,19 @@ def holding(connection: Connection, stack_id: str, names: Collection[str]) -> li
     return [row for row in rows if not set(names).isdisjoint(row.held_requires)]
 
 
+_INPUTS = sa.select(*(resource.c[name] for name in _INPUT_FIELDS)).where(
+    resource.c.stack_id == sa.bindparam("stack"),
+    resource.c.name.in_(sa.bindparam("names", expanding=True)),
+    resource.c.desired == Desired.PRESENT,
+)
+
+
 def inputs(connection: Connection, stack_id: str, names: Collection[str]) -> dict[str, Input]:
     if not names:
         return {}
-    statement = sa.select(*(resource.c[name] for name in _INPUT_FIELDS)).where(
-        resource.c.stack_id == stack_id,
-        resource.c.name.in_(sorted(names)),
-        resource.c.desired == Desired.PRESENT,
-    )
-    found = (dict(zip(_INPUT_FIELDS, row, strict=True)) for row in connection.execute(statement))
+    rows = connection.execute(_INPUTS, {"stack": stack_id, "names": sorted(names)})
+    found = (dict(zip(_INPUT_FIELDS, row, strict=True)) for row in rows)
     return {row["name"]: Input(**{**row, "properties": row["properties"] or {}}) for row in found}
-
-
-def _by_id(wanted: Sequence[Any], ids: Collection[str]) -> sa.Select[Any]:
-    return sa.select(*wanted).where(resource.c.id.in_(sorted(ids))).order_by(resource.c.id)
 
 
 # -- writing ------------------------------------------------------------------
@@ -180,9 +194,21 @@ def insert(connection: Connection, new: Sequence[Resource]) -> None:
 
 def update(connection: Connection, ids: Collection[str], **values: Any) -> None:
     if ids:
-        connection.execute(
-            resource.update().where(resource.c.id.in_(sorted(ids))).values(**values)
-        )
+        given = {f"new_{name}": value for name, value in values.items()}
+        connection.execute(_setting(_ANY_OF, tuple(values)), {"ids": sorted(ids), **given})
+
+
+@lru_cache(maxsize=128)
+def _setting(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
+    return resource.update().where(where).values(_new(names))
+
+
+def _new(names: Iterable[str]) -> dict[str, Any]:
+    return {name: sa.bindparam(f"new_{name}") for name in names}
+
+
+_ANY_OF = resource.c.id.in_(_IDS)
+_THE_ONE = resource.c.id == sa.bindparam("row_id")
 
 
 def save(connection: Connection, changes: Mapping[str, Mapping[str, Any]]) -> None:
@@ -190,13 +216,8 @@ def save(connection: Connection, changes: Mapping[str, Mapping[str, Any]]) -> No
     if not changes:
         return
     first = next(iter(changes.values()))
-    statement = (
-        resource.update()
-        .where(resource.c.id == sa.bindparam("row_id"))
-        .values({name: sa.bindparam(f"new_{name}") for name in first})
-    )
     connection.execute(
-        statement,
+        _setting(_THE_ONE, tuple(first)),
         [
             {"row_id": row_id, **{f"new_{name}": value for name, value in columns.items()}}
             for row_id, columns in ((key, _sealed(changes[key])) for key in sorted(changes))
@@ -220,22 +241,28 @@ def set_version(connection: Connection, stack_id: str, version: int) -> None:
     )
 
 
-def settle(connection: Connection, ids: Collection[str], now: datetime) -> None:
-    update(
-        connection,
-        ids,
+_SETTLE = (
+    resource.update()
+    .where(_ANY_OF)
+    .values(
+        **_new(["observed_at", "updated_at"]),
         status=Status.COMPLETE,
         job=None,
         job_state=None,
         observe_at=None,
-        observed_at=now,
-        updated_at=now,
         # Set before ``job``, by the order of the columns: MySQL reads what is set already.
         applied_hash=sa.case(
             (resource.c.job.in_(_APPLYING), resource.c.definition_hash),
             else_=resource.c.applied_hash,
         ),
     )
+)
+
+
+def settle(connection: Connection, ids: Collection[str], now: datetime) -> None:
+    if ids:
+        given = {"ids": sorted(ids), "new_observed_at": now, "new_updated_at": now}
+        connection.execute(_SETTLE, given)
 
 
 def count_tree(connection: Connection, root_id: str) -> int:
@@ -282,23 +309,54 @@ _HAS_ROOM = sorted(HAS_ROOM)
 _IN_HAND = sorted({JobState.POSTED, JobState.BEGUN})
 
 
-def count_jobs(connection: Connection, stack_id: str) -> dict[JobState, int]:
-    return _counts(connection, resource.c.stack_id == stack_id, _HAS_ROOM)
-
-
-def count_in_hand(connection: Connection, project_id: str) -> dict[JobState, int]:
-    return _counts(connection, resource.c.project_id == project_id, _IN_HAND)
-
-
-def _counts(
-    connection: Connection, whose: sa.ColumnElement[bool], states: Sequence[JobState]
-) -> dict[JobState, int]:
-    statement = (
+def _counts(whose: sa.ColumnElement[bool], states: Sequence[JobState]) -> sa.Select[Any]:
+    return (
         sa.select(resource.c.job_state, sa.func.count())
         .where(whose, resource.c.job_state.in_(states))
         .group_by(resource.c.job_state)
     )
-    return {row[0]: row[1] for row in connection.execute(statement)}
+
+
+_OF_PROJECT = resource.c.project_id == sa.bindparam("project")
+_ONE_DUE = (
+    sa.select(resource.c.job_state)
+    .where(_OF_PROJECT, resource.c.job_state == JobState.DUE)
+    .limit(1)
+    .subquery()
+)
+_COUNT_JOBS = _counts(resource.c.stack_id == sa.bindparam("stack"), _HAS_ROOM)
+_COUNT_IN_HAND = sa.union_all(
+    _counts(_OF_PROJECT, _IN_HAND), sa.select(_ONE_DUE.c.job_state, sa.literal(1))
+)
+
+
+def count_jobs(connection: Connection, stack_id: str) -> dict[JobState, int]:
+    return {row[0]: row[1] for row in connection.execute(_COUNT_JOBS, {"stack": stack_id})}
+
+
+def count_in_hand(connection: Connection, project_id: str) -> dict[JobState, int]:
+    found = connection.execute(_COUNT_IN_HAND, {"project": project_id})
+    return {row[0]: row[1] for row in found}
+
+
+def _due(place: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        _by_index(
+            sa.select(resource.c.stack_id, resource.c.version, resource.c.id),
+            "ix_resource_project_id_job_state",
+        )
+        .where(_OF_PROJECT, resource.c.job_state == JobState.DUE, place)
+        .order_by(resource.c.root_id, resource.c.id)
+        .limit(_ROOM)
+        .with_for_update(**_LOCK_FREE)
+    )
+
+
+_ROOM = sa.bindparam("room", type_=sa.Integer)
+_DUE_IN_TURN = (
+    _due(resource.c.root_id > sa.bindparam("after")),
+    _due(resource.c.root_id <= sa.bindparam("after")),
+)
 
 
 def take_due(
@@ -306,23 +364,11 @@ def take_due(
 ) -> list[Sweepable]:
     """Two ranges of one index; nothing is sorted and nothing waited for."""
     found: list[Sweepable] = []
-    for place in (resource.c.root_id > after, resource.c.root_id <= after):
-        if len(found) < limit:
-            statement = (
-                _by_index(
-                    sa.select(resource.c.stack_id, resource.c.version, resource.c.id),
-                    "ix_resource_project_id_job_state",
-                )
-                .where(
-                    resource.c.project_id == project_id,
-                    resource.c.job_state == JobState.DUE,
-                    place,
-                )
-                .order_by(resource.c.root_id, resource.c.id)
-                .limit(limit - len(found))
-                .with_for_update(**_LOCK_FREE)
-            )
-            found.extend(Sweepable(*row) for row in connection.execute(statement))
+    for statement in _DUE_IN_TURN:
+        room = limit - len(found)
+        if room > 0:
+            given = {"project": project_id, "after": after, "room": room}
+            found.extend(Sweepable(*row) for row in connection.execute(statement, given))
     return found
 
 
@@ -335,14 +381,18 @@ def repost(connection: Connection, ids: Collection[str], now: datetime) -> None:
         )
 
 
-def take_queued(connection: Connection, stack_id: str, limit: int) -> list[str]:
-    statement = (
-        sa.select(resource.c.id)
-        .where(resource.c.stack_id == stack_id, resource.c.job_state == JobState.QUEUED)
-        .order_by(resource.c.id)
-        .limit(limit)
+_QUEUED = (
+    sa.select(resource.c.id)
+    .where(
+        resource.c.stack_id == sa.bindparam("stack"), resource.c.job_state == JobState.QUEUED
     )
-    return list(connection.scalars(statement))
+    .order_by(resource.c.id)
+    .limit(_ROOM)
+)
+
+
+def take_queued(connection: Connection, stack_id: str, limit: int) -> list[str]:
+    return list(connection.scalars(_QUEUED, {"stack": stack_id, "room": limit}))
 
 
 def lost_jobs(

@@ -31,15 +31,18 @@ def columns() -> tuple[sa.Column[Any], ...]:
     return _COLUMNS
 
 
+_GET = sa.select(*_COLUMNS).where(stack.c.id == sa.bindparam("wanted"))
+# ``key_share``: who only points at the row by a foreign key need not wait.
+_LOCK = _GET.with_for_update(key_share=True)
+
+
 def get(connection: Connection, stack_id: str) -> Stack | None:
-    row = connection.execute(sa.select(*_COLUMNS).where(stack.c.id == stack_id)).first()
+    row = connection.execute(_GET, {"wanted": stack_id}).first()
     return None if row is None else from_row(row)
 
 
 def lock(connection: Connection, stack_id: str) -> Stack | None:
-    # ``key_share``: who only points at the row by a foreign key need not wait.
-    statement = sa.select(*_COLUMNS).where(stack.c.id == stack_id).with_for_update(key_share=True)
-    row = connection.execute(statement).first()
+    row = connection.execute(_LOCK, {"wanted": stack_id}).first()
     return None if row is None else from_row(row)
 
 

@@ -332,11 +332,9 @@ class MemoryTransaction:
 
     def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
         rows = self._tables.resources.values()
-        return Counter(
-            row.job_state
-            for row in rows
-            if row.project_id == project_id and row.job_state in IN_HAND
-        )
+        states = [row.job_state for row in rows if row.project_id == project_id]
+        due = [state for state in states if state is JobState.DUE][:1]
+        return Counter([*due, *(state for state in states if state in IN_HAND)])
 
     def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
         due = [

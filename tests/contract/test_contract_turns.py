@@ -23,10 +23,12 @@ def test_what_a_project_has_in_hand(given):
         due("d", "u", job_state=JobState.WATCHED),
         due("e", "u", job_state=JobState.RETRY),
         due("f", "u"),
+        due("ff", "u"),
         due("g", "u", job_state=JobState.POSTED, project_id="q"),
     )
     with given.store.transaction() as tx:
-        assert tx.count_in_hand("p") == {"posted": 1, "begun": 2}
+        # Of those that are due it is only told that there are any.
+        assert tx.count_in_hand("p") == {"posted": 1, "begun": 2, "due": 1}
         assert tx.count_in_hand("q") == {"posted": 1}
         assert tx.count_in_hand("r") == {}
 
