@@ -77,9 +77,10 @@ def advance(
     failing.give_chances(tx, stack, sorted_out.failed, sorted_out.replaced, sightings, means)
     failed = _fail(tx, stack, sorted_out.failed, sightings, means)
     broken = [row.id for row in sorted_out.replaced if failing.is_broken(row, sightings)]
-    replacing.replace(tx, stack, sorted_out.replaced, broken, means)
+    loose = replacing.replace(tx, stack, sorted_out.replaced, broken, means)
     _settle(tx, sorted_out.done, means)
     leaves = _free(tx, stack, [row.id for row in sorted_out.done], means)
+    leaves = sorted({*leaves, *loose})
     return _go_on(tx, stack, sorted_out, leaves, failed, means)
 
 

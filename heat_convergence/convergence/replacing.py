@@ -32,11 +32,12 @@ def replace(
     rows: Sequence[Resource],
     broken: Collection[str],
     means: Means,
-) -> None:
+) -> list[str]:
     """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion.  No goal
-    takes up again those whose ids are among the ``broken``."""
+    takes up again those whose ids are among the ``broken``.  The deletions that
+    nothing holds up any more are returned."""
     if not rows:
-        return
+        return []
     old_rows = tx.get_resources([row.id for row in rows])
     successors = {old.id: _successor(stack, old, means) for old in old_rows}
     tx.insert_resources(list(successors.values()))
@@ -46,11 +47,29 @@ def replace(
     dropped, added = _bend(edges, successors, _deletions(tx, edges, successors))
     held = _held(tx, stack, successors) - added
     tx.drop_edges(stack.id, stack.version, dropped)
+    loose: set[Pair] = set()
     if held:
-        others = tx.unready_edges(stack.id, stack.version)
-        pairs: set[Pair] = {(edge.resource_id, edge.needed_by) for edge in others}
-        added |= _without_rings(pairs | added, held)
+        there = {
+            (edge.resource_id, edge.needed_by)
+            for edge in tx.unready_edges(stack.id, stack.version)
+        }
+        cut = _rings_cut(there | added | held)
+        loose = there & cut
+        added = (added | held) - cut
+        added |= _last_rows(tx, stack, loose, (there | added) - cut)
     _add(tx, stack, edges, dropped, added, successors, inherited)
+    tx.drop_edges(stack.id, stack.version, [Edge(need, then) for need, then in loose])
+    _save(tx, old_rows, successors, broken)
+    freed = {then for _need, then in loose if then is not None}
+    return sorted(freed - tx.unready_needs(stack.version, freed))
+
+
+def _save(
+    tx: Transaction,
+    old_rows: Sequence[Resource],
+    successors: Mapping[str, Resource],
+    broken: Collection[str],
+) -> None:
     tx.save_resources(
         {
             old.id: {
@@ -137,22 +156,39 @@ def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> 
     }
 
 
-def _without_rings(pairs: set[Pair], held: set[Pair]) -> set[Pair]:
-    """``held`` without what would close a ring with ``pairs``: as in the plan, it is
-    the older that can't use the newer, unless it was updated."""
-    kept = set(held)
+def _rings_cut(pairs: set[Pair]) -> set[Pair]:
+    """What has to go for ``pairs`` to be without rings.  They are deletions all round,
+    and as in the plan it is the older that can't use the newer: names stand for
+    several incarnations."""
+    cut: set[Pair] = set()
     while True:
         needs: dict[str, set[str]] = {}
-        for need, then in pairs | kept:
+        for need, then in pairs - cut:
             if then is not None:
                 needs.setdefault(then, set()).add(need)
         ring = Graph.from_requirements(needs).cycle()
         if ring is None:
-            return kept
-        within = {pair for pair in kept if {*pair} <= {*ring}}
-        kept -= {pair for pair in within if pair[0] < (pair[1] or "")} or within
-        if not within:
-            return kept
+            return cut
+        members = {*ring}
+        cut |= {
+            (need, then)
+            for need, then in pairs
+            if then is not None and need < then and members.issuperset((need, then))
+        }
+
+
+def _last_rows(
+    tx: Transaction, stack: Stack, loose: set[Pair], left: set[Pair]
+) -> set[Pair]:
+    """A row for each node that nothing needs any more."""
+    needed = {need for need, _then in left}
+    lost = {need for need, _then in loose} - needed
+    known = {
+        edge.resource_id
+        for edge in tx.edges_at(stack.id, stack.version, sorted(lost))
+        if edge.needed_by is None
+    }
+    return {(need, None) for need in lost - known}
 
 
 def _add(

@@ -49,9 +49,10 @@ class Order:
     process: str  # "engine", "engine-1" …
     kind: str
     fault: str
-    about: str = ""  # what the point concerns: a resource's name, a verb
+    about: str = ""  # words of what the point concerns: a resource's name, a verb
     left: int = 1
     times: int = 1
+    struck: bool = False
 
 
 @dataclass(slots=True)
@@ -109,11 +110,12 @@ class Faults:
     def _ordered(self, process: str, kind: str, about: str) -> str | None:
         for order in self.orders:
             fits = process.startswith(order.process) and order.kind == kind
-            if not fits or (order.about and order.about not in about.split()):
+            if not fits or not {*order.about.split()} <= {*about.split()}:
                 continue
             order.left -= 1
             if order.left > 0:
                 continue
+            order.struck = True
             order.times -= 1
             if order.times <= 0:
                 self.orders.remove(order)

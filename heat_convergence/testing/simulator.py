@@ -178,6 +178,8 @@ def _goal_text(world: World, name: str) -> str:
 def _ask(world: World, act: Act, expect: Status | None = None) -> None:
     stack_id = world.stack_id(act.stack)
     before = world.watch.snapshots[stack_id].stack.version
+    while not world.api.alive:
+        world.step()
     world.act(act)
     world.settle(SETTLED_WITHIN_S)
     stack = world.watch.snapshots[stack_id].stack

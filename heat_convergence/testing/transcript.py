@@ -182,6 +182,8 @@ class Stage:
     def do_finish(self) -> None:
         """Faults end, all is settled, brought home and deleted."""
         self.world.faults.on = False
+        if idle := [order for order in self.world.faults.orders if not order.struck]:
+            raise Wrong(f"never came up: {idle[0].fault} at {idle[0].about or idle[0].process}")
         self.world.faults.orders.clear()
         self.world.settle(simulator.SETTLED_WITHIN_S)
         self.world.explain()
