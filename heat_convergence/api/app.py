@@ -40,6 +40,7 @@ from heat_convergence.api.controllers.types import TypesController
 from heat_convergence.api.delegating import asked_as_user
 from heat_convergence.api.middleware.faults import Faults, Wsgi
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
+from heat_convergence.api.middleware.signed import SignedCalls
 from heat_convergence.api.middleware.versions import Versions
 from heat_convergence.api.openapi import document
 from heat_convergence.api.policies.enforcer import Enforcer
@@ -83,12 +84,15 @@ def build_app(
         force_canonical=False,
         guess_content_type_from_ext=False,
     )
-    app = _Intake(app, services.options.max_json_body_bytes)
+    inner = _Intake(app, services.options.max_json_body_bytes)
+    users = services.users_domain
     if auth is Auth.KEYSTONE:
-        app = AuthProtocol(KeystoneIdentity(app), {"oslo_config_config": conf})
+        app = AuthProtocol(KeystoneIdentity(inner, users), {"oslo_config_config": conf})
     else:
-        app = NoAuthIdentity(app)
+        app = NoAuthIdentity(inner)
     app = Versions(app, {OPENAPI_PATH: document(ROUTES)})
+    if services.signer_of is not None:
+        app = SignedCalls(app, inner, services.signer_of, users)
     app = _Beside(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,

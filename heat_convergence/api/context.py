@@ -7,16 +7,40 @@ not look at the request's body or at any stack.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_context.context import RequestContext
+
+from heat_convergence.clients.signed_urls import Signer
 
 NOAUTH_USER = "noauth"
 _MAX_NAME = 255  # what is stored of a name
 
 
+@dataclass(frozen=True, slots=True)
+class UsersDomain:
+    """The Keystone domain of the users that stacks make, by id or else by name, and
+    their role."""
+
+    id: str | None = None
+    name: str | None = None
+    role: str = "heat_stack_user"
+
+    def has(self, domain_id: str | None, domain_name: str | None) -> bool:
+        if self.id:
+            return domain_id == self.id
+        return bool(self.name) and domain_name == self.name
+
+
 class Caller(RequestContext):
-    """oslo's request context, and whether the caller administers the cloud."""
+    """oslo's request context, and whether the caller administers the cloud.
+
+    ``users_tree`` is the id of the stack tree that made the caller, whose project has
+    that name; None for everybody else.
+    """
+
+    users_tree: str | None = None
 
     @property
     def is_cloud_admin(self) -> bool:
@@ -24,9 +48,36 @@ class Caller(RequestContext):
         return "admin" in self.roles and bool(self.is_admin_project)
 
 
-def from_environ(environ: Mapping[str, Any]) -> Caller:
+def from_environ(environ: Mapping[str, Any], domain: UsersDomain) -> Caller:
     """The caller that keystonemiddleware verified."""
-    return Caller.from_environ(dict(environ), is_admin=False)
+    caller = Caller.from_environ(dict(environ), is_admin=False)
+    return _recognised(
+        caller, domain, domain.has(caller.project_domain_id, caller.project_domain_name)
+    )
+
+
+def of_signer(environ: Mapping[str, Any], signer: Signer, domain: UsersDomain) -> Caller:
+    """The caller by whose keys a URL was signed."""
+    caller = Caller(
+        user_id=signer.user_id,
+        project_id=signer.project_id,
+        project_name=signer.project_name,
+        project_domain_id=signer.project_domain_id,
+        roles=list(signer.roles),
+        is_admin=False,
+        is_admin_project=False,
+        request_id=environ.get("openstack.request_id"),
+        global_request_id=environ.get("openstack.global_request_id"),
+    )
+    return _recognised(
+        caller, domain, domain.has(signer.project_domain_id, signer.project_domain_name)
+    )
+
+
+def _recognised(caller: Caller, domain: UsersDomain, in_domain: bool) -> Caller:
+    if in_domain and domain.role in caller.roles:
+        caller.users_tree = caller.project_name
+    return caller
 
 
 def without_keystone(environ: Mapping[str, Any], project_id: str | None) -> Caller:

@@ -7,10 +7,13 @@ global: two applications with different services live in one process.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from heat_convergence.api.context import UsersDomain
 from heat_convergence.clients.delegation import Delegation
+from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.retrying import Wait
@@ -21,6 +24,8 @@ from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import Limits
+
+SignerOf = Callable[[Mapping[str, Any]], Signer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +66,6 @@ class ApiServices:
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)  # plug-ins'
     environment: Environment | None = None  # the operator's, beneath every user's
     delegation: Delegation | None = None  # None: there is no Keystone
+    users_domain: UsersDomain = field(default_factory=UsersDomain)
+    signer_of: SignerOf | None = None  # None: signed URLs are not answered
     wait: Wait = time.sleep  # how a request pauses before it asks the database again

@@ -14,8 +14,9 @@ import oslo_messaging
 from oslo_config import cfg
 
 from heat_convergence.api.app import Auth, build_app
+from heat_convergence.api.context import UsersDomain
 from heat_convergence.api.middleware.faults import Wsgi
-from heat_convergence.api.services import ApiServices
+from heat_convergence.api.services import ApiServices, SignerOf
 from heat_convergence.cli import plugins, settings
 from heat_convergence.cli.credentials import SealedCredentials
 from heat_convergence.cli.environment import operator_environment
@@ -23,6 +24,7 @@ from heat_convergence.clients.clouds import Clouds
 from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.keystone import Keystone
 from heat_convergence.clients.plugins import Service
+from heat_convergence.clients.signed_urls import Ec2Tokens
 from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdFactory, IdGenerator
@@ -139,7 +141,23 @@ def api_services(parts: Parts) -> ApiServices:
         },
         delegation=parts.delegation,
         functions=parts.functions,
+        users_domain=_users_domain(parts.conf),
+        signer_of=_signer_of(parts),
     )
+
+
+def _users_domain(conf: cfg.ConfigOpts) -> UsersDomain:
+    return UsersDomain(
+        conf.stack_user_domain_id, conf.stack_user_domain_name, conf.heat_stack_user_role
+    )
+
+
+def _signer_of(parts: Parts) -> SignerOf | None:
+    """How signed URLs are judged; None where stacks have no users to sign them."""
+    conf = parts.conf
+    if parts.clouds is None or not (conf.stack_user_domain_id or conf.stack_user_domain_name):
+        return None
+    return Ec2Tokens(parts.clouds.settings, parts.clouds.service).signer
 
 
 def nester(parts: Parts) -> Nester:

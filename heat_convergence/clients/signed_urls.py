@@ -32,6 +32,7 @@ class Signer:
     project_id: str
     project_name: str
     project_domain_id: str
+    project_domain_name: str
     roles: tuple[str, ...]
 
 
@@ -99,6 +100,7 @@ class Ec2Tokens:
             project_id=project["id"],
             project_name=project["name"],
             project_domain_id=project["domain"]["id"],
+            project_domain_name=project["domain"].get("name", ""),
             roles=tuple(role["name"] for role in token["roles"]),
         )
 

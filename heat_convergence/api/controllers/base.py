@@ -32,12 +32,17 @@ class Controller:
 def named_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
     """Name, id and project must fit together; deleted stacks are found.
 
-    Raises ``EntityNotFound``.
+    The users that a stack tree made find its stacks in their own project, too; what
+    they may do there is for policy.  Raises ``EntityNotFound``.
     """
     stack = stacks.get(conn, stack_id)
-    if stack is None or stack.name != name or stack.project_id != request.project_id:
+    if stack is None or stack.name != name or not _in_reach(request, stack):
         raise errors.EntityNotFound("Stack", name)
     return stack
+
+
+def _in_reach(request: ApiRequest, stack: Stack) -> bool:
+    return stack.project_id == request.project_id or stack.tree_id == request.caller.users_tree
 
 
 def live_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:

@@ -6,6 +6,7 @@ Decides the target of a redirect; the client repeats its method there.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import webob
 
@@ -13,6 +14,7 @@ from heat_convergence.api.controllers.base import Controller
 from heat_convergence.api.views.links import stack_path_url
 from heat_convergence.api.wire import ApiRequest, text_answer
 from heat_convergence.common import errors
+from heat_convergence.convergence.model import Stack
 from heat_convergence.db.reads import stacks
 
 _ARN = re.compile(r"arn:openstack:heat::(?P<project>[^:/]+):stacks/(?P<name>[^/]+)/(?P<id>[^/]+)"
@@ -38,11 +40,24 @@ class LookupController(Controller):
 
     def _redirect(self, request: ApiRequest, key: str, below: str) -> webob.Response:
         with self.database.read() as conn:
-            stack = stacks.find(conn, request.project_id, key)
+            stack = stacks.find(conn, request.project_id, key) or _made_by(conn, request, key)
         if stack is None:
             raise errors.EntityNotFound("Stack", key)
-        url = stack_path_url(request.base_url, stack.project_id, stack.name, stack.id)
+        project_id = request.project_id  # the owner's, or that of the stack's own user
+        url = stack_path_url(request.base_url, project_id, stack.name, stack.id)
         return _found(request, url + below)
+
+
+def _made_by(conn: Any, request: ApiRequest, key: str) -> Stack | None:
+    """The stack of that id or name in whose tree the calling user was made."""
+    tree_id = request.caller.users_tree
+    if tree_id is None:
+        return None
+    candidates = (stacks.get(conn, key), stacks.get(conn, tree_id))
+    for stack in candidates:
+        if stack is not None and stack.tree_id == tree_id and key in (stack.id, stack.name):
+            return stack
+    return None
 
 
 def _found(request: ApiRequest, url: str) -> webob.Response:

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from heat_convergence.api import context
+from heat_convergence.api.context import UsersDomain
 from heat_convergence.api.middleware.faults import Wsgi
 from heat_convergence.api.wire import CALLER
 from heat_convergence.common import errors
@@ -19,11 +20,12 @@ from heat_convergence.common import errors
 class KeystoneIdentity:
     """Stands below ``auth_token``, which has refused whoever has no valid token."""
 
-    def __init__(self, application: Wsgi) -> None:
+    def __init__(self, application: Wsgi, users: UsersDomain) -> None:
         self._application = application
+        self._users = users
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ[CALLER] = context.from_environ(environ)
+        environ[CALLER] = context.from_environ(environ, self._users)
         return self._application(environ, start_response)
 
 
