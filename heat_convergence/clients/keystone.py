@@ -154,10 +154,17 @@ class Keystone:
                 return
 
 
+class _Silent(Adapter):  # type: ignore[misc]  # untyped library
+    """What is sent and answered here has passwords and keys: none of it is logged."""
+
+    def request(self, url: str, method: str, **kwargs: Any) -> Any:
+        return super().request(url, method, **{"log": False, **kwargs})
+
+
 def identity(session: Session, settings: ClientSettings) -> Adapter:
     """Keystone's API, version 3, below a session."""
     interface = settings.interfaces.get("identity", settings.interface)
-    return Adapter(
+    return _Silent(
         session,
         service_type="identity",
         interface=interface.removesuffix("URL"),

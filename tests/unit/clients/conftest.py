@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -17,10 +18,14 @@ from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, Fak
 
 
 @pytest.fixture
-def fake() -> Iterator[FakeKeystone]:
+def fake(caplog: pytest.LogCaptureFixture) -> Iterator[FakeKeystone]:
+    """Whatever a test does with it, nothing secret is in the log, even at DEBUG."""
+    caplog.set_level(logging.DEBUG)
     fake = FakeKeystone()
     yield fake
     fake.close()
+    logged = "\n".join(record.getMessage() for record in caplog.get_records("call"))
+    assert not [secret for secret in fake.secrets() if secret in logged]
 
 
 @pytest.fixture

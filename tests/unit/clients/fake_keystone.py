@@ -65,6 +65,12 @@ class FakeKeystone:
         self._thread.join()
         self._server.server_close()
 
+    def secrets(self) -> set[str]:
+        """All that nobody else should see; tokens are logged by their hash."""
+        kept = (*self.application_credentials.values(), *self.ec2.values())
+        passwords = {user["password"] for user in self.users.values()}
+        return passwords | {each["secret"] for each in kept} | self.tokens.keys()
+
     def token_for(self, user_id: str, project_id: str = "p", **more: Any) -> str:
         token = f"token-{next(self._serial)}"
         self.tokens[token] = {"user_id": user_id, "project_id": project_id, **more}
