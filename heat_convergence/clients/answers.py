@@ -28,6 +28,8 @@ TEXT_LIMIT = 500
 # A create that is answered so can be asked for again; every other 409 to a create
 # says that what is asked for can't be.
 PASSING_CONFLICTS = frozenset({"RetryRequest", "NetworkNotReady", "StateInvalid"})
+# What Octavia says while a parent is being changed.
+IMMUTABLE = "is immutable"
 # Ends of paths below which a POST changes something that is there.
 CHANGES = re.compile(r"/(action|actions/\w+|restore|import|os-[\w-]+)$")
 
@@ -49,7 +51,7 @@ def of_answer(
         return Throttled(said, after_s=_after_s(headers))
     if status == 409:
         creating = method == "POST" and not CHANGES.search(path)
-        passing = not creating or kind in PASSING_CONFLICTS
+        passing = not creating or kind in PASSING_CONFLICTS or IMMUTABLE in message
         return Conflict(said) if passing else ResourceFailure(said)
     if status in _TEMPORARY:
         return TemporaryFailure(said, after_s=_after_s(headers))

@@ -10,6 +10,7 @@ from heat_convergence.convergence.model import Observed
 from tests.conformance.case import Case
 from tests.conformance.conftest import Bed
 from tests.conformance.driving import Driver
+from tests.conformance.emulated_cases import CASES as EMULATED
 from tests.conformance.neutron_cases import CASES as NEUTRON
 from tests.conformance.other_cases import CASES as OTHERS
 
@@ -53,7 +54,7 @@ def _found_after(driver: Driver, living) -> str | None:
 
 
 def _cases(real: bool) -> Iterator[pytest.param]:
-    for case in CASES:
+    for case in CASES if real else [*CASES, *EMULATED]:
         if real or not case.real_only:
             yield pytest.param(case, id=case.id)
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from heat_convergence.clients.rest import Slots
-from heat_convergence.resources.catalog import cinder, glance, keystone, neutron, nova
+from heat_convergence.resources.catalog import (
+    cinder,
+    glance,
+    keystone,
+    neutron,
+    nova,
+    octavia,
+    swift,
+)
 from heat_convergence.resources.catalog.texts import TEXTS
 from heat_convergence.resources.catalog.things import THINGS
 from heat_convergence.resources.driver.declared import DeclaredType, Means
@@ -21,6 +29,7 @@ from heat_convergence.resources.openstack.attachments import (
     QosAssociation,
     VolumeAttachment,
 )
+from heat_convergence.resources.openstack.containers import Container
 from heat_convergence.resources.openstack.identity_parts import (
     GroupRoleAssignment,
     NamedById,
@@ -33,6 +42,7 @@ from heat_convergence.resources.openstack.links import (
     FloatingIPAssociation,
     RouterInterface,
 )
+from heat_convergence.resources.openstack.placeholders import placeholders
 from heat_convergence.resources.openstack.ports import Port
 from heat_convergence.resources.openstack.quotas import Quota
 from heat_convergence.resources.openstack.security_groups import SecurityGroup
@@ -49,6 +59,8 @@ ROWS: tuple[Row, ...] = (
     *keystone.ROWS,
     *neutron.ROWS,
     *nova.ROWS,
+    *octavia.ROWS,
+    *swift.ROWS,
 )
 
 BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
@@ -71,6 +83,8 @@ BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
     "OS::Nova::Quota": Quota,
     "OS::Nova::Server": Server,
     "OS::Nova::ServerGroup": ServerGroup,
+    "OS::Octavia::Quota": Quota,
+    "OS::Swift::Container": Container,
 }
 
 
@@ -84,3 +98,5 @@ def types() -> Iterator[ResourceType]:
     shared = means()
     for row in ROWS:
         yield BEHAVIOUR.get(row.name, DeclaredType)(row, shared)
+    for service in sorted({row.schema for row in ROWS}):
+        yield from placeholders(service)

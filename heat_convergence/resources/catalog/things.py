@@ -61,6 +61,7 @@ from openstack.network.v2 import (
     vpn_service,
 )
 
+from heat_convergence.resources.catalog import octavia, swift
 from heat_convergence.resources.catalog.sdk_gaps import (
     Firewall,
     L2Gateway,
@@ -172,4 +173,6 @@ _ALL = (
     _keystone("endpoint", endpoint.Endpoint, name_query=None),
 )
 
-THINGS: Mapping[str, Thing] = {thing.noun: thing for thing in _ALL}
+THINGS: Mapping[str, Thing] = {
+    thing.noun: thing for thing in (*_ALL, *octavia.THINGS, swift.CONTAINER)
+}

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from heat_convergence.testing.openstack import (
+    balancer_rules,
     compute_rules,
     identity_rules,
     network_rules,
+    object_rules,
     storage_rules,
 )
 from heat_convergence.testing.openstack.emulation import Emulation
@@ -18,6 +20,16 @@ from heat_convergence.testing.openstack.emulation import Emulation
 Json = Any
 
 
+SERVICES = (
+    network_rules,
+    compute_rules,
+    storage_rules,
+    identity_rules,
+    balancer_rules,
+    object_rules,
+)
+
+
 def install(emulation: Emulation) -> None:
-    for service in (network_rules, compute_rules, storage_rules, identity_rules):
+    for service in SERVICES:
         service.install(emulation)

@@ -33,7 +33,7 @@ SERVICES: Mapping[str, tuple[str, str, str]] = {
     "compute": ("compute", "/compute/v2.1", "2.100"),
     "block_storage": ("block-storage", "/volume/v3", "3.71"),
     "image": ("image", "/image/v2", ""),
-    "load_balancer": ("load-balancer", "/load-balancer/v2", ""),
+    "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT}", ""),
 }
 

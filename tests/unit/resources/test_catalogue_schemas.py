@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from heat_convergence.resources.catalog.load import types
+from heat_convergence.resources.driver.declared import DeclaredType
 from tests.unit.resources.test_resource_conformance import property_as_fact, support_as_fact
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "heat-facts" / "resource_types.json"
-TYPES = {kind.name: kind for kind in types()}
+TYPES = {kind.name: kind for kind in types() if isinstance(kind, DeclaredType)}
 NEED = pytest.mark.skipif(not SHARED.exists(), reason="the facts are not beside this checkout")
 
 
@@ -88,3 +89,20 @@ def _plain(item: dict) -> dict:
     if item.get("default", 0) is None:
         del item["default"]
     return item
+
+
+@NEED
+def test_hidden_types_are_there_and_take_anything(facts):
+    services = {name.split("::")[1] for name in TYPES}
+    hidden = {
+        name
+        for name, fact in facts.items()
+        if name.split("::")[1] in services
+        and fact["support_status"]["status"] == "HIDDEN"
+        and not fact["properties"]
+    }
+    placeholders = {kind.name: kind for kind in types() if kind.name not in TYPES}
+    assert set(placeholders) == hidden
+    for kind in placeholders.values():
+        assert kind.schema.support_status.hidden
+        assert kind.schema.accepts_any_property
