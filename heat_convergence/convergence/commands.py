@@ -90,8 +90,35 @@ def delete(tx: Transaction, stack_id: str, skip: Collection[str], means: Means) 
 def abandon(tx: Transaction, stack_id: str, means: Means) -> dict[str, Json]:
     """Forgets the stack at any moment, and tells all there is of it, what is under way
     included: nothing is deleted, and nobody looks after it any more."""
+    below = _lock_below(tx, stack_id)
     stack = _locked(tx, stack_id)
-    shown, _sensitive = document(tx, stack, Secrets.SHOWN)
+    if stack.owner_id is not None:
+        raise errors.NotSupported(
+            f"Abandoning stack {stack.name} is not supported: it is nested in another."
+        )
+    tx.lock_stack_resources(stack_id)
+    while len(tx.stacks_below(stack_id)) > len(below):  # one was just being made
+        below = _lock_below(tx, stack_id)
+    shown, _sensitive = document(tx, stack, Secrets.SHOWN, below)
+    for each in (*below, stack):
+        _forget(tx, each, means)
+    return shown
+
+
+def _lock_below(tx: Transaction, stack_id: str) -> list[Stack]:
+    """The stacks below, locked from the deepest up, with their rows: whoever makes a
+    nested stack holds the row that it is behind."""
+    locked = []
+    for child in tx.stacks_below(stack_id):
+        now = tx.lock_stack(child.id)
+        tx.lock_stack_resources(child.id)
+        if now is not None and now.deleted_at is None:
+            locked.append(now)
+    return locked
+
+
+def _forget(tx: Transaction, stack: Stack, means: Means) -> None:
+    stack_id = stack.id
     gone = replace(stack, action=Action.DELETE, version=stack.version + 1)
     reason = "Stack DELETE completed successfully"
     tx.erase_resources(stack_id)
@@ -110,7 +137,6 @@ def abandon(tx: Transaction, stack_id: str, means: Means) -> dict[str, Json]:
     tx.insert_events(
         [ending.stack_event(gone, Status.COMPLETE, reason, means.now, means.ids)]
     )
-    return shown
 
 
 def restorable(tx: Transaction, stack_id: str, snapshot_id: str) -> SavedStack:

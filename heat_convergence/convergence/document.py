@@ -40,8 +40,20 @@ class Reader(Protocol):
     def tags_of(self, stack_id: str) -> tuple[str, ...]: ...
 
 
-def document(reader: Reader, stack: Stack, secrets: Secrets) -> tuple[dict[str, Json], bool]:
-    """The document, and whether there are secrets in it."""
+def document(
+    reader: Reader, stack: Stack, secrets: Secrets, below: Sequence[Stack] = ()
+) -> tuple[dict[str, Json], bool]:
+    """The document, and whether there are secrets in it.
+
+    The stacks of the tree that are given as ``below`` are told in the place of the
+    resources that they are behind.
+    """
+    nested = {
+        child.owner_resource_id: document(reader, child, secrets, below)
+        for child in below
+        if child.owner_id == stack.id
+    }
+    behind = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
     goal = reader.get_goal(stack.goal_id)
     if goal is None:
         raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
@@ -55,13 +67,20 @@ def document(reader: Reader, stack: Stack, secrets: Secrets) -> tuple[dict[str, 
         "environment": _environment(goal, secrets),
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load(texts[goal.template_hash]).data,
-        "resources": {row.name: _resource(row) for row in rows if _wanted(row)},
+        "resources": {
+            row.name: behind.get(row.id) or _resource(row) for row in rows if _wanted(row)
+        },
         "project_id": stack.project_id,
         "stack_user_project_id": None,
         "tags": list(reader.tags_of(stack.id)),
-        "in_flight": [_loose(row) for row in rows if _is_loose(row)],
+        "in_flight": [
+            _loose(row) | ({"nested": behind[row.id]} if row.id in behind else {})
+            for row in rows
+            if _is_loose(row)
+        ],
     }
     sensitive = any(row.sensitive for row in rows)
+    sensitive = sensitive or any(secret for _shown, secret in nested.values())
     # Files and the template itself may hold hidden values, masked or not.
     return shown, sensitive or goal.sensitive
 

@@ -58,9 +58,13 @@ class Begun:
         return dispatch.own(self.postings, self.stack)
 
 
+ADOPTED = "adopted"  # name in data, of the document of the stack behind a resource
+
+
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """A resource that exists already and is handed over to a new stack."""
+    """A resource that exists already and is handed over to a new stack; in the data of
+    one that a stack is behind is that stack's document."""
 
     physical_id: str | None
     data: Mapping[str, Json]

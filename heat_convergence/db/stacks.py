@@ -46,6 +46,15 @@ def lock(connection: Connection, stack_id: str) -> Stack | None:
     return None if row is None else from_row(row)
 
 
+def below(connection: Connection, root_id: str) -> list[Stack]:
+    statement = (
+        sa.select(*_COLUMNS)
+        .where(stack.c.root_id == root_id, stack.c.id != root_id, stack.c.deleted_at.is_(None))
+        .order_by(stack.c.depth.desc(), stack.c.id)
+    )
+    return [from_row(row) for row in connection.execute(statement)]
+
+
 def insert(connection: Connection, new: Stack) -> None:
     values = {name: getattr(new, name) for name in _FIELDS}
     values["live_name"] = new.name if new.owner_id is None else None

@@ -31,6 +31,7 @@ class SqlTransaction:
 
     lock_stack = partialmethod(_call, stacks.lock)
     get_stack = partialmethod(_call, stacks.get)
+    stacks_below = partialmethod(_call, stacks.below)
     insert_stack = partialmethod(_call, stacks.insert)
     update_stack = partialmethod(_call, stacks.update)
     tags_of = partialmethod(_call, stacks.tags_of)

@@ -8,7 +8,7 @@ nested stack tells the owner.  Called by ``engine`` for such jobs instead of a p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from heat_convergence.common.clock import Clock
@@ -16,6 +16,7 @@ from heat_convergence.common.errors import (
     ConcurrentTransaction,
     Error,
     RequestLimitExceeded,
+    ResourceFailure,
     Unavailable,
 )
 from heat_convergence.common.ids import IdFactory
@@ -34,7 +35,7 @@ from heat_convergence.convergence.model import (
     Verb,
 )
 from heat_convergence.convergence.ports import Settings, Store, Transaction
-from heat_convergence.convergence.traversal import Means
+from heat_convergence.convergence.traversal import ADOPTED, Handed, Means
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome
@@ -45,13 +46,22 @@ from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import Look
 
 _MAKING = (Step.CREATE, Step.FIND_OR_CREATE)
-_STEPS = frozenset({*_MAKING, Step.UPDATE, Step.DELETE, Step.VERB})
+_STEPS = frozenset({*_MAKING, Step.ADOPT, Step.UPDATE, Step.DELETE, Step.VERB})
 _ACTIONS = {
     Verb.SUSPEND: Action.SUSPEND,
     Verb.RESUME: Action.RESUME,
     Verb.CHECK: Action.CHECK,
 }
-_GOALS = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.CHECK, Action.RESUME})
+_GOALS = frozenset(
+    {
+        Action.CREATE,
+        Action.ADOPT,
+        Action.UPDATE,
+        Action.ROLLBACK,
+        Action.CHECK,
+        Action.RESUME,
+    }
+)
 _NOBODY = Recorded((), {})
 
 
@@ -90,7 +100,7 @@ class Nester:
     def do(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
         """Begins what the job asks for; whom to tell, and what to send."""
         try:
-            if job.step in _MAKING:
+            if job.step in _MAKING or job.step is Step.ADOPT:
                 return self._create(job, token)
             if job.step is Step.UPDATE:
                 return self._update(job, token)
@@ -118,18 +128,45 @@ class Nester:
                 path=f"resources.{job.row.name}",
             )
         draft = self._children.draft(parent, job.row, job.after, self._ids, facade=job.facade)
+        stack, handed = draft.stack, None
+        if job.step is Step.ADOPT:
+            stack, handed = replace(stack, action=Action.ADOPT), self._handed(job.row, draft)
         now = self._clock()
         with self._store.transaction() as tx:
             if not _held(tx, job, token):
                 return _NOBODY, ()
             self._check_size(tx, job.row, len(draft.wanted))
-            look = Look(Observed.BUSY, draft.stack.id, data=draft.data, again_s=None)
+            look = Look(Observed.BUSY, stack.id, data=draft.data, again_s=None)
             recording.record(tx, [Outcome(job, look=look)], token, now, self._settings)
             tx.put_contents(draft.contents)
             begun = traversal.create(
-                tx, stack=draft.stack, goal=draft.goal, wanted=draft.wanted, means=self._means(now)
+                tx,
+                stack=stack,
+                goal=draft.goal,
+                wanted=draft.wanted,
+                means=self._means(now),
+                handed=handed,
             )
         return _NOBODY, begun.postings
+
+    def _handed(self, row: Resource, draft: Draft) -> dict[str, Handed]:
+        """What the nested stack takes over: by its own document, never by an id that
+        somebody wrote down, which might be another's stack."""
+        document = row.data.get(ADOPTED)
+        if not isinstance(document, Mapping):
+            raise ResourceFailure("adopt_stack_data has no document of the stack behind it")
+        handed = {}
+        for name, entry in (document.get("resources") or {}).items():
+            if name not in draft.wanted:
+                continue
+            kind = self._children.registry.find(draft.wanted[name].implementation)
+            secret = kind is not None and bool(kind.secret_data)
+            if "template" in entry:
+                handed[name] = Handed(None, {ADOPTED: entry}, True)
+            else:
+                data = entry.get("resource_data") or {}
+                handed[name] = Handed(entry.get("resource_id"), data, secret)
+        return handed
 
     def _update(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
         draft = self._children.draft(

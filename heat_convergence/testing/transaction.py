@@ -52,6 +52,14 @@ class MemoryTransaction:
 
     get_stack = lock_stack
 
+    def stacks_below(self, root_id: str) -> list[Stack]:
+        found = [
+            stack
+            for stack in self._tables.stacks.values()
+            if stack.root_id == root_id and stack.id != root_id and stack.deleted_at is None
+        ]
+        return sorted(found, key=lambda stack: (-stack.depth, stack.id))
+
     def insert_stack(self, stack: Stack) -> None:
         if stack.owner_id is None and any(
             other.name == stack.name and other.project_id == stack.project_id

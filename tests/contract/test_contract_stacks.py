@@ -222,3 +222,18 @@ def test_a_tree_is_counted_without_what_is_to_go(store):
         )
     with store.transaction() as tx:
         assert (tx.count_tree("root"), tx.count_tree("below")) == (2, 0)
+
+
+def test_stacks_below_come_from_the_deepest_up(given):
+    def below(name, depth, **more):
+        more |= {"owner_id": "stack-1", "root_id": "stack-1", "depth": depth}
+        return stack_row(name, name=name, **more)
+
+    given.stack(below("b", 1))
+    given.stack(below("c", 2))
+    given.stack(below("a", 2))
+    given.stack(below("gone", 3, deleted_at=at(2)))
+    given.stack(stack_row("stack-2", name="other"))
+    with given.store.transaction() as tx:
+        assert [stack.id for stack in tx.stacks_below("stack-1")] == ["a", "c", "b"]
+        assert tx.stacks_below("stack-2") == []

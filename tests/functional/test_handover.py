@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,97 +12,10 @@ import sqlalchemy as sa
 
 from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.common.errors import ResourceFailure, ResourceGone
-from heat_convergence.convergence.model import Observed
-from heat_convergence.resources.plugin import Look, ResourceType, View
-from heat_convergence.resources.schema import (
-    AttributeSchema,
-    PropertySchema,
-    PropertyType,
-    TypeSchema,
-)
 from tests.functional.harness import LocalService
+from tests.functional.houses import TEMPLATE, House, adopt, make, outputs, refused, show
 
 Json = Any
-
-
-class House(ResourceType):
-    """Something that exists outside of the service, on a plot of its own."""
-
-    name = "Test::House"
-    schema = TypeSchema(
-        properties={
-            "colour": PropertySchema(
-                type=PropertyType.STRING, default="white", update_allowed=True
-            )
-        },
-        attributes={"colour": AttributeSchema(PropertyType.STRING)},
-    )
-    secret_data = frozenset({"key"})
-
-    def __init__(self) -> None:
-        self.built: dict[str, str] = {}
-        self.calls: list[tuple[str, str]] = []
-
-    def create(self, view: View) -> Look:
-        plot = f"plot-{sum(verb == 'create' for verb, _plot in self.calls)}"
-        self.calls.append(("create", plot))
-        self.built[plot] = view.properties["colour"]
-        return replace(self._look(plot), data={"key": f"key of {plot}"})
-
-    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
-        self.calls.append(("update", str(view.physical_id)))
-        self.built[str(view.physical_id)] = after["colour"]
-        return self._look(str(view.physical_id))
-
-    def delete(self, view: View) -> Look:
-        self.calls.append(("delete", str(view.physical_id)))
-        self.built.pop(str(view.physical_id), None)
-        return Look(Observed.ABSENT)
-
-    def observe(self, view: View) -> Look:
-        if view.physical_id not in self.built:
-            raise ResourceGone("no such house")
-        return self._look(str(view.physical_id))
-
-    def check(self, view: View) -> Look:
-        return self.observe(view)
-
-    def suspend(self, view: View) -> Look:
-        self.calls.append(("suspend", str(view.physical_id)))
-        return self._look(str(view.physical_id))
-
-    def snapshot(self, view: View) -> Look:
-        self.calls.append(("snapshot", str(view.physical_id)))
-        return self._look(str(view.physical_id))
-
-    def _look(self, plot: str) -> Look:
-        return Look(Observed.READY, plot, {"colour": self.built[plot]})
-
-
-TEMPLATE = {
-    "heat_template_version": "2016-10-14",
-    "parameters": {
-        "colour": {"type": "string", "default": "blue"},
-        "code": {"type": "string", "hidden": True, "default": "0"},
-    },
-    "resources": {
-        "house": {
-            "type": "Test::House",
-            "properties": {"colour": {"get_param": "colour"}},
-            "metadata": {"storeys": 2},
-        },
-        "number": {"type": "OS::Heat::RandomString"},
-        "sign": {
-            "type": "OS::Heat::Value",
-            "properties": {"value": {"get_attr": ["house", "colour"]}},
-        },
-    },
-    "outputs": {
-        "number": {"value": {"get_attr": ["number", "value"]}},
-        "sign": {"value": {"get_attr": ["sign", "value"]}},
-    },
-}
 
 
 @pytest.fixture
@@ -116,38 +29,6 @@ def service(tmp_path: Any, house: House) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
     yield service
     service.close()
-
-
-def make(service: LocalService, **body: Json) -> str:
-    given = {"stack_name": "s", "template": TEMPLATE, **body}
-    answer = service.send("POST", "/stacks", given)
-    assert answer.status_int == 201, answer.text
-    return f"/stacks/{given['stack_name']}/{answer.json['stack']['id']}"
-
-
-def adopt(service: LocalService, document: Json, name: str = "s", **body: Json) -> str:
-    answer = service.send(
-        "POST",
-        "/stacks",
-        {"stack_name": name, "adopt_stack_data": json.dumps(document), **body},
-    )
-    assert answer.status_int == 201, answer.text
-    return f"/stacks/{name}/{answer.json['stack']['id']}"
-
-
-def show(service: LocalService, path: str) -> Json:
-    answer = service.send("GET", path)
-    assert answer.status_int == 200, answer.text
-    return next(iter(answer.json.values()))
-
-
-def outputs(service: LocalService, path: str) -> dict[str, Json]:
-    return {each["output_key"]: each["output_value"] for each in show(service, path)["outputs"]}
-
-
-def refused(answer: Any, code: int, kind: str) -> str:
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
-    return answer.json["error"]["message"]
 
 
 def test_the_document(service: LocalService) -> None:
@@ -347,122 +228,3 @@ def test_other_projects_know_nothing_of_it(service: LocalService) -> None:
     path = make(service)
     for method, below in (("GET", "export"), ("DELETE", "abandon")):
         refused(service.send(method, f"{path}/{below}", project="q"), 404, "EntityNotFound")
-
-
-class TestSkip:
-    """A way out when a service does not let go of a resource."""
-
-    def test_a_stack_goes_without_it(self, service: LocalService, house: House) -> None:
-        def delete(view: View) -> Look:
-            raise ResourceFailure("somebody lives there")
-
-        house.delete = delete  # type: ignore[method-assign]
-        path = make(service)
-        service.send("DELETE", path)
-        stack = show(service, path)
-        assert (stack["stack_status"], stack["stack_status_reason"]) == (
-            "DELETE_FAILED",
-            "Resource DELETE failed: ResourceFailure: resources.house: somebody lives there",
-        )
-        service.send("DELETE", f"{path}?skip=house")
-        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert house.built == {"plot-0": "blue"}
-
-    def test_a_retained_one_stays(self, service: LocalService, house: House) -> None:
-        template = json.loads(json.dumps(TEMPLATE))
-        template["resources"]["house"]["deletion_policy"] = "retain"
-        path = make(service, template=template)
-        service.send("DELETE", path)
-        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert house.calls == [("create", "plot-0")]
-
-    def test_a_stack_that_cannot_be_deleted_is_abandoned(
-        self, service: LocalService, house: House
-    ) -> None:
-        def delete(view: View) -> Look:
-            raise ResourceFailure("somebody lives there")
-
-        house.delete = delete  # type: ignore[method-assign]
-        path = make(service)
-        service.send("DELETE", path)
-        document = service.send("DELETE", f"{path}/abandon").json
-        assert (document["action"], document["status"]) == ("DELETE", "FAILED")
-        (loose,) = document["in_flight"]
-        assert (loose["name"], loose["resource_id"], loose["wanted"]) == ("house", "plot-0", False)
-        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
-
-    def test_an_unknown_name_changes_nothing(self, service: LocalService) -> None:
-        path = make(service)
-        refused(service.send("DELETE", f"{path}?skip=nobody"), 404, "ResourceNotFound")
-        assert show(service, path)["stack_status"] == "CREATE_COMPLETE"
-
-
-class TestExternal:
-    """``external_id``: under the stack, and never made, changed or deleted by it."""
-
-    TEMPLATE: Json = {  # noqa: RUF012
-        "heat_template_version": "2018-08-31",
-        "resources": {
-            "house": {"type": "Test::House", "external_id": "mine"},
-            "sign": {
-                "type": "OS::Heat::Value",
-                "properties": {"value": {"get_attr": ["house", "colour"]}},
-            },
-        },
-        "outputs": {"sign": {"value": {"get_attr": ["sign", "value"]}}},
-    }
-
-    @pytest.fixture
-    def path(self, service: LocalService, house: House) -> str:
-        house.built["mine"] = "brown"
-        return make(service, template=self.TEMPLATE)
-
-    def test_it_is_only_looked_at(self, service: LocalService, house: House, path: str) -> None:
-        assert show(service, path)["stack_status"] == "CREATE_COMPLETE"
-        row = show(service, f"{path}/resources/house")
-        assert (row["physical_resource_id"], row["resource_status"]) == ("mine", "CHECK_COMPLETE")
-        assert outputs(service, path) == {"sign": "brown"}
-        events = show(service, f"{path}/resources/house/events?sort_dir=asc")
-        assert [event["resource_status"] for event in events] == [
-            "ADOPT_IN_PROGRESS", "ADOPT_COMPLETE", "CHECK_IN_PROGRESS", "CHECK_COMPLETE"
-        ]
-        for action in ("suspend", "resume", "check"):
-            service.send("POST", f"{path}/actions", {action: None})
-            assert show(service, path)["stack_status"] == f"{action.upper()}_COMPLETE"
-        service.send("POST", f"{path}/snapshots", {})
-        service.send("PATCH", path)
-        service.send("DELETE", path)
-        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert (house.calls, house.built) == ([], {"mine": "brown"})
-
-    def test_one_that_is_not_there_fails(self, service: LocalService, house: House) -> None:
-        path = make(service, template=self.TEMPLATE)
-        stack = show(service, path)
-        assert stack["stack_status"] == "CREATE_FAILED"
-        assert "resources.house: there is no physical resource mine" in (
-            stack["stack_status_reason"]
-        )
-        house.built["mine"] = "pink"
-        service.send("PATCH", path)
-        assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
-        assert house.calls == []
-
-    def test_another_id_is_another_resource(
-        self, service: LocalService, house: House, path: str
-    ) -> None:
-        house.built["yours"] = "black"
-        template = json.loads(json.dumps(self.TEMPLATE).replace("mine", "yours"))
-        service.send("PUT", path, {"template": template})
-        assert outputs(service, path) == {"sign": "black"}
-        assert (house.calls, sorted(house.built)) == ([], ["mine", "yours"])
-
-    def test_between_ours_and_anothers(
-        self, service: LocalService, house: House, path: str
-    ) -> None:
-        ours = json.loads(json.dumps(self.TEMPLATE))
-        del ours["resources"]["house"]["external_id"]
-        service.send("PUT", path, {"template": ours})
-        assert house.calls == [("create", "plot-0")]
-        service.send("PUT", path, {"template": self.TEMPLATE})
-        assert house.calls == [("create", "plot-0"), ("delete", "plot-0")]
-        assert house.built == {"mine": "brown"}

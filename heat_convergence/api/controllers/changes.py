@@ -28,7 +28,7 @@ from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, tex
 from heat_convergence.convergence import commands, traversal
 from heat_convergence.convergence.model import Action, Stack, Status
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import Begun, Handed, Means
+from heat_convergence.convergence.traversal import ADOPTED, Begun, Handed, Means
 
 
 class ChangesController(Controller):
@@ -102,7 +102,7 @@ class ChangesController(Controller):
         handed = {}
         for name in given.keys() & draft.wanted.keys():
             kind = self.given.registry.find(draft.wanted[name].implementation)
-            secret = kind is not None and bool(kind.secret_data)
+            secret = ADOPTED in given[name].data or (kind is not None and bool(kind.secret_data))
             handed[name] = Handed(given[name].physical_id, given[name].data, secret)
         return handed
 

@@ -21,7 +21,9 @@ class HandoverController(Controller):
         self._refuse_disabled()
         with self.database.read() as conn:
             stack = live_stack(conn, request, stack_name, stack_id)
-            shown, _sensitive = document(SqlTransaction(conn), stack, Secrets.SHOWN)
+            reader = SqlTransaction(conn)
+            below = reader.stacks_below(stack.tree_id)
+            shown, _sensitive = document(reader, stack, Secrets.SHOWN, below)
         return json_answer(shown)
 
     def abandon(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:

@@ -13,6 +13,7 @@ from typing import Any
 
 from heat_convergence.api.requests.stack import StackBody
 from heat_convergence.common import errors
+from heat_convergence.convergence.traversal import ADOPTED
 from heat_convergence.template.environment import parse_sections
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.loader import load
@@ -24,7 +25,8 @@ _MERGED = ("parameters", "parameter_defaults", "resource_registry")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One resource that exists already."""
+    """One resource that exists already; ``data`` of one that a stack is behind hold
+    that stack's document, as in ``traversal.Handed``."""
 
     physical_id: str | None
     data: Mapping[str, Json]
@@ -89,14 +91,17 @@ def _files(document: Mapping[str, Json]) -> dict[str, str]:
     return files
 
 
-def _resources(document: Mapping[str, Json]) -> dict[str, Given]:
-    return {name: _given(name, entry) for name, entry in _map(document, "resources").items()}
+def _resources(document: Mapping[str, Json], path: str = _WHAT) -> dict[str, Given]:
+    entries = _map(document, "resources", path)
+    return {name: _given(f"{path}: resources.{name}", entry) for name, entry in entries.items()}
 
 
-def _given(name: str, entry: Json) -> Given:
-    where = f"{_WHAT}: resources.{name}"
+def _given(where: str, entry: Json) -> Given:
     if not isinstance(entry, dict):
         raise errors.HTTPBadRequest(f"{where} must be a map.")
+    if "template" in entry:
+        _resources(entry, where)
+        return Given(None, {ADOPTED: entry})
     physical_id = entry.get("resource_id")
     if physical_id is not None and not isinstance(physical_id, str):
         raise errors.HTTPBadRequest(f"{where}.resource_id must be a string.")
@@ -106,8 +111,8 @@ def _given(name: str, entry: Json) -> Given:
     return Given(physical_id or None, data or {})
 
 
-def _map(document: Mapping[str, Json], name: str) -> dict[str, Json]:
+def _map(document: Mapping[str, Json], name: str, path: str = _WHAT) -> dict[str, Json]:
     value = document.get(name)
     if value is not None and not isinstance(value, dict):
-        raise errors.HTTPBadRequest(f"{_WHAT}: {name} must be a map.")
+        raise errors.HTTPBadRequest(f"{path}: {name} must be a map.")
     return value or {}
