@@ -132,10 +132,15 @@ class Engine:
         with self._store.transaction() as tx:
             stack = tx.get_stack(stack_id)
             if stack is None:
+                LOG.info("message dropped: there is no stack %s", stack_id)
                 return [], ()
             if stack.version == version:
                 jobs = self._claim(tx, stack, resource_ids, now)
                 self._write_claims(tx, jobs, token, now)
+            if not jobs:
+                LOG.info(
+                    "message dropped: nothing to do of stack %s version %s", stack_id, version
+                )
             postings = take_turns(tx, stack.project_id, stack.tree_id, self._settings, now)
         return jobs, postings
 

@@ -79,7 +79,9 @@ class Observer:
         stacks have come to; without any, of a stack that its owner gave up."""
         try:
             if resource_ids:
-                self._note(stack_id, resource_ids, {})
+                noted = self._note(stack_id, resource_ids, {})
+                if noted.stack is None:
+                    LOG.info("message dropped: there is no stack %s", stack_id)
             else:
                 self._transact(lambda tx, means: abandon(tx, stack_id, means))
         except Unavailable as error:
@@ -153,10 +155,12 @@ class Observer:
 
     def _note(
         self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Sighting]
-    ) -> None:
-        self._transact(lambda tx, means: advance(tx, stack_id, resource_ids, seen, means))
+    ) -> Advanced:
+        return self._transact(
+            lambda tx, means: advance(tx, stack_id, resource_ids, seen, means)
+        )
 
-    def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> None:
+    def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> Advanced:
         def attempt() -> Advanced:
             means = Means(self._clock(), self._ids, self._settings, self._insight)
             with self._store.transaction() as tx:
@@ -170,6 +174,7 @@ class Observer:
         advanced = persistently(attempt, wait=self._wait)
         cast(self._bus, advanced.postings, self._settings)
         self._expect(advanced.next_look_at)
+        return advanced
 
     def _write(self, work: Callable[[Transaction], None]) -> None:
         def attempt() -> None:
