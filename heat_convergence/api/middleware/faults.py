@@ -75,7 +75,10 @@ def envelope(status: int, kind: str, message: str) -> webob.Response:
 
 
 def _known(error: errors.Error) -> webob.Response:
-    if error.http_status >= 500:
+    if error.http_status == 503:
+        # Something we need is away, as one line tells; every request will say it again.
+        LOG.warning("request refused for now: %(error)s", {"error": error})
+    elif error.http_status >= 500:
         LOG.error("request failed: %(error)s", {"error": error}, exc_info=error)
     kind = getattr(error, "wire_type", None) or type(error).__name__
     answer = envelope(error.http_status, kind, str(error))

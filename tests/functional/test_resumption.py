@@ -1,0 +1,103 @@
+"""How long lost work lies idle with the default options, in virtual seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from oslo_config import cfg
+
+from heat_convergence.cli.settings import settings
+from heat_convergence.conf import opts
+from heat_convergence.convergence.model import Status
+from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.builtin.test_resource import TestResource
+from heat_convergence.resources.registry import Registry
+from heat_convergence.template.definition import Definition
+from heat_convergence.testing.inline import InlineService
+from heat_convergence.testing.rows import START
+from heat_convergence.testing.store import MemoryStore
+
+RESUMES_WITHIN_S = 15
+STEP_S = 0.5
+
+
+class Died(BaseException):
+    """The process ends here: nothing that comes after is done."""
+
+
+class DyingPool:
+    """Where a worker is killed between its claim and its call."""
+
+    def run(self, perform: object, jobs: Sequence[Job]) -> Iterator[list[object]]:
+        raise Died
+        yield []
+
+
+class World:
+    """A stack that is being created by one engine and one observer."""
+
+    def __init__(self) -> None:
+        self.now: datetime = START
+        conf = cfg.ConfigOpts()
+        opts.register(conf)
+        conf([], default_config_files=[])
+        self.service = InlineService(
+            MemoryStore(),
+            Registry([TestResource()]),
+            settings=settings(conf),
+            clock=lambda: self.now,
+        )
+        definition = Definition("a", TestResource.name, {"value": "x"})
+        self.stack_id = self.service.create({"a": definition}, name="web")
+
+    def lose_messages(self) -> None:
+        self.service.bus.waiting.clear()
+
+    def seconds_until_complete(self) -> float:
+        lost_at = self.now
+        while self.service.stack(self.stack_id).status is not Status.COMPLETE:
+            assert self.now < lost_at + timedelta(seconds=100), "never resumed"
+            self.now += timedelta(seconds=STEP_S)
+            self.service.observer.tick()
+            self.service.settle()
+        return (self.now - lost_at).total_seconds()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_message_to_an_engine_that_was_lost(world: World) -> None:
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
+
+
+def test_a_message_to_an_observer_that_was_lost(world: World) -> None:
+    world.service.step()  # the engine's
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
+
+
+def test_an_engine_that_died_with_a_job_in_its_hands(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(world.service.engine, "_pool", DyingPool())
+        with pytest.raises(Died):
+            world.service.step()
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
+
+
+def test_an_observer_that_died_with_a_look_in_its_hands(world: World) -> None:
+    """It has put the next look off, and nobody hears what it has seen."""
+    world.service.step()
+    world.lose_messages()
+    service, own = world.service, world.service.settings
+    world.now += timedelta(seconds=own.repost_after_s)
+    until = world.now + timedelta(seconds=own.lease_s)
+    assert service.store.due_observations(world.now, until, own.sweep_limit)
+    assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
