@@ -365,8 +365,7 @@ def cloud_of(view: View, slots: Slots) -> Cloud:
     given = view.cloud
     if given is None:
         raise ResourceFailure(
-            "There is no cloud to make it in: the service runs without Keystone and"
-            " [clients] names no cloud."
+            "There is no cloud to make it in: the service runs without Keystone."
         )
     if hasattr(given, "send"):
         sender: Cloud = given

@@ -14,7 +14,8 @@ import pytest
 from heat_convergence.clients import answers
 from heat_convergence.clients.rest import Connected, Slots
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.convergence.model import Action, JobState, Observed, Status
+from heat_convergence.observer.looking import Due, look_at
 from heat_convergence.resources.catalog.load import types
 from heat_convergence.resources.driver import pace
 from heat_convergence.resources.plugin import View
@@ -22,6 +23,7 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.schema import resolve
 from heat_convergence.testing.openstack.emulation import PROJECT, Told
 from heat_convergence.testing.openstack.wire import connect, emulated
+from heat_convergence.testing.rows import resource_row, stack_row
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -82,6 +84,30 @@ class TestCosts:
         looks = bench.registry.get("OS::Neutron::Net").observe_many([*views[:15], *others])
         assert len(looks) == 30
         assert sum(bench.emulation.calls.values()) == 1
+
+    def test_an_observer_asks_once_for_all_stacks_of_a_project(self, bench):
+        due, made = [], 0
+        for stack_id in ("one", "two", "three"):
+            rows = []
+            for type_name in ("OS::Neutron::Net", "OS::Cinder::Volume"):
+                properties = {} if "Net" in type_name else {"size": 1}
+                for number in range(4):
+                    view = bench.create(bench.view(type_name, properties))
+                    made += 1
+                    rows.append(resource_row(
+                        f"{stack_id}-{type_name}-{number}", stack_id=stack_id,
+                        type=type_name, implementation=type_name, action=Action.CREATE,
+                        status=Status.IN_PROGRESS, job_state=JobState.WATCHED,
+                        observed=Observed.BUSY, physical_id=view.physical_id,
+                    ))
+            due.append(Due(stack_row(stack_id, project_id=PROJECT), rows, {}, bench.cloud))
+        bench.emulation.advance(5.0)
+        bench.emulation.calls.clear()
+        seen = look_at(due, bench.registry, START + timedelta(seconds=5))
+        sightings = [one for stack in seen.values() for one in stack.values()]
+        assert len(sightings) == made == 24
+        assert {one.observed for one in sightings} == {Observed.READY}
+        assert sum(bench.emulation.calls.values()) == 2  # one a service and type
 
     def test_names_are_looked_up_once(self, bench):
         bench.create(server(bench))
