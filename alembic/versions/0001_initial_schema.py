@@ -178,6 +178,8 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.BigInteger(), nullable=True),
         sa.Column("project_id", sa.String(length=64), nullable=False),
         sa.Column("root_id", sa.String(length=36), nullable=False),
+        sa.Column("guards", LONG_TEXT, nullable=False),
+        sa.Column("hook", sa.String(length=16), nullable=True),
         sa.ForeignKeyConstraint(["stack_id"], ["stack.id"], name=op.f("fk_resource_stack_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_resource")),
         **TABLE,

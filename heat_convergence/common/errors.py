@@ -130,6 +130,10 @@ class InvalidBreakPointHook(Invalid):
     """A hook that does not exist or is not set."""
 
 
+class ResourceActionRestricted(Invalid):
+    """The user's environment forbids this change of the resource."""
+
+
 class InvalidRestrictedAction(Invalid):
     """A restricted action other than update or replace."""
 

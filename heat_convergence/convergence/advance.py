@@ -12,10 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from heat_convergence.convergence import dispatch, ending, failing, insight, owners, replacing
+from heat_convergence.convergence import (
+    breakpoints,
+    dispatch,
+    ending,
+    failing,
+    insight,
+    owners,
+    replacing,
+)
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
+    Action,
     Desired,
     JobState,
     Observed,
@@ -78,8 +87,10 @@ def advance(
     failed = _fail(tx, stack, sorted_out.failed, sightings, means)
     broken = [row.id for row in sorted_out.replaced if failing.is_broken(row, sightings)]
     loose = replacing.replace(tx, stack, sorted_out.replaced, broken, means)
+    held = breakpoints.hold_after(tx, stack, sorted_out.done, means.now, means.ids)
+    sorted_out.done = [row for row in sorted_out.done if row.id not in held]
     _settle(tx, sorted_out.done, means)
-    leaves = _free(tx, stack, [row.id for row in sorted_out.done], means)
+    leaves = _free(tx, stack, sorted_out.done, means)
     leaves = sorted({*leaves, *loose})
     return _go_on(tx, stack, sorted_out, leaves, failed, means)
 
@@ -239,26 +250,22 @@ def _fail(
     for row in rows:
         seen = sightings.get(row.id)
         reason = seen.reason if seen is not None else row.status_reason
-        tx.update_resources(
-            [row.id],
-            status=Status.FAILED,
-            status_reason=reason,
-            job_state=JobState.HALTED,
-            observe_at=None,
-        )
+        restricted = reason.startswith(breakpoints.RESTRICTED)
+        action, told = row.action, reason
+        changed = {"status": Status.FAILED, "status_reason": reason}
+        if restricted:  # nothing was done, and the resource is what it was
+            action, told = Action.UPDATE, reason.rsplit(": ", 1)[-1]
+            changed = {"status_reason": told}
+        tx.update_resources([row.id], **changed, job_state=JobState.HALTED, observe_at=None)
         tx.insert_events(
-            [
-                ending.resource_event(
-                    row, row.action, Status.FAILED, reason, means.now, means.ids
-                )
-            ]
+            [ending.resource_event(row, action, Status.FAILED, told, means.now, means.ids)]
         )
-        cause = cause or f"Resource {row.action} failed: {reason}"
+        cause = cause or f"Resource {action} failed: {reason}"
     return cause
 
 
 def _free(
-    tx: Transaction, stack: Stack, done: Sequence[str], means: Means
+    tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Means
 ) -> list[str]:
     """Marks ready; the BLOCKED jobs that nothing holds up any more.
 
@@ -266,12 +273,18 @@ def _free(
     nothing was touched, is ready without a job; so its own dependents are next.
     """
     leaves: list[str] = []
+    done = [row.id for row in rows]
+    stepping = any(breakpoints.STEP in row.guards for row in rows)
     while done:
         tx.mark_ready(stack.version, done)
         freed = tx.freed_by(stack.version, done)
         idle_maybe = [row.id for row in freed if not row.must_run]
         touched = tx.touched_needs(stack.version, idle_maybe) if idle_maybe else frozenset()
-        leaves.extend(row.id for row in freed if row.must_run or row.id in touched)
+        ready = [row for row in freed if row.must_run or row.id in touched]
+        held = breakpoints.hold_before(
+            tx, stack, ready, means.now, means.ids, stepping=stepping
+        )
+        leaves.extend(row.id for row in ready if row.id not in held)
         done = [row_id for row_id in idle_maybe if row_id not in touched]
         if done:
             tx.settle(done, means.now)
@@ -311,7 +324,7 @@ def _stop(tx: Transaction, stack: Stack, cause: str, means: Means) -> Advanced:
     first = stack.first_cause is None
     if first and ending.rolls_back(stack):
         return Advanced(stack, roll_back=cause)
-    if ending.halt_waiting(tx, stack) == 0:
+    if ending.halt_waiting(tx, stack, means.now, means.ids) == 0:
         return Advanced(stack, ending.fail(tx, stack, cause, means.now, means.ids))
     if first:
         limit = means.now + timedelta(seconds=means.settings.error_wait_s)
@@ -366,7 +379,9 @@ def unstick(tx: Transaction, stack_id: str, version: int, means: Means) -> Advan
         return Advanced(None)
     if stack.first_cause is not None:
         return _stop(tx, stack, stack.first_cause, means)
-    leaves = tx.ready_but_blocked(stack_id, version)
+    found = tx.ready_but_blocked(stack_id, version)
+    held = breakpoints.hold_before(tx, stack, tx.lock_jobs(found), means.now, means.ids)
+    leaves = [row_id for row_id in found if row_id not in held]
     dispatch.line_up(tx, stack, leaves, means.settings, means.now)
     postings = _take_turns(tx, stack, means)
     told: tuple[Posting, ...] = ()

@@ -6,7 +6,7 @@ stack it is given; casts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from heat_convergence.common.ids import IdFactory
@@ -24,6 +24,7 @@ from heat_convergence.convergence.model import (
 )
 from heat_convergence.convergence.ports import Transaction
 
+INTERRUPTED = "Failure occurred while waiting."
 STACK_TYPE = "OS::Heat::Stack"
 _REACH_A_GOAL = frozenset(
     {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
@@ -76,6 +77,7 @@ def abort_jobs(
     made ends by itself and leaves what it made for the next traversal.  Nested stacks
     that were waited for are to be given up, too."""
     rows = tx.lock_unfinished(stack.id)
+    _tell_held(tx, rows, now, ids)
     running = [row for row in rows if row.status is Status.IN_PROGRESS]
     given_up = owners.give_up(tx, rows)
     kept = {row.id for row in rows if row.awaits_stack}
@@ -99,9 +101,10 @@ def abort_jobs(
     return given_up
 
 
-def halt_waiting(tx: Transaction, stack: Stack) -> int:
+def halt_waiting(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> int:
     """Jobs that have not begun are HALTED; the number of those that go on."""
     rows = tx.lock_unfinished(stack.id)
+    _tell_held(tx, rows, now, ids)
     going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _begun(row)}
     # What waits for another try is under way, too: its pause must not be its end.
     waiting = [row.id for row in rows if row.job_state in _BETWEEN_TRIES]
@@ -111,6 +114,19 @@ def halt_waiting(tx: Transaction, stack: Stack) -> int:
         [row.id for row in rows if row.id not in going_on], job_state=JobState.HALTED
     )
     return len(going_on)
+
+
+def _tell_held(
+    tx: Transaction, rows: Sequence[Resource], now: datetime, ids: IdFactory
+) -> None:
+    """Events of those that wait at a breakpoint and will not go on."""
+    tx.insert_events(
+        [
+            resource_event(row, row.action, Status.FAILED, INTERRUPTED, now, ids)
+            for row in rows
+            if row.job_state is JobState.HELD
+        ]
+    )
 
 
 def _begun(row: Resource) -> bool:

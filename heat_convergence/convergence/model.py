@@ -65,6 +65,7 @@ class JobState(StrEnum):
     """Where a job stands between the plan and being observed ready."""
 
     BLOCKED = "blocked"  # something it needs is not ready
+    HELD = "held"  # nothing stands before it but a breakpoint
     QUEUED = "queued"  # a leaf, waiting for room among its stack's jobs in flight
     DUE = "due"  # has that room; waits for its project's turn on the bus
     POSTED = "posted"  # on the bus; no worker has it yet
@@ -237,6 +238,8 @@ class Resource:
     updated_at: datetime | None = None
     project_id: str = ""  # the stack's, and the root of its tree: whose turn it is
     root_id: str = ""
+    guards: tuple[str, ...] = ()  # hooks and restricted actions that the user set
+    hook: str | None = None  # where it is held, or was held last in this traversal
 
     @property
     def awaits_stack(self) -> bool:

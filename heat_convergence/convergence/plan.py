@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -31,6 +31,11 @@ from heat_convergence.template.registry import is_template
 NESTED = "nested"
 """Where a stored definition says that a stack is behind the resource."""
 
+def stops_updates(guards: Collection[str]) -> bool:
+    """Whether an update stops at the resource, changed or not."""
+    return "pre-update" in guards or "post-update" in guards
+
+
 REPLACED_WHEN_FAILED = frozenset(
     {Action.CREATE, Action.UPDATE, Action.CHECK, Action.ADOPT, Action.ROLLBACK}
 )
@@ -50,6 +55,7 @@ class Wanted:
     draws_on: frozenset[str]
     sensitive: bool = False
     contents: Mapping[str, str] = field(default_factory=dict)
+    guards: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -57,6 +63,7 @@ class Wanted:
         definition: Definition,
         implementation: str,
         nested: Mapping[str, Json] | None = None,
+        guards: tuple[str, ...] = (),
     ) -> Wanted:
         """``nested`` for a type with a stack behind it: what that stack is made of
         beside the properties, and what others read of it."""
@@ -75,6 +82,7 @@ class Wanted:
             # What comes out of a stack may be secret, whatever went in.
             sensitive=definition.sensitive or nested is not None,
             contents=contents,
+            guards=guards,
         )
 
     @property
@@ -121,6 +129,7 @@ class Moment:
     ids: IdFactory
     project_id: str = ""
     root_id: str = ""
+    action: Action = Action.CREATE
 
 
 def plan_goal(rows: Sequence[Resource], wanted: Mapping[str, Wanted], at: Moment) -> Plan:
@@ -198,9 +207,9 @@ def _choose_incarnations(
         current = _incarnation(by_name.get(name, ()), want, drawn_dirty)
         if current is None:
             chosen[name] = _new_row(want, by_name.get(name, ()), at)
-        elif drawn_dirty or not _settled(current, want):
-            moved = not switched.isdisjoint(want.draws_on)
-            chosen[name] = _continued(current, want, at, must_run=moved)
+        elif drawn_dirty or _stops(want, at) or not _settled(current, want):
+            must_run = _stops(want, at) or not switched.isdisjoint(want.draws_on)
+            chosen[name] = _continued(current, want, at, must_run=must_run)
         else:
             chosen[name] = current
             continue
@@ -267,7 +276,12 @@ def _settled(row: Resource, want: Wanted) -> bool:
         and row.status is Status.COMPLETE
         and row.action is not Action.INIT
         and row.applied_hash == want.definition_hash
+        and set(row.guards) == set(want.guards)
     )
+
+
+def _stops(want: Wanted, at: Moment) -> bool:
+    return at.action is Action.UPDATE and stops_updates(want.guards)
 
 
 def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
@@ -289,6 +303,7 @@ def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
         draws_on=tuple(sorted(want.draws_on)),
         held_requires=tuple(sorted(want.requires)),
         sensitive=want.sensitive,
+        guards=want.guards,
         job=Verb.CONVERGE,
         replaces=current[0].id if current else None,
         project_id=at.project_id,
@@ -310,6 +325,7 @@ def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Re
         draws_on=tuple(sorted(want.draws_on)),
         # What was secret stays sealed: its old values may still be in the row.
         sensitive=want.sensitive or row.sensitive,
+        guards=want.guards,
         replaced_by=None,
     )
 
@@ -324,6 +340,7 @@ def _with_job(
         definition=definition,
         held_requires=_held(row),
         job=verb,
+        hook=None,
         must_run=must_run,
         posted_at=None,
         observed=None,

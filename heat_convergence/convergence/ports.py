@@ -97,6 +97,9 @@ class Transaction(Protocol):
     def erase_snapshots(self, stack_id: str) -> None:
         """Deletes all snapshots of the stack; what resources saved stays."""
 
+    def held(self, stack_id: str, limit: int) -> list[tuple[str, str]]:
+        """Names of HELD resources of the stack, each with its hook, in their order."""
+
     def count_tree(self, root_id: str) -> int:
         """How many wanted resources the stacks of a tree have."""
 

@@ -110,6 +110,8 @@ def _successor(stack: Stack, old: Resource, means: Means) -> Resource:
         replaces=old.id,
         project_id=old.project_id,
         root_id=old.root_id,
+        guards=old.guards,
+        hook=old.hook,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence import dispatch, saving
+from heat_convergence.convergence import breakpoints, dispatch, saving
 from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.ending import complete, stack_event
 from heat_convergence.convergence.model import (
@@ -37,9 +37,10 @@ _VERBS = {
     Action.CHECK: Verb.CHECK,
     Action.SNAPSHOT: Verb.SNAPSHOT,
 }
+_READY = frozenset({JobState.DUE, JobState.QUEUED, JobState.BEGUN})  # of a new plan
 _JOB = (
     "desired held_requires job job_state must_run posted_at observed observe_at"
-    " replaced_by applied_hash"
+    " replaced_by applied_hash guards hook"
 ).split()
 _DEFINITION = "implementation definition definition_hash requires draws_on sensitive".split()
 
@@ -200,6 +201,7 @@ def _moment(stack: Stack, means: Means) -> Moment:
         means.ids,
         project_id=stack.project_id,
         root_id=stack.tree_id,
+        action=stack.action,
     )
 
 
@@ -271,6 +273,9 @@ def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
     tx.insert_events(
         [stack_event(stack, Status.IN_PROGRESS, stack.status_reason, means.now, means.ids)]
     )
+    ready = [row for row in jobs if row.job_state in _READY]
+    if breakpoints.hold_before(tx, stack, ready, means.now, means.ids):
+        dispatch.line_up(tx, stack, (), means.settings, means.now)  # in their place
     told: tuple[Posting, ...] = ()
     if all(row.job_state is JobState.HALTED for row in jobs):
         told = complete(tx, stack, means.now, means.ids)

@@ -265,6 +265,16 @@ def settle(connection: Connection, ids: Collection[str], now: datetime) -> None:
         connection.execute(_SETTLE, given)
 
 
+def held(connection: Connection, stack_id: str, limit: int) -> list[tuple[str, str]]:
+    statement = (
+        sa.select(resource.c.name, resource.c.hook)
+        .where(resource.c.stack_id == stack_id, resource.c.job_state == JobState.HELD)
+        .order_by(resource.c.name)
+        .limit(limit)
+    )
+    return [(row.name, row.hook or "") for row in connection.execute(statement)]
+
+
 def count_tree(connection: Connection, root_id: str) -> int:
     wanted = sa.select(sa.func.count()).where(
         resource.c.root_id == root_id, resource.c.desired == Desired.PRESENT

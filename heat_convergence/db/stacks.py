@@ -120,7 +120,8 @@ def unwanted(connection: Connection, limit: int) -> list[str]:
 
 def stalled(connection: Connection, before: datetime, limit: int) -> list[tuple[str, int]]:
     busy = sa.exists().where(
-        resource.c.stack_id == stack.c.id, resource.c.job_state.in_(sorted(IN_FLIGHT))
+        resource.c.stack_id == stack.c.id,
+        resource.c.job_state.in_(sorted(IN_FLIGHT | {JobState.HELD})),
     )
     statement = (
         sa.select(stack.c.id, stack.c.version)

@@ -65,6 +65,7 @@ class SqlTransaction:
     set_version = partialmethod(_call, resources.set_version)
     settle = partialmethod(_call, resources.settle)
     delete_resources = partialmethod(_call, resources.delete)
+    held = partialmethod(_call, resources.held)
     count_tree = partialmethod(_call, resources.count_tree)
     purge_gone = partialmethod(_call, resources.purge_gone)
     erase_resources = partialmethod(_call, resources.erase)

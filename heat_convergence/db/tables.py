@@ -237,6 +237,8 @@ resource = Table(
     Column("updated_at", UtcTime),
     Column("project_id", String(64), nullable=False),
     Column("root_id", _ID, nullable=False),
+    Column("guards", Names, nullable=False),
+    Column("hook", String(16)),
     Index("ix_resource_root_id", "root_id"),
     Index("ix_resource_stack_id_id", "stack_id", "id"),
     Index("ix_resource_stack_id_name", "stack_id", "name"),

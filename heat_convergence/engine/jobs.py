@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.common.errors import Error, ResourceActionRestricted, StackValidationFailed
 from heat_convergence.convergence.deciding import (
     Change,
     Step,
@@ -88,9 +88,12 @@ def make_job(row: Resource, claim: Claim) -> Job:
         if step in _WITHOUT_PROPERTIES:
             return _job(row, step, kind, claim, before, frozenset())
         after = _resolved(row, kind, claim)
+        _refuse_restricted(row, step)
         if step is not None:
             return _job(row, step, kind, claim, after, frozenset())
         return _update(row, kind, claim, after)
+    except ResourceActionRestricted as error:
+        return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)
     except Error as error:
         action = Action.CREATE if row.physical_id is None else Action.UPDATE
         return Job(row, Step.REFUSE, action, None, None, before, frozenset(), error)
@@ -109,7 +112,15 @@ def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str,
         immutable=kind.schema.immutable,
         needs_new=lambda changed: kind.replaces_on(before, after, changed),
     )
-    return _job(row, update_step(row, change), kind, claim, after, names)
+    step = update_step(row, change)
+    _refuse_restricted(row, step)
+    return _job(row, step, kind, claim, after, names)
+
+
+def _refuse_restricted(row: Resource, step: Step | None) -> None:
+    for action, restricted in (("update", Step.UPDATE), ("replace", Step.REPLACE)):
+        if step is restricted and action in row.guards:
+            raise ResourceActionRestricted(f"{action} is restricted for resource.")
 
 
 def _job(
@@ -130,12 +141,13 @@ def _job(
 
 
 def _facade(row: Resource, claim: Claim) -> dict[str, Any]:
-    definition = Definition.load(row.name, row.definition)
+    definition = Definition.load(row.name, row.definition, claim.contents)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
+    how: dict[str, Any] = {"limits": claim.limits, "functions": claim.functions}
     return {
-        "metadata": finish(definition.metadata, inputs),
+        "metadata": finish(definition.metadata, inputs, **how),
         "deletion_policy": definition.deletion_policy,
-        "update_policy": finish(definition.update_policy, inputs),
+        "update_policy": finish(definition.update_policy, inputs, **how),
     }
 
 

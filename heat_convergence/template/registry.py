@@ -130,6 +130,10 @@ class Registry:
         """``update`` and ``replace``, where they are forbidden."""
         return self._guards(resource_name, _RESTRICTED)
 
+    def guards(self, resource_name: str) -> frozenset[str]:
+        """Hooks and restricted actions of the resource."""
+        return self.hooks(resource_name) | self.restricted_actions(resource_name)
+
     def _guards(self, resource_name: str, key: str) -> frozenset[str]:
         found = {
             item

@@ -118,7 +118,7 @@ class MemoryStore:
         busy = {
             row.stack_id
             for row in self.tables.resources.values()
-            if row.job_state in IN_FLIGHT
+            if row.job_state in IN_FLIGHT or row.job_state == JobState.HELD
         }
         stalled = [
             (stack.id, stack.version)

@@ -33,7 +33,7 @@ from heat_convergence.convergence.ports import Sweepable
 from heat_convergence.testing.tables import GraphRow, Tables
 
 _JSON = frozenset({"definition", "properties", "attributes", "data"})
-_NAMES = frozenset({"requires", "draws_on", "held_requires"})
+_NAMES = frozenset({"requires", "draws_on", "held_requires", "guards"})
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)
 _REASONS = frozenset({"status_reason", "first_cause"})
 IN_HAND = frozenset({JobState.POSTED, JobState.BEGUN})
@@ -327,6 +327,10 @@ class MemoryTransaction:
         for row in self._edges(version):
             if row.resource_id in ids:
                 self._tables.graph[row.key] = replace(row, retry_count=row.retry_count + 1)
+
+    def held(self, stack_id: str, limit: int) -> list[tuple[str, str]]:
+        rows = [row for row in self._of_stack(stack_id) if row.job_state is JobState.HELD]
+        return sorted((row.name, row.hook or "") for row in rows)[:limit]
 
     def count_tree(self, root_id: str) -> int:
         rows = self._tables.resources.values()

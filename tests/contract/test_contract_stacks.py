@@ -159,6 +159,7 @@ def test_overdue_stacks_are_those_in_progress_whose_deadline_has_come(store):
         ("posted", False),
         ("retry", False),
         ("replace", False),
+        ("held", False),
         ("queued", True),
         ("blocked", True),
         ("halted", True),
@@ -237,3 +238,20 @@ def test_stacks_below_come_from_the_deepest_up(given):
     with given.store.transaction() as tx:
         assert [stack.id for stack in tx.stacks_below("stack-1")] == ["a", "c", "b"]
         assert tx.stacks_below("stack-2") == []
+
+
+def test_held_resources_are_named_with_their_hooks(store):
+    held = {"stack_id": "one", "job_state": JobState.HELD}
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one"))
+        tx.insert_resources(
+            [
+                resource_row("b", name="b", hook="pre-create", guards=("pre-create",), **held),
+                resource_row("a", name="a", hook="post-create", **held),
+                resource_row("c", name="c", stack_id="one", hook="pre-create"),
+            ]
+        )
+    with store.transaction() as tx:
+        assert tx.held("one", 5) == [("a", "post-create"), ("b", "pre-create")]
+        assert tx.held("one", 1) == [("a", "post-create")]
+        assert tx.lock_jobs(["b"])[0].guards == ("pre-create",)

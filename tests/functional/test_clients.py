@@ -33,6 +33,25 @@ outputs:
   shown: {description: The string, value: {get_attr: [kept, value]}}
 """
 
+CHILD = """
+heat_template_version: 2016-10-14
+parameters:
+  fail: {type: boolean, default: false}
+resources:
+  a:
+    type: OS::Heat::TestResource
+    properties: {value: {get_param: fail}, fail: {get_param: fail}}
+"""
+ROOT = """
+heat_template_version: 2016-10-14
+parameters:
+  fail: {type: boolean, default: false}
+resources:
+  n:
+    type: child.yaml
+    properties: {fail: {get_param: fail}}
+"""
+
 
 def identity(endpoint: str) -> AccessInfoPlugin:
     """What Keystone would have answered: a project's token with a catalogue."""
@@ -268,6 +287,26 @@ class TestCommandLine:
         assert stack["stack_status"] == "ADOPT_COMPLETE"
         run("stack", "resource", "signal", "cli-sn", "kept", status=1)  # it takes none
         run("stack", "delete", "--yes", "cli-sn")
+
+    def test_a_tree_with_breakpoints(self, run: Callable[..., str], tmp_path: Path) -> None:
+        (tmp_path / "child.yaml").write_text(CHILD)
+        (tmp_path / "root.yaml").write_text(ROOT)
+        root = str(tmp_path / "root.yaml")
+        run("stack", "create", "-t", root, "--pre-create", "n/a*", "-f", "json", "tree")
+        (found,) = json.loads(
+            run("stack", "hook", "poll", "tree", "--nested-depth", "5", "-f", "json")
+        )
+        assert found["Resource Status"] == "INIT_COMPLETE", found
+        rows = json.loads(run("stack", "resource", "list", "-n", "5", "-f", "json", "tree"))
+        assert {row["resource_name"] for row in rows} == {"n", "a"}
+        run("stack", "hook", "clear", "tree", "n/a")
+        assert "CREATE_COMPLETE" in run("stack", "show", "-f", "json", "tree")
+        assert run("stack", "failures", "list", "tree").strip() == ""
+        run("stack", "update", "-t", root, "--parameter", "fail=true", "-f", "json", "tree")
+        assert "tree.n.a:" in run("stack", "failures", "list", "tree")
+        events = run("stack", "event", "list", "--nested-depth", "3", "tree")
+        assert "Hook pre-create is cleared" in events
+        run("stack", "delete", "--yes", "--wait", "tree")
 
     def test_the_service(self, run: Callable[..., str]) -> None:
         assert "OS::Heat::Value" in run("orchestration", "resource", "type", "list")

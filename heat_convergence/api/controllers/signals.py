@@ -11,7 +11,8 @@ import webob
 from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
 from heat_convergence.api.wire import ApiRequest, json_answer
 from heat_convergence.common import errors
-from heat_convergence.convergence.traversal import Means, batches
+from heat_convergence.convergence import breakpoints
+from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.db.reads import resources
 from heat_convergence.resources import signalling
 
@@ -26,12 +27,12 @@ class SignalsController(Controller):
             row = resources.by_name(conn, stack.id, resource_name)
         if row is None:
             raise errors.ResourceNotFound(resource_name, stack.name)
+        row_id, given = row.id, self.given
         hook = signalling.hook_to_clear(details)
         if hook is not None:
-            raise errors.InvalidBreakPointHook(
-                f'The hook "{hook}" is not set at resource {resource_name}.'
-            )
-        row_id, given = row.id, self.given
+            step = bool(details.get("step"))
+            self._clear(stack.id, row_id, hook, step=step)
+            return json_answer(None)
         means = Means(given.clock(), given.ids, given.settings)
         delivered = in_transaction(
             given,
@@ -44,3 +45,14 @@ class SignalsController(Controller):
         if delivered.refused is not None:
             raise delivered.refused
         return json_answer(None)
+
+    def _clear(self, stack_id: str, row_id: str, hook: str, *, step: bool) -> None:
+        """Lets the resource go on from a breakpoint; ``step``: to the next one."""
+        given = self.given
+        postings = in_transaction(
+            given,
+            lambda tx: breakpoints.clear(
+                tx, stack_id, row_id, hook, given.settings, given.clock(), given.ids, step=step
+            ),
+        )
+        cast(given.bus, postings, given.settings)

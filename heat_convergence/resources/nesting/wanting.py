@@ -65,7 +65,8 @@ def wanted_of(
                 DIGEST: digests.of(definition, implementation),
                 READS: sorted(map(list, reads.get(name, ()))),
             }
-        found[name] = Wanted.of(definition, implementation, behind)
+        guards = tuple(sorted(environment.registry.guards(name)))
+        found[name] = Wanted.of(definition, implementation, behind, guards)
     return spread(found, _makers_of_secrets(implementations, registry))
 
 

@@ -1,0 +1,195 @@
+"""Breakpoints: where users want a traversal to stop, and how it goes on.
+
+A row that waits is HELD under its hook's name; nothing is in memory, so a crash
+changes nothing, and a new traversal, a failure or a cancel leave it as any other job
+that has not begun.  Called by ``traversal`` and ``advance`` for what has become ready,
+and by the API to clear a hook, always under the stack's lock.
+
+Source: heat-facts ``events_and_states.md``, "Hooks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from heat_convergence.common import errors
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence import dispatch
+from heat_convergence.convergence.dispatch import Daemon, Posting
+from heat_convergence.convergence.ending import resource_event
+from heat_convergence.convergence.model import (
+    Action,
+    Desired,
+    JobState,
+    Observed,
+    Resource,
+    Stack,
+    Status,
+    Verb,
+)
+from heat_convergence.convergence.ports import Settings, Transaction
+
+STEP = "step"  # among a row's guards: what it lets start is to stop as well
+RESTRICTED = "ResourceActionRestricted"
+_NAMED = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
+_SHOWN = 5
+
+
+def hook_before(stack: Stack, row: Resource) -> str | None:
+    """The hook at which this traversal stops before the row's job, set or not."""
+    if stack.action not in _NAMED or row.job is not Verb.CONVERGE:
+        return None
+    new = row.action is Action.INIT
+    concerned = {
+        Action.CREATE: row.desired is Desired.PRESENT and new,
+        Action.UPDATE: row.desired is Desired.PRESENT and not new,
+        Action.DELETE: row.desired is Desired.ABSENT,
+    }
+    return f"pre-{_NAMED[stack.action]}" if concerned[stack.action] else None
+
+
+def hook_after(stack: Stack, row: Resource) -> str | None:
+    """The hook at which it stops when the row is as it should be, set or not."""
+    if stack.action not in _NAMED or row.job is not Verb.CONVERGE:
+        return None
+    made_now = stack.begun_at is not None and row.created_at >= stack.begun_at
+    concerned = {
+        Action.CREATE: row.desired is Desired.PRESENT,
+        Action.UPDATE: row.desired is Desired.PRESENT and not made_now,
+        Action.DELETE: row.desired is Desired.ABSENT,
+    }
+    return f"post-{_NAMED[stack.action]}" if concerned[stack.action] else None
+
+
+def hold_before(
+    tx: Transaction,
+    stack: Stack,
+    rows: Sequence[Resource],
+    now: datetime,
+    ids: IdFactory,
+    *,
+    stepping: bool = False,
+) -> frozenset[str]:
+    """Holds those of ``rows``, which may start, that a hook is set at, or all of them;
+    their ids."""
+    held = []
+    for row in rows:
+        hook = hook_before(stack, row)
+        if hook is not None and hook != row.hook and (stepping or hook in row.guards):
+            held.append((row, hook))
+    _hold(tx, stack, held, now, ids)
+    return frozenset(row.id for row, _hook in held)
+
+
+def hold_after(
+    tx: Transaction, stack: Stack, rows: Sequence[Resource], now: datetime, ids: IdFactory
+) -> frozenset[str]:
+    """Holds those of ``rows``, which are done, that a hook is set at; their ids."""
+    held = []
+    for row in rows:
+        hook = hook_after(stack, row)
+        if hook is not None and hook != row.hook and hook in row.guards:
+            held.append((row, hook))
+    if not held:
+        return frozenset()
+    tx.update_resources(
+        [row.id for row, _hook in held], status=Status.COMPLETE, updated_at=now
+    )
+    tx.insert_events(
+        [
+            resource_event(row, row.action, Status.COMPLETE, row.status_reason, now, ids)
+            for row, _hook in held
+            if row.status is not Status.COMPLETE
+        ]
+    )
+    _hold(tx, stack, held, now, ids)
+    return frozenset(row.id for row, _hook in held)
+
+
+def _hold(
+    tx: Transaction,
+    stack: Stack,
+    held: Sequence[tuple[Resource, str]],
+    now: datetime,
+    ids: IdFactory,
+) -> None:
+    if not held:
+        return
+    for hook in sorted({hook for _row, hook in held}):
+        tx.update_resources(
+            [row.id for row, its in held if its == hook],
+            job_state=JobState.HELD,
+            hook=hook,
+            posted_at=None,
+            observed=None,
+            observe_at=None,
+        )
+    tx.insert_events(
+        [
+            resource_event(
+                row,
+                row.action,
+                Status.COMPLETE if hook.startswith("post-") else row.status,
+                f"{stack.action} paused until Hook {hook} is cleared",
+                now,
+                ids,
+            )
+            for row, hook in held
+        ]
+    )
+    _tell(tx, stack)
+
+
+def _tell(tx: Transaction, stack: Stack) -> None:
+    """Says in the stack's reason where it waits, or that it goes on."""
+    held = tx.held(stack.id, _SHOWN + 1)
+    reason = f"Stack {stack.action} started"
+    if held:
+        places = ", ".join(f"{name} ({hook})" for name, hook in held[:_SHOWN])
+        more = ", ..." if len(held) > _SHOWN else ""
+        reason = f"Stack {stack.action} waits at breakpoints: {places}{more}"
+    tx.update_stack(stack.id, status_reason=reason)
+
+
+def clear(
+    tx: Transaction,
+    stack_id: str,
+    resource_id: str,
+    hook: str,
+    settings: Settings,
+    now: datetime,
+    ids: IdFactory,
+    *,
+    step: bool = False,
+) -> tuple[Posting, ...]:
+    """Lets a held row go on; with ``step``, what it lets start is held in turn.
+
+    Raises ``InvalidBreakPointHook`` for a row that does not wait at that hook.
+    """
+    stack = tx.lock_stack(stack_id)
+    rows = tx.lock_jobs([resource_id])
+    held = [row for row in rows if row.job_state is JobState.HELD and row.hook == hook]
+    if stack is None or not stack.in_progress or not held:
+        raise errors.InvalidBreakPointHook(f'The hook "{hook}" is not set at the resource.')
+    (row,) = held
+    reason = f"Hook {hook} is cleared"
+    tx.insert_events([resource_event(row, row.action, row.status, reason, now, ids)])
+    if step:
+        tx.update_resources([row.id], guards=(*row.guards, STEP))
+    if hook.startswith("post-"):
+        tx.update_resources(
+            [row.id],
+            job_state=JobState.WATCHED,
+            observed=_end_of(row),
+            observe_at=now,
+        )
+        _tell(tx, stack)
+        return (Posting(stack.id, stack.version, (row.id,), Daemon.OBSERVER),)
+    dispatch.line_up(tx, stack, [row.id], settings, now)
+    _tell(tx, stack)
+    return dispatch.take_turns(tx, stack.project_id, stack.tree_id, settings, now)
+
+
+def _end_of(row: Resource) -> Observed:
+    return Observed.READY if row.desired is Desired.PRESENT else Observed.ABSENT

@@ -1,0 +1,277 @@
+"""Breakpoints: where a stack stops, what shows it, and all the ways to go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import LocalService
+from tests.functional.nesting import Conversation, hot, probe
+
+Json = Any
+FILE = "file:///t/child.yaml"
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[Conversation]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield Conversation(service)
+    service.close()
+
+
+def at(*hooks: str, resource: str = "a", **more: Json) -> Json:
+    """An environment with hooks at a resource."""
+    return {"resource_registry": {"resources": {resource: {"hooks": list(hooks), **more}}}}
+
+
+TWO = hot({
+    "a": probe(value="a"),
+    "b": probe(value={"get_attr": ["a", "output"]}),
+    "apart": probe(value="apart"),
+})  # fmt: skip
+
+
+def clear(heat: Conversation, hook: str, name: str = "a", stack: str = "s", **more: Json) -> Any:
+    body = {"unset_hook": hook, **more}
+    return heat.send("POST", f"{heat.path(stack)}/resources/{name}/signal", body)
+
+
+def states(heat: Conversation, key: str = "s") -> dict[str, str]:
+    return {each["resource_name"]: each["resource_status"] for each in heat.resources(key)}
+
+
+def reasons(heat: Conversation, name: str = "a", key: str = "s") -> list[str]:
+    return [
+        each["resource_status_reason"]
+        for each in heat.events(key, "?sort_dir=asc")
+        if each["resource_name"] == name
+    ]
+
+
+def test_a_create_stops_and_goes_on(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    assert states(heat) == {
+        "a": "INIT_COMPLETE",
+        "b": "INIT_COMPLETE",
+        "apart": "CREATE_COMPLETE",
+    }
+    shown = heat.stack("s")
+    assert shown["stack_status"] == "CREATE_IN_PROGRESS"
+    assert shown["stack_status_reason"] == "Stack CREATE waits at breakpoints: a (pre-create)"
+    (listed,) = heat.send("GET", "/stacks", hold=True).json["stacks"]
+    assert "a (pre-create)" in listed["stack_status_reason"]
+    assert reasons(heat) == ["CREATE paused until Hook pre-create is cleared"]
+    assert clear(heat, "pre-create").status_int == 200
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert "Hook pre-create is cleared" in reasons(heat)
+
+
+def test_a_create_stops_after_a_resource(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("post-create"))
+    assert states(heat) == {
+        "a": "CREATE_COMPLETE",
+        "b": "INIT_COMPLETE",
+        "apart": "CREATE_COMPLETE",
+    }
+    assert reasons(heat)[-1] == "CREATE paused until Hook post-create is cleared"
+    clear(heat, "post-create")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_both_sides_of_a_resource(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create", "post-create"))
+    clear(heat, "pre-create")
+    assert heat.stack("s")["stack_status_reason"].endswith("a (post-create)")
+    clear(heat, "post-create")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_wildcards(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create", resource="a*"))
+    assert set(states(heat).values()) == {"INIT_COMPLETE"}
+    clear(heat, "pre-create", "apart")
+    clear(heat, "pre-create", "a")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_an_update_stops_though_nothing_changes(heat: Conversation) -> None:
+    heat.create("s", TWO)
+    for hook in ("pre-update", "post-update"):
+        heat.update("s", TWO, environment=at(hook))
+        assert heat.status("s") == "UPDATE_IN_PROGRESS"
+        assert reasons(heat)[-1] == f"UPDATE paused until Hook {hook} is cleared"
+        assert clear(heat, hook).status_int == 200
+        assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+def test_an_update_stops_before_a_replacement(heat: Conversation) -> None:
+    heat.create("s", hot({"a": probe(value="1", update_replace=True)}))
+    before = heat.resource("s", "a")["physical_resource_id"]
+    heat.update(
+        "s", hot({"a": probe(value="2", update_replace=True)}), environment=at("pre-update")
+    )
+    assert heat.resource("s", "a")["physical_resource_id"] == before
+    clear(heat, "pre-update")
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert heat.resource("s", "a")["physical_resource_id"] != before
+
+
+def test_create_hooks_do_not_stop_an_update(heat: Conversation) -> None:
+    heat.create("s", hot({"x": probe()}))
+    heat.update("s", TWO, environment=at("pre-create", "post-create"))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+@pytest.mark.parametrize("hook", ["pre-delete", "post-delete"])
+def test_a_delete_stops(heat: Conversation, hook: str) -> None:
+    heat.create("s", TWO, environment=at(hook))
+    heat.delete("s")
+    assert heat.status("s") == "DELETE_IN_PROGRESS"
+    assert reasons(heat)[-1] == f"DELETE paused until Hook {hook} is cleared"
+    clear(heat, hook)
+    assert heat.stack("s") is None
+
+
+def test_left_by_an_update(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    heat.update("s", TWO)
+    assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+def test_left_by_an_update_with_the_hook(heat: Conversation) -> None:
+    heat.create("s", TWO)
+    heat.update("s", TWO, environment=at("pre-update"))
+    heat.update("s", TWO, environment=at("pre-update"))
+    assert heat.status("s") == "UPDATE_IN_PROGRESS"
+    clear(heat, "pre-update")
+    assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+def test_left_by_a_cancel(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    assert heat.act("s", "cancel_without_rollback").status_int == 200
+    assert heat.status("s") == "CREATE_FAILED"
+    assert reasons(heat)[-1] == "Failure occurred while waiting."
+    assert clear(heat, "pre-create").status_int == 400
+    heat.update("s", TWO)
+    assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+def test_left_by_a_cancelled_update(heat: Conversation) -> None:
+    heat.create("s", TWO)
+    heat.update("s", TWO, environment=at("pre-update"))
+    heat.act("s", "cancel_update")
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+
+
+def test_left_by_a_delete(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    heat.delete("s")
+    assert heat.stack("s") is None
+
+
+def test_a_failure_elsewhere_does_not_wait(heat: Conversation) -> None:
+    template = hot({"a": probe(), "bad": probe(fail=True)})
+    heat.create("s", template, environment=at("pre-create"))
+    assert heat.status("s") == "CREATE_FAILED"
+    assert reasons(heat)[-1] == "Failure occurred while waiting."
+
+
+def test_nothing_is_asked_again_while_it_waits(heat: Conversation) -> None:
+    """A sweep finds nothing to do; a crash would find the same rows."""
+    heat.create("s", TWO, environment=at("pre-create"))
+    before = len(heat.events("s"))
+    for _sweep in range(3):
+        heat.service.clock.jump(60)
+        heat.service.observer.tick()
+        assert not heat.service.bus.waiting
+    assert heat.service.services.store.stalled_stacks(heat.service.clock(), 10) == []
+    assert len(heat.events("s")) == before
+    clear(heat, "pre-create")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_down_the_tree(heat: Conversation) -> None:
+    child = hot({"a": probe(value="a")})
+    hooks = {"n*": {"a": {"hooks": "pre-create"}}}
+    heat.create(
+        "s",
+        hot({"n1": {"type": FILE}, "n2": {"type": FILE}, "other": {"type": FILE}}),
+        files={FILE: json.dumps(child)},
+        environment={"resource_registry": {"resources": hooks}},
+    )
+    assert heat.nested("s", "other")["stack_status"] == "CREATE_COMPLETE"
+    assert "a (pre-create)" in heat.nested("s", "n1")["stack_status_reason"]
+    for name in ("n1", "n2"):
+        clear(heat, "pre-create", stack=heat.nested("s", name)["id"])
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_a_resource_with_a_stack_behind_it_stops(heat: Conversation) -> None:
+    child = hot({"a": probe(value="a")})
+    heat.create(
+        "s", hot({"n": {"type": FILE}}), files={FILE: json.dumps(child)},
+        environment=at("pre-create", "post-create", resource="n"),
+    )  # fmt: skip
+    assert states(heat) == {"n": "INIT_COMPLETE"}
+    clear(heat, "pre-create", "n")
+    assert heat.nested("s", "n")["stack_status"] == "CREATE_COMPLETE"
+    assert heat.status("s") == "CREATE_IN_PROGRESS"
+    clear(heat, "post-create", "n")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_stepping(heat: Conversation) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    clear(heat, "pre-create", step=True)
+    assert heat.stack("s")["stack_status_reason"].endswith("b (pre-create)")
+    clear(heat, "pre-create", "b")
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+@pytest.mark.parametrize("hook", ["pre-update", "post-create", "pre-made", ""])
+def test_a_hook_that_is_not_armed(heat: Conversation, hook: str) -> None:
+    heat.create("s", TWO, environment=at("pre-create"))
+    answer = clear(heat, hook)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
+    answer = clear(heat, "pre-create", "apart")
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
+
+
+def test_a_hook_that_does_not_exist(heat: Conversation) -> None:
+    body = {"stack_name": "s", "template": TWO, "environment": at("pre-made")}
+    answer = heat.send("POST", "/stacks", body)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
+
+
+def restricted(*actions: str) -> Json:
+    body = {"restricted_actions": list(actions)}
+    return {"resource_registry": {"resources": {"a": body}}}
+
+
+@pytest.mark.parametrize(
+    ("action", "replaces"), [("update", False), ("replace", True)]
+)
+def test_restricted_actions(heat: Conversation, action: str, replaces: bool) -> None:
+    def template(value: str) -> Json:
+        return hot({"a": probe(value=value, update_replace=replaces)})
+
+    heat.create("s", template("1"), environment=restricted(action))
+    before = heat.resource("s", "a")["physical_resource_id"]
+    heat.update("s", template("2"), environment=restricted(action))
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert reasons(heat)[-1] == f"{action} is restricted for resource."
+    assert states(heat) == {"a": "CREATE_COMPLETE"}
+    heat.update("s", template("2"))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    same = heat.resource("s", "a")["physical_resource_id"] == before
+    assert same is not replaces
+
+
+def test_a_restriction_of_the_other_kind_does_not_matter(heat: Conversation) -> None:
+    heat.create("s", hot({"a": probe(value="1")}), environment=restricted("replace"))
+    heat.update("s", hot({"a": probe(value="2")}), environment=restricted("replace"))
+    assert heat.status("s") == "UPDATE_COMPLETE"
