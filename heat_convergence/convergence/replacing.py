@@ -45,17 +45,20 @@ def replace(
     tries = tx.retry_counts(stack.version, list(successors))
     inherited = {successors[old_id].id: number for old_id, number in tries.items()}
     dropped, added = _bend(edges, successors, _deletions(tx, edges, successors))
-    held = _held(tx, stack, successors) - added
+    held, leaving = _held(tx, stack, successors)
+    added |= held
     tx.drop_edges(stack.id, stack.version, dropped)
     loose: set[Pair] = set()
-    if held:
+    if leaving:
+        # Deletions let nothing but deletions start: without one there is no ring, and
+        # no need to read the whole graph.
         there = {
             (edge.resource_id, edge.needed_by)
             for edge in tx.unready_edges(stack.id, stack.version)
         }
-        cut = _rings_cut(there | added | held)
+        cut = _rings_cut(there | added)
         loose = there & cut
-        added = (added | held) - cut
+        added -= cut
         added |= _last_rows(tx, stack, loose, (there | added) - cut)
     _add(tx, stack, edges, dropped, added, successors, inherited)
     tx.drop_edges(stack.id, stack.version, [Edge(need, then) for need, then in loose])
@@ -146,16 +149,22 @@ def _bend(
     return dropped, added
 
 
-def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> set[Pair]:
+def _held(
+    tx: Transaction, stack: Stack, successors: Mapping[str, Resource]
+) -> tuple[set[Pair], bool]:
     """RULE 5: the old one waits for all whose reality may still use it, whether the
-    goal wants them changed or gone."""
+    goal wants them changed or gone; and whether it wants any of them gone."""
     by_name = {new.name: old_id for old_id, new in successors.items()}
-    return {
+    holders = tx.holding(stack.id, list(by_name))
+    pairs: set[Pair] = {
         (row.id, by_name[name])
-        for row in tx.holding(stack.id, list(by_name))
+        for row in holders
         for name in row.held_requires
         if name in by_name and by_name[name] != row.id
     }
+    # Those that are replaced now become deletions, too.
+    gone = {row.id for row in holders if row.desired is Desired.ABSENT or row.id in successors}
+    return pairs, not gone.isdisjoint(holder for holder, _old in pairs)
 
 
 def _rings_cut(pairs: set[Pair]) -> set[Pair]:
