@@ -86,6 +86,8 @@ def make_job(row: Resource, claim: Claim) -> Job:
     try:
         kind = claim.registry.get(row.implementation)
         if step in _WITHOUT_PROPERTIES:
+            if step is Step.FIND_AND_DELETE and not before:
+                before = _sought(row, kind, claim)
             return _job(row, step, kind, claim, before, frozenset())
         after = _resolved(row, kind, claim)
         _refuse_restricted(row, step)
@@ -133,7 +135,7 @@ def _job(
 ) -> Job:
     action = action_of(step, row)
     creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
-    given = after if creating else None
+    given = after if creating or step is Step.FIND_AND_DELETE else None
     inputs = claim.inputs if kind.sees_others else None
     view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud)
     facade = _facade(row, claim) if kind.nested and step not in _WITHOUT_PROPERTIES else {}
@@ -149,6 +151,15 @@ def _facade(row: Resource, claim: Claim) -> dict[str, Any]:
         "deletion_policy": definition.deletion_policy,
         "update_policy": finish(definition.update_policy, inputs, **how),
     }
+
+
+def _sought(row: Resource, kind: ResourceType, claim: Claim) -> Mapping[str, Any]:
+    """What a create that was never recorded was given, to find by; nothing where what
+    it drew on is gone, so that it can't be told."""
+    try:
+        return _resolved(row, kind, claim)
+    except Error:
+        return {}
 
 
 def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:

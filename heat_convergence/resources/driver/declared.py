@@ -171,6 +171,8 @@ class DeclaredType(ResourceType):
         return self.observe(view) if body is None else self.look(view, body)
 
     def find(self, view: View) -> str | None:
+        if self.row.places and not view.properties:
+            return None  # nothing tells below what it was to be made
         calls, mark = self.calls(view), mark_of(view)
         if self.row.named:
             for body in calls.named(view.physical_name):

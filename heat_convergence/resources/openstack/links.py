@@ -90,6 +90,8 @@ class Link(DeclaredType):
         return looks
 
     def find(self, view: View) -> str | None:
+        if not view.properties:
+            return None  # nothing tells what was to be joined
         parts = self.parts_of(view, view.properties)
         try:
             shown = self.shown(view, parts)

@@ -26,7 +26,7 @@ class Quota(DeclaredType):
         return self._set(view, view.properties)
 
     def find(self, view: View) -> str | None:
-        return self._project(view, view.properties)
+        return self._project(view, view.properties) if view.properties else None
 
     def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
         return self._set(view, after)

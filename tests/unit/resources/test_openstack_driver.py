@@ -183,6 +183,15 @@ class TestFinding:
         assert bench.emulation.existing("neutron.network", found).body["tags"] == ["a"]
 
 
+    @pytest.mark.parametrize("kind", list(types()), ids=lambda kind: kind.name)
+    def test_what_is_not_known_is_not_found(self, bench, kind):
+        """A deletion may have nothing to go by but the row's name and id."""
+        view = bench.view("OS::Neutron::Net", {}, action=Action.DELETE)
+        unknown = replace(view, type=kind.name, properties={})
+        if not kind.local:
+            assert kind.find(unknown) is None
+
+
 class TestFailures:
     @pytest.mark.parametrize(
         ("method", "path", "status", "body", "expected"),
