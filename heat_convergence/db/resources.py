@@ -6,7 +6,8 @@ reads leave out the wide columns, which the observer does not need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -295,7 +296,11 @@ def purge_gone(connection: Connection, stack_id: str) -> None:
     )
     ids = list(connection.scalars(sa.select(resource.c.id).where(*gone)))
     for at in range(0, len(ids), 500):
-        some = ids[at : at + 500]
+        _purge(connection, stack_id, sorted(ids[at : at + 500]))
+
+
+def _purge(connection: Connection, stack_id: str, some: list[str]) -> None:
+    with _keys_only(connection):
         connection.execute(
             resource_graph.delete().where(
                 resource_graph.c.stack_id == stack_id,
@@ -308,8 +313,23 @@ def purge_gone(connection: Connection, stack_id: str) -> None:
 
 
 def erase(connection: Connection, stack_id: str) -> None:
-    connection.execute(resource_graph.delete().where(resource_graph.c.stack_id == stack_id))
-    connection.execute(resource.delete().where(resource.c.stack_id == stack_id))
+    with _keys_only(connection):
+        connection.execute(resource_graph.delete().where(resource_graph.c.stack_id == stack_id))
+        connection.execute(resource.delete().where(resource.c.stack_id == stack_id))
+
+
+@contextmanager
+def _keys_only(connection: Connection) -> Iterator[None]:
+    """On a small table InnoDB would rather read all of it to delete a few rows, and so
+    wait for rows of other stacks, whose deletion waits for these."""
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        yield
+        return
+    connection.exec_driver_sql("SET SESSION sql_safe_updates = 1")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql("SET SESSION sql_safe_updates = 0")
 
 
 # -- jobs ---------------------------------------------------------------------

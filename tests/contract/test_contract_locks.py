@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heat_convergence.convergence.model import JobState
-from heat_convergence.testing.rows import at, resource_row
+from heat_convergence.convergence.model import Desired, Edge, JobState
+from heat_convergence.testing.rows import at, resource_row, stack_row
 from heat_convergence.testing.store import MemoryStore
 
 
@@ -69,6 +69,29 @@ def test_who_moves_a_job_on_does_not_wait_for_the_stack(shared):
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.lock_stack("stack-1")
         pool.submit(move_on).result(timeout=20)
+
+
+@pytest.mark.parametrize("verb", ["erase_resources", "purge_gone"])
+def test_two_stacks_are_deleted_side_by_side(shared, verb):
+    """However small the tables are: neither reads, and so locks, the other one's rows."""
+    shared.stack(stack_row("stack-2"))
+    for stack, ids in (("stack-1", "abcdefghijklmnop"), ("stack-2", "wxyz")):
+        gone = {"stack_id": stack, "desired": Desired.ABSENT, "job": None, "job_state": None}
+        shared.resources(*(resource_row(name, **gone) for name in ids))
+        with shared.store.transaction() as tx:
+            tx.add_edges(stack, 1, [Edge(one, None) for one in ids])
+
+    def delete(tx, stack: str) -> None:
+        getattr(tx, verb)(stack)
+
+    def other() -> None:
+        with shared.store.transaction() as tx:
+            delete(tx, "stack-1")
+
+    with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
+        delete(tx, "stack-2")
+        pool.submit(other).result(timeout=20)
+    assert shared.rows(*"abpwz") == []
 
 
 @pytest.mark.parametrize("lock", ["lock_unfinished", "lock_stack_resources"])
