@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,6 +19,7 @@ from heat_convergence.testing.generate import case
 from heat_convergence.testing.shrink import shrunk
 from heat_convergence.testing.simulator import Result, run
 
+_LOGGER = logging.getLogger("heat_convergence")
 CHUNK = 5  # seeds handed to a process at once
 
 
@@ -84,11 +86,11 @@ def judge(seed: int, kind: Kind) -> Verdict:
 def verdicts(seeds: Iterable[int], kind: Kind, *, processes: int = 1) -> Iterator[Verdict]:
     """In the order of the seeds, each as soon as it is there."""
     if processes == 1:
-        _quiet()
-        yield from map(partial(judge, kind=kind), seeds)
+        with _quiet():
+            yield from map(partial(judge, kind=kind), seeds)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, initializer=_quiet) as pool:
+    with context.Pool(processes, initializer=_be_quiet) as pool:
         yield from pool.imap(partial(judge, kind=kind), seeds, chunksize=CHUNK)
 
 
@@ -109,6 +111,16 @@ def _scenario(seed: int, kind: Kind, text: str) -> str:
     return f"# Found by: {command(seed, kind)}\n{text}"
 
 
-def _quiet() -> None:
+def _be_quiet() -> None:
     """The code under test reports every fault, as it should; here they are made."""
-    logging.getLogger("heat_convergence").setLevel(logging.CRITICAL)
+    _LOGGER.setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    before = _LOGGER.level
+    _be_quiet()
+    try:
+        yield
+    finally:
+        _LOGGER.setLevel(before)
