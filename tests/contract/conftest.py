@@ -14,8 +14,21 @@ from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
 from heat_convergence.testing.rows import stack_row
 from heat_convergence.testing.store import MemoryStore
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
 SERVERS = ("mariadb", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """Its own: other tests drop tables, and here they are made once."""
+    yield from fresh_database(MARIADB, "MariaDB")
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """Its own: other tests drop tables, and here they are made once."""
+    yield from fresh_database(POSTGRESQL, "PostgreSQL")
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,22 @@ from pathlib import Path
 import pytest
 
 from heat_convergence.testing.daemons import Deployment
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 from tests.integration.harness import empty
 
 Deploy = Callable[..., Deployment]
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """Its own: daemons find it empty, and others keep rows in theirs."""
+    yield from fresh_database(MARIADB, "MariaDB")
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """Its own: daemons find it empty, and others keep rows in theirs."""
+    yield from fresh_database(POSTGRESQL, "PostgreSQL")
 
 
 @pytest.fixture
