@@ -1,6 +1,6 @@
 """How long a template of so many resources takes from text to definitions.
 
-Run by hand: ``python benchmarks/folding.py [count ...]``.  Prints seconds for
+Run by hand: ``python benchmarks/folding.py [count ...]``.  Prints processor seconds for
 loading, folding, dumping with fingerprints, and finishing, and each as a multiple
 of the first row's per resource: near 1.0 means that cost follows size.
 """
@@ -67,9 +67,9 @@ def template_text(count: int) -> str:
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     result = action()
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
 
 
 def measure(count: int) -> list[float]:

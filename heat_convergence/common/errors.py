@@ -58,12 +58,17 @@ class InvalidSchemaError(Invalid):
 class InvalidTemplateReference(Invalid):
     """A reference to a resource that the template does not have."""
 
-    def __init__(self, resource: str, key: str = "", *, message: str = "") -> None:
+    def __init__(self, resource: str, key: str = "", hint: str = "") -> None:
         super().__init__(
-            message or f'The specified reference "{resource}" (in {key}) is incorrect.'
+            f'The specified reference "{resource}" (in {key}) is incorrect{hint or "."}'
         )
         self.resource = resource
         self.key = key
+        self.hint = hint
+
+    def at(self, key: str) -> InvalidTemplateReference:
+        """The same, found at another place."""
+        return InvalidTemplateReference(self.resource, key, self.hint)
 
 
 class InvalidTemplateVersion(Invalid):
@@ -184,9 +189,7 @@ class EntityNotFound(NotFound):
 
 class ResourceNotFound(NotFound):
     def __init__(self, resource: str, stack: str) -> None:
-        super().__init__(
-            f"The Resource ({resource}) could not be found in Stack {stack}."
-        )
+        super().__init__(f"The Resource ({resource}) could not be found in Stack {stack}.")
 
 
 class ResourceNotAvailable(NotFound):
@@ -242,6 +245,13 @@ class InvalidEncryptionKey(Error):
 
 class ResourceFailure(Error):
     """A verb of a resource type failed for good."""
+
+
+class TemplateOutputError(Error):
+    """An output of a nested stack that somebody reads has no value."""
+
+    def __init__(self, resource: str, attribute: str, why: str) -> None:
+        super().__init__(f"Error in {resource} output {attribute}: {why}")
 
 
 class ResourceGone(Error):

@@ -31,7 +31,7 @@ from heat_convergence.template.folding import Folder, Place
 from heat_convergence.template.functions.base import OMIT, Function
 from heat_convergence.template.outputs import NO_DESCRIPTION, OutputDefinition
 from heat_convergence.template.parameter_values import Missing, StackFacts
-from heat_convergence.template.problems import Path, Phase, Problems, nearest
+from heat_convergence.template.problems import Path, Phase, Problems, nearest, path_text
 from heat_convergence.template.scopes import BuildScope
 from heat_convergence.template.template import Template
 from heat_convergence.template.uses import references
@@ -285,8 +285,7 @@ class Builder:
                 self._mistake(f"{key} must be a string or a list of strings", path)
             elif name not in self._resources:
                 hint = nearest(name, self._resources)
-                message = f'The specified reference "{name}" (in {key}) is incorrect{hint}.'
-                error = InvalidTemplateReference(name, key, message=message)
+                error = InvalidTemplateReference(name, path_text(path), hint)
                 self._problems.add(Phase.DEPENDENCIES, error, path)
             elif self._is_enabled(name):
                 found.add(name)

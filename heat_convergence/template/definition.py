@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ Json = Any
 Value = Any
 
 NO_CONTENTS: Mapping[str, str] = {}
+_VALUES = ("properties", "metadata", "update_policy")  # what may hold expressions
+HANDED = "handed"  # in a stored one: the properties of what is still to be adopted
 DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
 
 
@@ -61,13 +63,10 @@ class Definition:
     ) -> Definition:
         """The definition that ``dump`` wrote; ``contents`` are the texts, by their hashes,
         that ``share`` moved out of it."""
-        properties = expression.unshare(data.get("properties", {}), contents.__getitem__)
         return cls(
             name=name,
             type=data["type"],
-            properties=expression.load(properties),
-            metadata=expression.load(data.get("metadata", {})),
-            update_policy=expression.load(data.get("update_policy", {})),
+            **{key: value_of(data, key, contents) for key in _VALUES},
             deletion_policy=data.get("deletion_policy", DELETE),
             external_id=data.get("external_id"),
             description=data.get("description", ""),
@@ -78,7 +77,7 @@ class Definition:
 
     def _content(self) -> dict[str, Json]:
         data: dict[str, Json] = {"type": self.type}
-        for key in ("properties", "metadata", "update_policy"):
+        for key in _VALUES:
             dumped = expression.dump(getattr(self, key))
             if dumped:
                 data[key] = dumped
@@ -92,19 +91,31 @@ class Definition:
 
 
 def share(data: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
-    """A dumped definition whose long texts are moved to ``contents``, by their hashes.
-
-    Only properties: what a type asks of its metadata it reads as it stands.
-    """
-    shared = dict(data)
-    if "properties" in data:
-        shared["properties"] = expression.share(data["properties"], contents)
-    return shared
+    """A dumped definition whose long texts, maps and lists are moved to ``contents``, by
+    their hashes."""
+    shared = {key: expression.share_map(data[key], contents) for key in _VALUES if key in data}
+    return {**data, **shared}
 
 
-def contents_of(data: Mapping[str, Json]) -> frozenset[str]:
+def unshare(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, Json]:
+    """The dumped definition again."""
+    whole = {
+        key: expression.unshare(data[key], contents.__getitem__) for key in _VALUES if key in data
+    }
+    return {**data, **whole}
+
+
+def value_of(data: Mapping[str, Json], section: str, contents: Mapping[str, str]) -> Value:
+    """``properties``, ``metadata`` or ``update_policy`` of a stored definition."""
+    shared = data.get(section, {})
+    return expression.load(expression.unshare(shared, contents.__getitem__))
+
+
+def contents_of(
+    data: Mapping[str, Json], sections: Collection[str] = (*_VALUES, HANDED)
+) -> frozenset[str]:
     """The hashes of the contents that a stored definition leads to."""
-    return expression.shared_hashes(data.get("properties", {}))
+    return expression.shared_hashes([data[key] for key in sections if key in data])
 
 
 def fingerprint(definition: Definition) -> str:

@@ -4,17 +4,19 @@ A partly evaluated value is plain JSON in which some nodes are ``Expression``.
 Decides how such a value is written as plain JSON and read back.  Called by the
 evaluator and by definitions; must not evaluate anything.
 
-The written form has three marks, each a map with one key.  User data that looks
+The written form has four marks, each a map with one key.  User data that looks
 like a mark is wrapped, so that reading gives back exactly what was written:
 
 * ``{"$call": [function, variant, arguments]}``  an expression
 * ``{"$data": {...}}``  a map of the user's that has a mark as its only key
 * ``{"$content": hash}``  a long string, kept by its hash (see ``share``)
+* ``{"$json": hash}``  a long map or list, kept by the hash of its JSON
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +24,11 @@ from typing import Any
 Json = Any  # plain JSON
 Value = Any  # JSON with expressions in it
 
-_CALL, _DATA, _CONTENT = "$call", "$data", "$content"
+_CALL, _DATA, _CONTENT, _JSON = "$call", "$data", "$content", "$json"
 # Stored definitions were shared by it: changing it asks for a migration.
 LONG = 4096
-_MARKS = frozenset({_CALL, _DATA, _CONTENT})
+_LEAVES = frozenset({str, int, float, bool, type(None)})  # most of every value
+_MARKS = frozenset({_CALL, _DATA, _CONTENT, _JSON})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Expression:
 
 def is_known(value: Value) -> bool:
     """Whether no expression is left in it."""
+    if type(value) in _LEAVES:
+        return True
     if isinstance(value, dict):
         return all(is_known(item) for item in value.values())
     if isinstance(value, list | tuple):
@@ -52,6 +57,8 @@ def is_known(value: Value) -> bool:
 
 def expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression]]:
     """Every expression with its place, as ``a.b[0]``, the outer before the inner."""
+    if type(value) in _LEAVES:
+        return
     if isinstance(value, Expression):
         yield where, value
         yield from expressions(value.arguments, _under(where, value.function))
@@ -63,8 +70,21 @@ def expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression
             yield from expressions(item, f"{where}[{index}]")
 
 
+def readable(value: Value) -> Json:
+    """For people: what is not known yet as the template's call."""
+    if isinstance(value, Expression):
+        return {value.function: readable(value.arguments)}
+    if isinstance(value, Mapping):
+        return {key: readable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(item) for item in value]
+    return value
+
+
 def dump(value: Value) -> Json:
     """The value as plain JSON."""
+    if type(value) in _LEAVES:
+        return value
     if isinstance(value, Expression):
         return {_CALL: [value.function, value.variant, dump(value.arguments)]}
     if isinstance(value, Mapping):
@@ -77,6 +97,8 @@ def dump(value: Value) -> Json:
 
 def load(data: Json) -> Value:
     """What ``dump`` was given; raises ``ValueError`` for what it cannot have made."""
+    if type(data) in _LEAVES:
+        return data
     if isinstance(data, list):
         return [load(item) for item in data]
     if not isinstance(data, Mapping):
@@ -109,8 +131,56 @@ def share(dumped: Json, contents: dict[str, str], *, min_chars: int = LONG) -> J
     return dumped
 
 
+def dump_values(values: Mapping[str, Value]) -> dict[str, Json]:
+    """Each value of a map dumped by itself."""
+    return {name: dump(value) for name, value in values.items()}
+
+
+def share_values(
+    dumped: Mapping[str, Json], contents: dict[str, str], *, min_chars: int = LONG
+) -> dict[str, Json]:
+    """As ``share``, each value of a map by itself; those that are long maps or lists as
+    a whole, unless there are expressions in them."""
+    shared = {}
+    for name, value in dumped.items():
+        text = ""
+        if isinstance(value, Mapping | list):
+            text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        if len(text) >= min_chars and not _calls(value):
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            contents[digest] = text
+            shared[name] = {_JSON: digest}
+        elif len(text) >= min_chars or isinstance(value, str):
+            shared[name] = share(value, contents, min_chars=min_chars)
+        else:
+            shared[name] = value
+    return shared
+
+
+def share_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
+    """``share_values`` of a dumped map, which may be an expression as a whole."""
+    if not _looks_marked(dumped):
+        return share_values(dumped, contents)
+    mark, body = next(iter(dumped.items()))
+    if mark == _DATA:
+        return {_DATA: share_values(body, contents)}
+    shared: dict[str, Json] = share(dumped, contents)
+    return shared
+
+
+def _calls(dumped: Json) -> bool:
+    if type(dumped) in _LEAVES:
+        return False
+    if isinstance(dumped, Mapping):
+        called = _looks_marked(dumped) and _CALL in dumped
+        return called or any(_calls(item) for item in dumped.values())
+    return isinstance(dumped, list) and any(_calls(item) for item in dumped)
+
+
 def unshare(shared: Json, content: Callable[[str], str]) -> Json:
     """The dumped value again; ``content`` gives a text by its hash."""
+    if type(shared) in _LEAVES:
+        return shared
     if isinstance(shared, list):
         return [unshare(item, content) for item in shared]
     if not isinstance(shared, Mapping):
@@ -119,6 +189,8 @@ def unshare(shared: Json, content: Callable[[str], str]) -> Json:
         mark, body = next(iter(shared.items()))
         if mark == _CONTENT:
             return content(body)
+        if mark == _JSON:
+            return json.loads(content(body) or "null")
         if mark == _DATA:  # the map within is the user's, whatever it looks like
             return {_DATA: {key: unshare(item, content) for key, item in body.items()}}
     return {key: unshare(item, content) for key, item in shared.items()}

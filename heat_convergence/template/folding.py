@@ -8,10 +8,11 @@ left.  Must not know sections, resources or outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.common.errors import (
+    Error,
     InvalidTemplateReference,
     InvalidTemplateVersion,
     StackValidationFailed,
@@ -27,7 +28,7 @@ from heat_convergence.template.functions.base import (
 )
 from heat_convergence.template.functions.builtin import BUILTIN, PLUGIN
 from heat_convergence.template.functions.conditions import check_if
-from heat_convergence.template.problems import Path, Phase, Problems
+from heat_convergence.template.problems import Path, Phase, Problems, path_text
 from heat_convergence.template.scopes import BuildScope
 from heat_convergence.template.versions import Version
 
@@ -142,7 +143,7 @@ class Folder:
             self._shape_error(error, is_literal=arguments == raw)
             return left
         if not is_known(arguments):
-            return left
+            return _condensed(left, function)
         try:
             result = function.evaluate(arguments, self._scope)
         except FunctionError as error:
@@ -183,11 +184,11 @@ class Folder:
         if not is_literal and not self._is_reference(error):
             self._evaluation_error(error)
             return
-        own = error.error
+        own = self._placed(error.error)
         if type(own) is StackValidationFailed:
             self._problems.add(Phase.DEFINITIONS, error.message, tuple(self._path))
         elif self._place.defer and self._path[-1] not in ("get_resource", "Ref"):
-            self._problems.add(self._place.phase, error.message, tuple(self._path))
+            self._problems.add(self._place.phase, own.message, tuple(self._path))
         else:
             self._problems.add(Phase.DEPENDENCIES, own, tuple(self._path))
 
@@ -200,9 +201,15 @@ class Folder:
             and not (undeclared and place.phase is Phase.RESOURCES)
         ):
             return
-        told = error.message if place.wrap and not self._is_reference(error) else error.error
+        own = self._placed(error.error)
+        told = error.message if place.wrap and not self._is_reference(error) else own
         phase = Phase.DEPENDENCIES if self._is_reference(error) else place.phase
         self._problems.add(phase, told, tuple(self._path), prefix=place.prefix)
+
+    def _placed(self, error: Error) -> Error:
+        if isinstance(error, InvalidTemplateReference):
+            return error.at(path_text(self._path))
+        return error
 
     @staticmethod
     def _is_reference(error: FunctionError) -> bool:
@@ -233,12 +240,18 @@ class Reducer:
         left = Expression(call.function, call.variant, arguments)
         function.check(arguments)
         if not is_known(arguments):
-            return left
+            return _condensed(left, function)
         result = function.evaluate(arguments, self._scope)
         return left if result is UNKNOWN else result
 
     def _function(self, call: Expression) -> Function:
         return find_function(call.function, call.variant, self._plugins)
+
+
+def _condensed(call: Expression, function: Function) -> Expression:
+    if function.condense is None:
+        return call
+    return replace(call, arguments=function.condense(call.arguments))
 
 
 def find_function(name: str, variant: str, plugins: Mapping[str, Function]) -> Function:

@@ -48,11 +48,7 @@ def load(
     if isinstance(source, Mapping):
         return Document(_checked(source, limits, what))
     text = _decoded(source, what)
-    if len(text) > limits.max_template_size:
-        raise RequestLimitExceeded(
-            f"The {what} has {len(text)} characters; at most"
-            f" {limits.max_template_size} are allowed."
-        )
+    check_size(text, limits, what)
     if text.lstrip()[:1] == "{":
         try:
             data = json.loads(text, parse_constant=_refuse_constant)
@@ -61,6 +57,15 @@ def load(
         else:
             return Document(_checked(data, limits, what), text)
     return Document(_yaml(text, limits, what), text)
+
+
+def check_size(text: str, limits: Limits, what: str = "template") -> None:
+    """Raises ``RequestLimitExceeded`` for a text that is longer than a user's may be."""
+    if len(text) > limits.max_template_size:
+        raise RequestLimitExceeded(
+            f"The {what} has {len(text)} characters; at most"
+            f" {limits.max_template_size} are allowed."
+        )
 
 
 def _decoded(source: str | bytes, what: str) -> str:

@@ -92,10 +92,10 @@ def _merge_parameters(
     merged = dict(before)
     for name, value in after.items():
         schema = schemas.get(name)
-        if schema is None:
+        if schema is None or value is None:
             continue
         strategy = _choose(name, strategies, chosen)
-        if strategy is Strategy.OVERWRITE or merged.get(name) is None or value is None:
+        if strategy is Strategy.OVERWRITE or merged.get(name) is None:
             merged[name] = value
         else:
             merged[name] = _merged(schema, merged[name], value, strategy)
@@ -108,7 +108,8 @@ def _choose(
     """The file's word for the parameter, else what is chosen already, else its default."""
     own = strategies.get(name)
     if own is None:
-        return chosen.get(name) or _strategy(name, strategies.get("default", "overwrite"))
+        by_default = _strategy(name, strategies.get("default", "overwrite"))
+        return chosen.setdefault(name, by_default)
     strategy = _strategy(name, own)
     if chosen.setdefault(name, strategy) is not strategy:
         raise ConflictingMergeStrategyForParam(

@@ -19,6 +19,7 @@ from heat_convergence.common.errors import (
     UserParameterMissing,
 )
 from heat_convergence.template.constraints import CustomCheck
+from heat_convergence.template.functions.base import UNKNOWN
 from heat_convergence.template.parameters import BadValue, ParameterSchema, ParameterType
 from heat_convergence.template.problems import Phase, Problems, nearest
 from heat_convergence.template.versions import Version
@@ -90,8 +91,8 @@ def resolve(
     declared: Collection[str] = (),
 ) -> dict[str, ParameterValue]:
     """Values by name.  ``given`` are the environment's ``parameters``, ``defaults``
-    its ``parameter_defaults``; null counts as not given.  ``declared`` are names
-    whose declaration is wrong, and told already."""
+    its ``parameter_defaults``; null counts as not given, and ``UNKNOWN`` as given
+    later.  ``declared`` are names whose declaration is wrong, and told already."""
     for name in given:
         if name not in schemas and name not in declared:
             problems.add(
@@ -106,13 +107,14 @@ def resolve(
         raw = next((v for v in (given.get(name), defaults.get(name), own) if v is not None), None)
         values[name] = ParameterValue(schema, None, given=False, is_set=False)
         try:
-            if raw is not None:
+            if raw is not None and raw is not UNKNOWN:
                 values[name] = _value(schema, raw, custom)
-            elif missing is Missing.REFUSE:
+            elif missing is Missing.REFUSE and raw is None:
                 error = UserParameterMissing(f"The Parameter ({name}) was not provided.")
                 problems.add(Phase.PARAMETERS, error, (section, name))
         except BadValue as bad:
-            shown = "the hidden value is not allowed" if schema.hidden else bad
+            secret = schema.hidden and not bad.described
+            shown = "the hidden value is not allowed" if secret else bad
             message = f"Parameter '{name}' is invalid: {shown}"
             problems.add(Phase.PARAMETERS, message, (section, name))
     return values

@@ -51,7 +51,12 @@ _HOT_TYPES = {
 
 
 class BadValue(Exception):
-    """A value that the type or a constraint refuses; the text says why."""
+    """A value that the type or a constraint refuses; the text says why.  ``described``:
+    in the words of the template's author, who does not know the value."""
+
+    def __init__(self, text: str, *, described: bool = False) -> None:
+        super().__init__(text)
+        self.described = described
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ class ParameterSchema:
                 continue
             problem = constraint.check(value, custom or NO_CUSTOM)
             if problem:
-                raise BadValue(self.constraint_description or problem)
+                described = self.constraint_description or constraint.description
+                raise BadValue(described or problem, described=bool(described))
 
     def check_default(self, value: Json, custom: Mapping[str, CustomCheck] | None = None) -> None:
         """As ``check``; an empty default means "to be given" and passes, as large

@@ -8,6 +8,7 @@ which a pattern such as ``(a+)+$`` can keep busy for years.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,10 @@ import regex
 from heat_convergence.template.limits import DEFAULT, Limits
 
 PatternError = regex.error
+_MOST_WRITTEN_OUT = 1_000_000
+# An escape, at least so many times, or any other character; and the rest of a set.
+_TOKEN = re.compile(r"\\.|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
+_SET = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 T = TypeVar("T")
 
 
@@ -52,11 +57,40 @@ def patience(limits: Limits) -> Iterator[None]:
 
 @functools.lru_cache(maxsize=512)
 def compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    """The compiled pattern; raises ``PatternError``."""
+    """The compiled pattern; raises ``PatternError``, also for repeats within repeats that
+    come to more than a million: the compiler writes them out, and knows no clock."""
     try:
+        if _written_out(pattern) > _MOST_WRITTEN_OUT:
+            raise PatternError("it repeats too much")
         return regex.compile(pattern, flags)
     except (RecursionError, OverflowError, ValueError) as error:
         raise PatternError(str(error) or "too complex") from error
+
+
+def _written_out(pattern: str) -> int:
+    """About how long the pattern is with what it repeats so many times written out."""
+    open_groups, last, at = [0], 0, 0
+    may_be_set = True  # not again once one is without an end
+    while at < len(pattern) and max(open_groups[-1], last) <= _MOST_WRITTEN_OUT:
+        token = _TOKEN.match(pattern, at)
+        assert token is not None  # the last alternative takes anything
+        at = token.end()
+        if token["times"] is not None:
+            times = max(1, int(token["times"]))
+            open_groups[-1] += last * (times - 1)
+            last *= times
+        elif token[0] == "(":
+            open_groups.append(0)
+        elif token[0] == ")" and len(open_groups) > 1:
+            last = open_groups.pop()
+            open_groups[-1] += last
+        else:
+            if token[0] == "[" and may_be_set:
+                rest = _SET.match(pattern, at)
+                at, may_be_set = (rest.end(), True) if rest else (at, False)
+            last = 1
+            open_groups[-1] += last
+    return sum(open_groups)
 
 
 def matches_whole(pattern: str, value: str) -> bool:

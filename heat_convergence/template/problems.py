@@ -64,17 +64,19 @@ class Problems:
         *,
         prefix: str = "",
         within: Path = (),
+        place: Path | None = None,
     ) -> None:
-        """A mistake at a place; a text becomes ``StackValidationFailed``.  ``within``
-        leads on to where it stands, below the path that clients expect."""
+        """A mistake at a path; a text becomes ``StackValidationFailed``.  ``within``
+        leads on to where it stands, below the path that clients expect; ``place`` is
+        where that is, if the path leads out of the text."""
         if isinstance(error, str):
             error = StackValidationFailed(error)
         shown = type(error) is StackValidationFailed
         label = ": ".join(part for part in (prefix, shown and path_text(path)) if part)
-        place = (*path, *within)
-        if (place, error.message) not in self._seen:
-            self._seen.add((place, error.message))
-            self._found.append(Problem(phase, error, place, label))
+        full = (*path, *within)
+        if (full, error.message) not in self._seen:
+            self._seen.add((full, error.message))
+            self._found.append(Problem(phase, error, full if place is None else place, label))
 
     def __bool__(self) -> bool:
         return bool(self._found)

@@ -91,11 +91,13 @@ class Registry:
         return found
 
     def _next(self, type_name: str, resource_name: str | None) -> Implementation | None:
-        if self._removes(type_name):
-            return None
-        best = min(self._matches(type_name, resource_name), default=None)
+        removed = self._removes(type_name)
+        matches = self._matches(type_name, resource_name)
+        best = min((each for each in matches if not removed or each[0] < -1), default=None)
         if best is not None:
             return Implementation(best[-1])
+        if removed:
+            return None
         if self.base is not None:
             inherited = self.base._next(type_name, resource_name)
             return inherited and Implementation(inherited.target, from_user=False)
@@ -113,10 +115,10 @@ class Registry:
             yield (-1, (pattern,), target)
 
     def _removes(self, type_name: str) -> bool:
-        return any(
-            target is None and _pattern_matches(pattern, type_name)
-            for pattern, target in self.entries.items()
-        )
+        """Whether the entry that tells most exactly of the type is null."""
+        telling = [name for name in self.entries if _pattern_matches(name, type_name)]
+        closest = max(telling, key=lambda name: (name == type_name, len(name)), default=None)
+        return closest is not None and self.entries[closest] is None
 
     def _resources(self) -> Mapping[str, Json]:
         resources = self.entries.get(_RESOURCES)
@@ -162,6 +164,11 @@ class Registry:
         below = self.base and self.base.for_child(resource_name)
         return Registry({**mine, _RESOURCES: inner}, below)
 
+    def without_hooks(self) -> Registry:
+        """The same, but nothing stops anywhere."""
+        below = self.base and self.base.without_hooks()
+        return Registry({**self.entries, _RESOURCES: _unhooked(self._resources())}, below)
+
     def type_names(self) -> frozenset[str]:
         """Types that the entries define, wildcards left out."""
         own = {
@@ -182,6 +189,14 @@ class Registry:
         entries = dict(sorted(self.entries.items()))
         entries[_RESOURCES] = dict(self._resources())
         return entries
+
+
+def _unhooked(body: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        key: _unhooked(item) if isinstance(item, dict) else item
+        for key, item in body.items()
+        if key != _HOOKS
+    }
 
 
 def _applying(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:

@@ -148,10 +148,8 @@ class BuildScope(Budget):
             raise FunctionError("The name of a resource must be known when the stack is planned")
         if resource not in self._resources or not self._is_enabled(resource):
             hint = nearest(resource, self._resources) if resource not in self._resources else ""
-            message = f'The specified reference "{resource}" (in {key}) is incorrect{hint}.'
-            raise FunctionError(
-                message, InvalidTemplateReference(resource, key, message=message)
-            )
+            error = InvalidTemplateReference(resource, key, hint)
+            raise FunctionError(error.message, error)
 
 
 class FinishScope(Budget):

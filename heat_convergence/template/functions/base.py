@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import Any, Final, Protocol
 
 from heat_convergence.common.errors import Error, StackValidationFailed
@@ -76,13 +77,15 @@ class Function:
     ``evaluate`` gets arguments without any.  Both raise ``FunctionError``.
 
     ``refers_to`` picks the resource's name out of the arguments, for functions that
-    make the resource a dependency.  ``summary`` is shown in the API's list.
+    make the resource a dependency.  ``condense`` gives arguments that come to the same
+    and are smaller, where some have to wait.  ``summary`` is shown in the API's list.
     """
 
     summary: str
     evaluate: Callable[[Json, Scope], Value]
     check: Callable[[Value], None] = _anything
     refers_to: Callable[[Value], Value] | None = None
+    condense: Callable[[Value], Value] | None = None
 
 
 NO_FUNCTIONS: Mapping[str, Function] = {}
@@ -136,20 +139,33 @@ def need_type(value: Value, kind: type, what: str) -> None:
         raise FunctionError(f"{what} must be a {wanted}, not a {type_name(value)}")
 
 
+def in_runs(
+    parts: Value, fits: Callable[[Value], bool], join: Callable[[list[Json]], Json]
+) -> Value:
+    """A list in which neighbours that fit are joined to one part."""
+    if not isinstance(parts, list):
+        return parts
+    joined: list[Value] = []
+    for together, run in groupby(parts, fits):
+        members = list(run)
+        joined += [join(members)] if together and len(members) > 1 else members
+    return joined
+
+
 def json_text(value: Json) -> str:
     """The form in which maps and lists go into strings."""
     return json.dumps(value, sort_keys=True)
 
 
 def select(value: Json, path: Sequence[Json], missing: Json) -> Json:
-    """Walk into maps by key and lists by index."""
+    """Walk into maps by key, and into lists and strings by index."""
     for part in path:
         if isinstance(value, dict):
             key = part if isinstance(part, str) else _key_text(part)
             if key not in value:
                 return missing
             value = value[key]
-        elif isinstance(value, list):
+        elif isinstance(value, list | str):
             index = _index(part)
             if index is None or not -len(value) <= index < len(value):
                 return missing

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
+from heat_convergence.template.events import key_text
+from heat_convergence.template.expression import is_known
 from heat_convergence.template.functions.base import (
     Function,
     FunctionError,
     Scope,
+    in_runs,
     is_open,
     json_text,
     need_list,
@@ -40,9 +43,17 @@ def _check_lists(arguments: Value) -> None:
 
 
 def _concat(arguments: Json, scope: Scope) -> Value:
-    joined = [item for part in arguments for item in part or ()]
+    joined = _joined(arguments)
     scope.charge(len(joined))
     return joined
+
+
+def _joined(lists: list[Json]) -> list[Json]:
+    return [item for part in lists for item in part or ()]
+
+
+def _concat_known(arguments: Value) -> Value:
+    return in_runs(arguments, is_known, _joined)
 
 
 def _concat_unique(arguments: Json, scope: Scope) -> Value:
@@ -101,11 +112,20 @@ def _check_maps(arguments: Value) -> None:
 
 
 def _map_merge(arguments: Json, scope: Scope) -> Value:
-    merged: dict[str, Json] = {}
-    for part in arguments:
-        merged.update(part or {})
+    merged = _merged(arguments)
     scope.charge(len(merged))
     return merged
+
+
+def _merged(maps: list[Json]) -> dict[str, Json]:
+    merged: dict[str, Json] = {}
+    for part in maps:
+        merged.update(part or {})
+    return merged
+
+
+def _merge_known(arguments: Value) -> Value:
+    return in_runs(arguments, is_known, _merged)
 
 
 _MAP_REPLACE_FORM = "[map, {keys: {<old>: <new>}, values: {<old>: <new>}}]"
@@ -136,18 +156,17 @@ def _map_replace(arguments: Json, scope: Scope) -> Value:
 
 
 def _new_key(keys: dict[str, Json], key: str) -> str:
-    new_key = keys.get(key, key)
-    if not isinstance(new_key, str):
+    new_key = keys.get(key)
+    if isinstance(new_key, dict | list):
         raise FunctionError(f'The new key for "{key}" must be a string')
-    return new_key
+    return key if new_key is None else key_text(new_key)
 
 
 def _new_value(values: dict[str, Json], value: Json) -> Json:
-    if isinstance(value, str):
-        return values.get(value, value)
     if isinstance(value, dict | list):
         return value
-    return values.get(json.dumps(value), value)  # a key of 1 or true is text in JSON
+    replacement = values.get(key_text(value))  # a key of 1 or true is text in JSON
+    return value if replacement is None else replacement
 
 
 def _check_select(arguments: Value) -> None:
@@ -260,10 +279,9 @@ class Repeat:
     def _zipped(values: list[Json]) -> Iterable[Sequence[Json]]:
         if any(isinstance(value, dict) for value in values):
             raise FunctionError("Without permutations the values of for_each must be lists")
-        lists = [value or () for value in values]
-        if len({len(value) for value in lists}) > 1:
+        if len({len(value) for value in values if value is not None}) > 1:
             raise FunctionError("Without permutations the lists of for_each must be equally long")
-        return zip(*lists, strict=True)
+        return zip(*(value or () for value in values), strict=False)  # null: no round at all
 
 
 def _substituted(
@@ -310,13 +328,20 @@ _LISTS_OR_MAPS = Repeat(maps=True, flag=False)
 _WITH_FLAG = Repeat(maps=True, flag=True)
 _REPEAT_SUMMARY = "A body once for every combination of the variables' values."
 
-LIST_CONCAT = Function("The members of lists in one list.", _concat, _check_lists)
+LIST_CONCAT = Function(
+    "The members of lists in one list.", _concat, _check_lists, condense=_concat_known
+)
 LIST_CONCAT_UNIQUE = Function(
-    "The members of lists in one list, each once.", _concat_unique, _check_lists
+    "The members of lists in one list, each once.",
+    _concat_unique,
+    _check_lists,
+    condense=_concat_known,
 )
 FILTER = Function("A list without the given values.", _filter, _check_filter)
 CONTAINS = Function("Whether a list has a value.", _contains, _check_contains)
-MAP_MERGE = Function("Maps in one; the later wins.", _map_merge, _check_maps)
+MAP_MERGE = Function(
+    "Maps in one; the later wins.", _map_merge, _check_maps, condense=_merge_known
+)
 MAP_REPLACE = Function(
     "A map with keys renamed and values replaced.", _map_replace, _check_map_replace
 )

@@ -14,6 +14,7 @@ from heat_convergence.template.functions.base import (
     Function,
     FunctionError,
     Scope,
+    in_runs,
     is_open,
     json_text,
     need_list,
@@ -60,6 +61,22 @@ def _joiner(render: Render) -> Callable[[Json, Scope], Value]:
         return joined
 
     return join
+
+
+def _join_known(arguments: Value) -> Value:
+    """Neighbouring texts are joined at once."""
+    if is_open(arguments) or not isinstance(arguments[0], str):
+        return arguments
+    delimiter, *lists = arguments
+
+    def join(texts: list[Json]) -> str:
+        return str(delimiter).join(text or "" for text in texts)
+
+    return [delimiter, *(in_runs(part, _is_text, join) for part in lists)]
+
+
+def _is_text(item: Value) -> bool:
+    return item is None or isinstance(item, str)
 
 
 def _string_item(item: Json) -> str:
@@ -240,9 +257,10 @@ def _same(arguments: Json, scope: Scope) -> Value:
 
 
 LIST_JOIN = Function("The strings of a list in one, with a delimiter.",
-                     _joiner(_string_item), _check_join)  # fmt: skip
+                     _joiner(_string_item), _check_join, condense=_join_known)  # fmt: skip
 LIST_JOIN_MANY = Function("The members of lists in one string, with a delimiter.",
-                          _joiner(_json_item), _check_join_many)  # fmt: skip
+                          _joiner(_json_item), _check_join_many,
+                          condense=_join_known)  # fmt: skip
 STR_REPLACE = Function("A text with placeholders replaced.",
                        _replacer(_scalar_text), _check_replace)  # fmt: skip
 STR_REPLACE_JSON = Function("A text with placeholders replaced; maps and lists as JSON.",

@@ -14,6 +14,7 @@ from typing import Any
 import yaql as library
 from yaql.language.exceptions import YaqlException
 
+from heat_convergence.template import patterns
 from heat_convergence.template.events import key_text
 from heat_convergence.template.functions import yaql_bounds
 from heat_convergence.template.functions.base import (
@@ -38,10 +39,12 @@ _FAILURES = (
     AssertionError,
     AttributeError,
     LookupError,
+    MemoryError,
     RuntimeError,
     StopIteration,
     TypeError,
     ValueError,
+    patterns.PatternError,
     yaql_bounds.Exhausted,
 )
 

@@ -1,8 +1,8 @@
 """YAQL's standard library, less what can consume without bound.
 
 Called by ``yaql`` alone.  Counts function calls, and replaces the functions whose
-cost the library's own quotas see too late: powers, shifts, string replacement and
-regular expressions.
+cost the library's own quotas see too late: powers, shifts, repeated lists, string
+replacement and regular expressions.
 """
 
 # The library's decorators have no types.
@@ -57,7 +57,7 @@ def _standard() -> Any:
         convention=CamelCaseConvention(), regex=False, yaqlized=False
     )
     child = base.create_child_context()
-    for function in (_pow, _shift_left, _replace, _replace_each):
+    for function in (_pow, _shift_left, _list_by_int, _int_by_list, _replace, _replace_each):
         child.register_function(function)
     for function in (
         _regex,
@@ -101,10 +101,15 @@ class BoundedPattern:
             raise Exhausted("matching a regular expression takes too long") from error
 
 
-# Names whose call may match a regular expression cost more than one step.
-_STEPS = dict.fromkeys(
-    "matches #operator_=~ #operator_!~ search searchAll replaceBy".split(), 200
-) | {"replace": 50, "split": 50}
+# Names whose call takes long, or room: matching a regular expression most of all.
+_STEPS = {
+    **dict.fromkeys("matches #operator_=~ #operator_!~ search searchAll replaceBy".split(), 200),
+    **dict.fromkeys("replace split #operator_*".split(), 50),
+    # Each may make a text as long as one may be, and all of them are kept until the end.
+    **dict.fromkeys("toUpper toLower substring trim trimLeft trimRight norm".split(), 25),
+    **dict.fromkeys("join str concat".split(), 25),
+    "#operator_+": 10,
+}
 _PATTERN_FUNCTIONS = (
     std_regex.matches,
     std_regex.matches_operator_regex,
@@ -138,7 +143,7 @@ def _for_bounded(parameter: Any) -> Any:
 
 def _check_growth(pieces: int, length: int) -> None:
     if pieces * length > 1_000_000:
-        raise Exhausted("a replaced string grows too long")
+        raise Exhausted("a text or list grows too long")
 
 
 @specs.parameter("a", yaqltypes.Number())
@@ -158,6 +163,21 @@ def _shift_left(value: int, bits_number: int) -> int:
     if value.bit_length() + bits_number > _MAX_BITS:
         raise Exhausted("a shifted number is too large")
     return value << bits_number
+
+
+@specs.parameter("left", yaqltypes.Sequence())
+@specs.parameter("right", int)
+@specs.name("#operator_*")
+def _list_by_int(left: Any, right: int) -> Any:
+    _check_growth(right, len(left))
+    return left * right
+
+
+@specs.parameter("left", int)
+@specs.parameter("right", yaqltypes.Sequence())
+@specs.name("#operator_*")
+def _int_by_list(left: int, right: Any) -> Any:
+    return _list_by_int(right, left)
 
 
 @specs.parameter("string", yaqltypes.String())

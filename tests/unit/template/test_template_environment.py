@@ -78,6 +78,12 @@ def test_refuses(source, error):
         ({"A::*": "A::Y"}, "A::Y", "A::Y"),
         ({"A::X": "A::X"}, "A::X", "A::X"),
         ({"A::X": None, "A::*": "B::*"}, "A::X", "A::X"),
+        ({"A::*": None}, "A::X", "A::X"),
+        ({"A::*": None, "A::X": "B"}, "A::X", "B"),
+        ({"A::*": None, "A::X::*": "B::*"}, "A::X::Y", "B::Y"),
+        ({"A::X": None, "resources": {"r": {"A::X": "C"}}}, "A::X", "C"),
+        ({"A::X": "B", "resources": {"r": {"A::X": None}}}, "A::X", "B"),
+        ({"A::X": "x.template"}, "A::X", "x.template"),
         ({"resources": {"r": {"A::X": "C"}}, "A::X": "B"}, "A::X", "C"),
         ({"resources": {"r*": {"A::X": "C"}}}, "A::X", "A::X"),
         ({"resources": {"other": {"A::X": "C"}}, "A::X": "B"}, "A::X", "B"),
@@ -219,6 +225,22 @@ def test_merging_the_rest():
     assert found.registry.resolve("A", "s") == "C"
     over = merged("parameters: {text: file}", request={"parameters": {"text": "request"}})
     assert over.parameters == {"text": "file"}
+
+
+def test_a_chosen_strategy_stays():
+    """Also one that a file's default chose; null takes nothing away."""
+    found = merged(
+        "parameters: {text: a, list: [a]}",
+        "parameters: {text: b, list: null}\nparameter_merge_strategies: {default: merge}",
+        "parameters: {text: c}",
+    )
+    assert found.parameters == {"text": "abc", "list": ["a"]}
+    with pytest.raises(errors.ConflictingMergeStrategyForParam, match="text"):
+        merged(
+            "parameters: {text: a}",
+            "parameters: {text: b}",
+            "parameters: {text: c}\nparameter_merge_strategies: {text: merge}",
+        )
 
 
 def test_merging_refuses():

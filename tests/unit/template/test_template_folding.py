@@ -1,6 +1,7 @@
 """Folding first and finishing later gives what evaluating everything at the end gives."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -53,8 +54,12 @@ def calls(inner):
         st.fixed_dictionaries({"contains": st.tuples(inner, lists).map(list)}),
         st.fixed_dictionaries({"str_split": st.tuples(st.just(","), texts).map(list)}),
         st.fixed_dictionaries({"digest": st.tuples(st.just("md5"), texts).map(list)}),
-        st.fixed_dictionaries({"str_replace": st.fixed_dictionaries(
-            {"template": texts, "params": maps})}),
+        *(st.fixed_dictionaries({name: st.fixed_dictionaries(
+            {"template": texts, "params": maps})})
+          for name in ("str_replace", "str_replace_strict", "str_replace_vstrict")),
+        st.fixed_dictionaries({"make_url": st.fixed_dictionaries(
+            {"host": texts, "query": maps, "path": texts})}),
+        st.fixed_dictionaries({"list_join": st.tuples(TEXT, lists, lists).map(list)}),
         st.fixed_dictionaries({"repeat": st.fixed_dictionaries(
             {"template": inner, "for_each": st.dictionaries(st.just("$x"), lists)})}),
         st.fixed_dictionaries({"map_replace": st.tuples(
@@ -192,6 +197,27 @@ def test_equal_long_texts_are_shared():
     assert list(contents.values()) == ["x" * 5000]
 
 
+LATER = {"get_attr": ["a", "x"]}
+LEFT = Expression("get_attr", "attr_optional_name", ["a", "x"])
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "left"),
+    [
+        ("list_join", ["-", ["a", None, "b", LATER, "c", "d"], ["e", "f"]],
+         ["-", ["a--b", LEFT, "c-d"], ["e-f"]]),
+        ("list_join", ["-", ["a", {"k": 1}, LATER]], ["-", ["a", {"k": 1}, LEFT]]),
+        ("map_merge", [{"a": 1}, None, {"a": 2, "b": 3}, LATER, {"c": 4}],
+         [{"a": 2, "b": 3}, LEFT, {"c": 4}]),
+        ("map_merge", [{"a": LATER}, {"a": 1}], [{"a": LEFT}, {"a": 1}]),
+        ("list_concat", [["a"], ["b"], LATER, ["c"], None], [["a", "b"], LEFT, ["c"]]),
+        ("list_concat_unique", [["a"], ["a"], [LATER]], [["a", "a"], [LEFT]]),
+    ],
+)  # fmt: skip
+def test_neighbours_that_are_known_are_put_together(function, arguments, left):
+    assert fold({function: arguments}).arguments == left
+
+
 def test_smallest_expression_and_what_it_reads():
     value = {"list_join": ["-", [{"get_param": "p"}, {"get_attr": ["a", "map", "k"]}]]}
     folded = fold(value)
@@ -269,3 +295,48 @@ def test_functions_of_plugins():
     assert finish(outputs["later"].value, INPUTS, functions=plugins) == "A,B"
     with pytest.raises(StackValidationFailed, match="any more"):
         finish(outputs["later"].value, INPUTS)
+
+
+def wide(count):
+    """Each resource reads the one before it, and makes something of the parameters."""
+    named = {"r0": {"type": "T"}}
+    for at in range(1, count):
+        before = f"r{at - 1}"
+        named[f"r{at}"] = {"type": "T", "properties": {
+            "joined": {"list_join": ["-", [{"get_param": "p"}, {"get_attr": [before, "x"]}]]},
+            "rules": {"repeat": {"template": "%i%", "for_each": {"%i%": ["a", "b"]}}},
+            "chosen": {"if": ["c", {"get_resource": before}, 1]},
+        }}  # fmt: skip
+    return hot(
+        parameters={"p": {"type": "string", "default": "x"}},
+        conditions={"c": {"equals": [{"get_param": "p"}, "x"]}},
+        resources=named,
+    )
+
+
+def steps_of(action):
+    """How many functions of Python's are called."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_cost_follows_the_number_of_resources():
+    def build_and_dump(count):
+        for definition in evaluated(wide(count)).definitions.values():
+            definition.dump()
+            fingerprint(definition)
+
+    build_and_dump(10)  # caches
+    once, twice, thrice = (steps_of(lambda n=n: build_and_dump(n)) for n in (100, 200, 300))
+    assert abs((thrice - twice) - (twice - once)) <= 0.01 * (twice - once)

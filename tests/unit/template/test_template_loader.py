@@ -62,6 +62,22 @@ def test_plain_maps_are_taken_as_they_are(data):
     assert load(source).data is source
 
 
+def test_yaml_text_is_read_by_the_c_parser(monkeypatch):
+    made = []
+
+    class Counted(yaml.CSafeLoader):
+        def __init__(self, text):
+            made.append(text)
+            super().__init__(text)
+
+    monkeypatch.setattr(yaml, "CSafeLoader", Counted)
+    for name in ("SafeLoader", "Loader", "FullLoader", "BaseLoader"):
+        monkeypatch.setattr(yaml, name, None)  # Python's own: none of them is asked
+    assert issubclass(Counted, yaml.cyaml.CParser)
+    assert load("a: [1, &x {b: 2}, *x]").data == {"a": [1, {"b": 2}, {"b": 2}]}
+    assert made == ["a: [1, &x {b: 2}, *x]"]
+
+
 def test_json_text_and_flow_style():
     assert load('{"a": [1, "x"]}').data == {"a": [1, "x"]}
     assert load("{a: 1}").data == {"a": 1}

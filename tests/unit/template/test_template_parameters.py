@@ -119,6 +119,37 @@ def test_patterns_cannot_hang():
         value_of(declared, "a" * 60 + "b")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "((a{1000}){1000}){1000}",
+        "(?:(?:[^]]{99999}){99999,}x)",
+        "((\\{{5000}){5000}){2}",
+        "a{9999999999}",
+        "a{" + "9" * 5000 + "}",
+    ],
+)
+def test_patterns_that_grow_are_not_compiled(pattern):
+    declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
+    with pytest.raises(errors.InvalidSchemaError, match=r"repeats too much|malformed"):
+        value_of(declared, "a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        ("(?:[a-z0-9]{1,63}\\.){1,127}[a-z]{2,63}", "a.b.example"),
+        ("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "01234567-89ab-cdef-0123-456789abcdef"),
+        ("(a{1000}){10}", "a" * 10000),
+        ("[]{}()]{3}\\(x{2}", "]}{(xx"),
+        ("x{,2}|a{1,65535}", "a" * 500),
+    ],
+)
+def test_patterns_that_repeat_within_reason(pattern, value):
+    declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
+    assert value_of(declared, value).value == value
+
+
 def test_few_patterns_of_a_template_may_be_slow():
     """Each is over before its own time-out; all together would take minutes."""
     text = "a" * 23 + "b"
@@ -230,6 +261,9 @@ def test_hidden_values_are_never_shown():
     with pytest.raises(errors.StackValidationFailed) as caught:
         value_of(declared, "secret")
     assert "secret" not in str(caught.value)
+    declared["constraints"][0]["description"] = "at most three letters"
+    with pytest.raises(errors.StackValidationFailed, match="at most three letters"):
+        value_of(declared, "secret")
 
 
 def test_cfn_declaration():

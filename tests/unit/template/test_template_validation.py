@@ -277,3 +277,19 @@ def test_definitions_outputs_and_parameters():
         "open": "o",
         "secret": "******",
     }
+
+
+@pytest.mark.parametrize(
+    ("sections", "where"),
+    [
+        ({"resources": {"r": {"type": "T", "properties": {
+            "p": [{"list_join": ["", [{"get_resource": "s"}]]}]}}}},
+         "resources.r.properties.p[0].list_join[1][0].get_resource"),
+        ({"resources": {"r": {"type": "T", "depends_on": "s"}}}, "resources.r.depends_on"),
+        ({"outputs": {"o": {"value": {"get_resource": "s"}}}}, "outputs.o.value.get_resource"),
+    ],
+)  # fmt: skip
+def test_a_reference_tells_where_it_stands(sections, where):
+    with pytest.raises(errors.InvalidTemplateReference) as caught:
+        evaluated(hot(**sections))
+    assert str(caught.value) == f'The specified reference "s" (in {where}) is incorrect.'

@@ -149,6 +149,34 @@ def test_functions_present_and_absent(version):
 
 
 @BY_VERSION
+def test_every_function_refuses_arguments_of_the_wrong_kind(version):
+    for name in FACTS[version.id]["functions"].keys() - {"Fn::GetAZs"}:  # which takes any
+        with pytest.raises(StackValidationFailed) as caught:
+            fold(version, {"deep": [{name: 5}]})
+        words = version.dialect
+        where = f"{words.resources}.it.{words.properties}.value.deep[0].{name}"
+        assert where in str(caught.value), name
+    for name in FACTS[version.id]["condition_functions"]:
+        with pytest.raises(StackValidationFailed) as caught:
+            evaluated(template_with(version, condition={name: 5}))
+        assert f"{version.dialect.conditions}.c.{name}" in str(caught.value), name
+
+
+@BY_VERSION
+def test_every_function_takes_calls_for_arguments(version):
+    """What a call's arguments come to counts, wherever they come right."""
+    select = next((n for n in ("Fn::Select", "str_split") if n in version.functions), None)
+    if select is None:
+        return
+    for name, (arguments, expected) in SAMPLES.items():
+        if name in version.functions and isinstance(arguments, str) and expected is not None:
+            inner = {"Fn::Select": [0, [arguments]], "str_split": ["/", f"{arguments}/", 0]}
+            if name == "Ref":
+                continue  # a name that must stand there
+            assert fold(version, {name: {select: inner[select]}}) == expected, name
+
+
+@BY_VERSION
 def test_condition_functions_present_and_absent(version):
     for name in SAMPLES:
         template = template_with_condition(version, name)
