@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("sensitive", sa.Boolean(), nullable=False),
         sa.Column("shared", LONG_TEXT, nullable=False),
+        sa.Column("inherited", sa.String(64), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_goal")),
         **TABLE,
     )
@@ -148,7 +149,7 @@ def upgrade() -> None:
         sa.Column("definition_hash", sa.String(length=64), nullable=False),
         sa.Column("requires", LONG_TEXT, nullable=False),
         sa.Column("draws_on", LONG_TEXT, nullable=False),
-        sa.Column("held_requires", LONG_TEXT, nullable=False),
+        sa.Column("holds", LONG_TEXT, nullable=False),
         sa.Column("sensitive", sa.Boolean(), nullable=False),
         sa.Column("applied_hash", sa.String(length=64), nullable=True),
         sa.Column("job", sa.String(length=16), nullable=True),

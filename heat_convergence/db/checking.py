@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.apart import files_of
 from heat_convergence.convergence.model import Resource, Stack
 from heat_convergence.convergence.rules import Snapshot
-from heat_convergence.db import graph, resources
+from heat_convergence.db import goals, graph, resources, sharing
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.tables import content, goal, resource, resource_graph, stack
 
@@ -69,20 +71,41 @@ def _without_goal(conn: Connection) -> Iterator[Contradiction]:
 
 def _without_texts(conn: Connection) -> Iterator[Contradiction]:
     known = set(conn.scalars(sa.select(content.c.hash)))
+    lists: dict[str, dict[str, str]] = {}
     query = sa.select(goal.c.stack_id, goal.c.id, goal.c.template_hash, goal.c.files,
-                      goal.c.shared)  # fmt: skip
+                      goal.c.shared, goal.c.inherited)  # fmt: skip
     for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
         if row.template_hash not in known:
             yield Contradiction(
                 row.stack_id, f"the template of goal {row.id} is not stored", _UPDATE
             )
-        for name, key in sorted(row.files.items()):
+        if row.inherited is not None and row.inherited not in known:
+            problem = f"the environment of goal {row.id} is not stored"
+            yield Contradiction(row.stack_id, problem, _UPDATE)
+        for name, key in _files(conn, row, lists):
             if key not in known:
                 problem = f"the file {name} of goal {row.id} is not stored"
                 yield Contradiction(row.stack_id, problem, _UPDATE)
         if not known.issuperset(row.shared):
             problem = f"texts of definitions of goal {row.id} are not stored"
             yield Contradiction(row.stack_id, problem, _UPDATE)
+    for stack_id, hashes in sharing.led_to(conn):
+        if not known.issuperset(hashes):
+            problem = "long values of its resources or events are not stored"
+            yield Contradiction(stack_id, problem, _UPDATE)
+
+
+def _files(
+    conn: Connection, row: Any, lists: dict[str, dict[str, str]]
+) -> list[tuple[str, str]]:
+    """Of a goal, names with hashes; ``lists`` are those read already."""
+    found = dict(row.files)
+    if row.inherited is not None:
+        if row.inherited not in lists:
+            texts = goals.get_contents(conn, [row.inherited])
+            lists[row.inherited] = files_of(texts[row.inherited]) if texts else {}
+        found.update(lists[row.inherited])
+    return sorted(found.items())
 
 
 def _left_of_deleted(conn: Connection) -> Iterator[Contradiction]:

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import Event
+from heat_convergence.db import sharing
+from heat_convergence.db.keys import delete_from
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import event
 
@@ -17,9 +19,9 @@ _FIELDS = Event.__slots__
 
 def insert(connection: Connection, new: Sequence[Event]) -> None:
     if new:
-        connection.execute(
-            event.insert(), [_columns(row) for row in new]
-        )
+        rows = [{name: getattr(row, name) for name in _FIELDS} for row in new]
+        sharing.move_out(connection, rows)
+        connection.execute(event.insert(), [_sealed(row) for row in rows])
 
 
 def over_limit(connection: Connection, most: int, limit: int) -> list[str]:
@@ -40,12 +42,11 @@ def purge(connection: Connection, stack_id: str, keep: int, batch: int) -> int:
         return 0
     oldest = mine.where(event.c.id <= last).order_by(event.c.id).limit(batch)
     ids = list(connection.scalars(oldest))
-    connection.execute(event.delete().where(event.c.id.in_(ids)))
+    connection.execute(delete_from(event).where(event.c.id.in_(ids)))
     return len(ids)
 
 
-def _columns(row: Event) -> dict[str, Any]:
-    columns = {name: getattr(row, name) for name in _FIELDS}
-    if row.sensitive and row.properties is not None:
-        columns["properties"] = Sealed(row.properties)
+def _sealed(columns: dict[str, Any]) -> dict[str, Any]:
+    if columns["sensitive"] and columns["properties"] is not None:
+        columns["properties"] = Sealed(columns["properties"])
     return columns

@@ -7,13 +7,16 @@ SHA-256 of their text, whoever they belong to; only goals lead to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.apart import whole, with_values
 from heat_convergence.convergence.model import Goal
+from heat_convergence.db.keys import by_index, delete_from
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import content, goal, snapshot
 
@@ -23,6 +26,19 @@ _COLUMNS = tuple(goal.c[name] for name in _FIELDS)
 
 
 def get(connection: Connection, goal_id: str) -> Goal | None:
+    """With everything that belongs to it."""
+    found = lean(connection, goal_id)
+    return None if found is None else whole(found, partial(get_contents, connection))
+
+
+def shown(connection: Connection, goal_id: str) -> Goal | None:
+    """With its parameters, without what it inherits."""
+    found = lean(connection, goal_id)
+    return None if found is None else with_values(found, partial(get_contents, connection))
+
+
+def lean(connection: Connection, goal_id: str) -> Goal | None:
+    """As its row has it."""
     row = connection.execute(sa.select(*_COLUMNS).where(goal.c.id == goal_id)).first()
     return None if row is None else Goal(**dict(zip(_FIELDS, row, strict=True)))
 
@@ -37,11 +53,13 @@ def insert(connection: Connection, new: Goal) -> None:
 def prune(connection: Connection, stack_id: str, keep: Collection[str]) -> None:
     """Deletes the stack's goals but those to keep and those of its snapshots."""
     saved = sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == stack_id)
-    connection.execute(
-        goal.delete().where(
-            goal.c.stack_id == stack_id, goal.c.id.not_in(sorted(keep)), goal.c.id.not_in(saved)
-        )
+    old = sa.select(goal.c.id).where(
+        goal.c.stack_id == stack_id, goal.c.id.not_in(sorted(keep)), goal.c.id.not_in(saved)
     )
+    # Read first: a DELETE would lock the snapshots that it asks about.
+    ids = sorted(connection.scalars(old))
+    if ids:
+        connection.execute(delete_from(goal).where(goal.c.id.in_(ids)))
 
 
 def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
@@ -49,8 +67,19 @@ def put_contents(connection: Connection, contents: Mapping[str, str]) -> None:
     puts it, or is about to purge it, at the same moment."""
     if not contents:
         return
-    rows = [{"hash": key, "body": contents[key]} for key in sorted(contents)]
-    connection.execute(_insert_or_keep(connection.dialect.name), rows)
+    kept = set(connection.scalars(_KEEP, {"keys": sorted(contents)}))
+    rows = [{"hash": key, "body": contents[key]} for key in sorted(contents) if key not in kept]
+    if rows:
+        connection.execute(_insert_or_keep(connection.dialect.name), rows)
+
+
+# A shared lock: whoever needs the same popular text goes on, who would purge it waits.
+_KEEP = (
+    by_index(sa.select(content.c.hash), content)
+    .where(content.c.hash.in_(sa.bindparam("keys", expanding=True)), ~content.c.unused)
+    .order_by(content.c.hash)
+    .with_for_update(read=True)
+)
 
 
 def _insert_or_keep(dialect: str) -> Any:

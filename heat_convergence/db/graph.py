@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import Edge, JobState, Resource
 from heat_convergence.db import resources
+from heat_convergence.db.keys import by_index, delete_from
 from heat_convergence.db.tables import resource, resource_graph
 
 _CHUNK = 2000
@@ -32,7 +33,7 @@ def _given(version: int, ids: Collection[str]) -> dict[str, Any]:
 
 
 def clear(connection: Connection, stack_id: str) -> None:
-    connection.execute(resource_graph.delete().where(resource_graph.c.stack_id == stack_id))
+    connection.execute(delete_from(resource_graph).where(resource_graph.c.stack_id == stack_id))
 
 
 def add(connection: Connection, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
@@ -58,7 +59,7 @@ def drop(connection: Connection, stack_id: str, version: int, edges: Iterable[Ed
     this = sa.and_(resource_graph.c.stack_id == stack_id, resource_graph.c.version == version)
     if inner:
         connection.execute(
-            resource_graph.delete().where(
+            delete_from(resource_graph).where(
                 this,
                 resource_graph.c.resource_id == sa.bindparam("need"),
                 resource_graph.c.needed_by == sa.bindparam("then"),
@@ -67,7 +68,7 @@ def drop(connection: Connection, stack_id: str, version: int, edges: Iterable[Ed
         )
     if ends:
         connection.execute(
-            resource_graph.delete().where(
+            delete_from(resource_graph).where(
                 this, resource_graph.c.resource_id.in_(ends), resource_graph.c.needed_by.is_(None)
             )
         )
@@ -111,7 +112,13 @@ _UNREADY = (
     .where(_THESE, resource_graph.c.observed_ready == sa.false())
     .distinct()
 )
-_MARK_READY = resource_graph.update().where(_THESE).values(observed_ready=True)
+_UPDATE = by_index(
+    resource_graph.update().where(_THESE),
+    resource_graph,
+    "uq_resource_graph_resource_id_needed_by_version",
+)
+_MARK_READY = _UPDATE.values(observed_ready=True)
+_COUNT_RETRY = _UPDATE.values(retry_count=resource_graph.c.retry_count + 1)
 
 
 def unready_needs(connection: Connection, version: int, ids: Collection[str]) -> frozenset[str]:
@@ -209,9 +216,4 @@ def retry_counts(connection: Connection, version: int, ids: Collection[str]) -> 
 
 def count_retry(connection: Connection, version: int, ids: Collection[str]) -> None:
     if ids:
-        connection.execute(
-            resource_graph.update()
-            .where(_THESE)
-            .values(retry_count=resource_graph.c.retry_count + 1),
-            _given(version, ids),
-        )
+        connection.execute(_COUNT_RETRY, _given(version, ids))

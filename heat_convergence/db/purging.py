@@ -1,7 +1,7 @@
 """Taking away what deleted stacks, or a whole project, left in the database.
 
 Called by ``heat-convergence-manage`` while daemons run.  Each batch is one short
-transaction; a stack's rows go together.  Texts that no goal names any more go last:
+transaction; a stack's rows go together.  Texts that nothing leads to any more go last:
 they are marked first, and whoever stores the same text meanwhile takes the mark off.
 """
 
@@ -13,7 +13,10 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.apart import files_of
+from heat_convergence.db import goals, sharing
 from heat_convergence.db.engine import Database
+from heat_convergence.db.keys import delete_from
 from heat_convergence.db.tables import (
     content,
     event,
@@ -56,8 +59,8 @@ def purge_stacks(database: Database, ids: Collection[str]) -> int:
         locked = sa.select(stack.c.id).where(stack.c.id.in_(ids)).order_by(stack.c.id)
         found = list(conn.scalars(locked.with_for_update()))
         for table in _OF_A_STACK:
-            conn.execute(table.delete().where(table.c.stack_id.in_(found)))
-        conn.execute(stack.delete().where(stack.c.id.in_(found)))
+            conn.execute(delete_from(table).where(table.c.stack_id.in_(found)))
+        conn.execute(delete_from(stack).where(stack.c.id.in_(found)))
     return len(found)
 
 
@@ -65,20 +68,21 @@ def purge_software(database: Database, project_id: str) -> int:
     """Deletes a project's software deployments and configurations; how many."""
     with database.write() as conn:
         configs = sa.select(software_config.c.id).where(software_config.c.project_id == project_id)
-        gone = conn.execute(
-            software_deployment.delete().where(
-                sa.or_(
-                    software_deployment.c.project_id == project_id,
-                    software_deployment.c.config_id.in_(configs),
-                )
-            )
-        ).rowcount
-        own = software_config.delete().where(software_config.c.project_id == project_id)
-        return int(gone + conn.execute(own).rowcount)
+        found = list(conn.scalars(configs))
+        gone = 0
+        for doomed in (
+            delete_from(software_deployment).where(software_deployment.c.config_id.in_(found)),
+            delete_from(software_deployment).where(
+                software_deployment.c.project_id == project_id
+            ),
+            delete_from(software_config).where(software_config.c.project_id == project_id),
+        ):
+            gone += conn.execute(doomed).rowcount
+        return gone
 
 
 def purge_contents(database: Database) -> int:
-    """Deletes the texts that no goal names; how many."""
+    """Deletes the texts that nothing leads to; how many."""
     with database.read() as conn:
         candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _named(conn))
     for chunk in _chunks(candidates):
@@ -91,7 +95,7 @@ def purge_contents(database: Database) -> int:
     for chunk in _chunks(candidates):
         with database.write() as conn:
             unused = sa.and_(content.c.hash.in_(chunk), content.c.unused)
-            gone += conn.execute(content.delete().where(unused)).rowcount
+            gone += conn.execute(delete_from(content).where(unused)).rowcount
     return gone
 
 
@@ -110,17 +114,24 @@ def purge_services(database: Database, now: datetime) -> int:
     """Takes dead worker processes off the list; how many."""
     with database.write() as conn:
         ids = dead_services(conn, now)
-        conn.execute(service.delete().where(service.c.id.in_(ids)))
+        conn.execute(delete_from(service).where(service.c.id.in_(ids)))
     return len(ids)
 
 
 def _named(conn: Connection) -> set[str]:
-    """Hashes that goals name."""
-    named: set[str] = set()
-    for row in conn.execute(sa.select(goal.c.template_hash, goal.c.files, goal.c.shared)):
+    """Hashes that goals name, and that values of resources and events lead to."""
+    named = {key for _stack, keys in sharing.led_to(conn) for key in keys}
+    inherited: set[str] = set()
+    query = sa.select(goal.c.template_hash, goal.c.files, goal.c.shared, goal.c.inherited)
+    for row in conn.execute(query):
         named.add(row.template_hash)
         named.update(row.files.values(), row.shared)
-    return named
+        if row.inherited is not None:
+            inherited.add(row.inherited)
+    for chunk in _chunks(sorted(inherited)):
+        for text in goals.get_contents(conn, chunk).values():
+            named.update(files_of(text).values())
+    return named | inherited
 
 
 def _chunks(keys: Sequence[str]) -> list[Sequence[str]]:

@@ -22,7 +22,7 @@ from heat_convergence.db.types import Json, Names, SealedText
 BATCH = 200
 # Tables whose values are sealed whatever they hold; others where a row says ``sensitive``.
 _ALWAYS = frozenset({"stack_credential", "software_config", "software_deployment", "content"})
-_PLAIN = {"goal": {"files"}, "resource": {"requires", "draws_on", "held_requires"}}
+_PLAIN = {"goal": {"files"}, "resource": {"requires", "draws_on", "holds"}}
 
 Change = Callable[[str, bool], str]  # stored text, whether it is to be sealed → new text
 

@@ -6,8 +6,7 @@ reads leave out the wide columns, which the observer does not need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -16,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import (
-    HAS_ROOM,
+    Action,
     Desired,
     Input,
     JobState,
@@ -24,7 +23,8 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.ports import Sweepable
+from heat_convergence.db import sharing
+from heat_convergence.db.keys import by_index, delete_from
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import resource, resource_graph
 from heat_convergence.db.types import dumps
@@ -36,18 +36,18 @@ _LIGHT_FIELDS = tuple(name for name in _FIELDS if name not in _WIDE)
 _LIGHT = tuple(resource.c[name] for name in _LIGHT_FIELDS)
 _INPUT_FIELDS = Input.__slots__
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # jobs after which reality has the definition
-
+_SOME = 500
 
 # What runs for every job is built once: building it takes longer than running it.
 _IDS = sa.bindparam("ids", expanding=True)
 
 # Locks against writers; a foreign key that points at the row may do so meanwhile.
-_LOCK = {"key_share": True}
-_LOCK_FREE = {**_LOCK, "skip_locked": True}
+LOCK = {"key_share": True}
+LOCK_FREE = {**LOCK, "skip_locked": True}
 
 
 def columns() -> tuple[sa.Column[Any], ...]:
-    """What ``from_row`` reads, in its order."""
+    """What ``from_rows`` reads, in its order."""
     return _COLUMNS
 
 
@@ -56,30 +56,34 @@ def light_columns() -> tuple[sa.Column[Any], ...]:
     return _LIGHT
 
 
-def from_row(row: Any) -> Resource:
-    return Resource(**dict(zip(_FIELDS, row, strict=True)))
+def from_rows(connection: Connection, rows: Iterable[Any]) -> list[Resource]:
+    found = [dict(zip(_FIELDS, row, strict=True)) for row in rows]
+    sharing.bring_back(connection, found)
+    return [Resource(**row) for row in found]
 
 
 def from_light_row(row: Any) -> Resource:
     return Resource(**dict(zip(_LIGHT_FIELDS, row, strict=True)), **_WIDE)  # type: ignore[arg-type]
 
 
-def _rows(
-    connection: Connection,
-    statement: sa.Select[Any],
-    make: Callable[[Any], Resource] = from_row,
-    **given: Any,
+def _rows(connection: Connection, statement: sa.Select[Any], **given: Any) -> list[Resource]:
+    return from_rows(connection, connection.execute(statement, given))
+
+
+def _light_rows(
+    connection: Connection, statement: sa.Select[Any], **given: Any
 ) -> list[Resource]:
-    return [make(row) for row in connection.execute(statement, given)]
+    return [from_light_row(row) for row in connection.execute(statement, given)]
 
 
 def _by_id(wanted: Sequence[Any]) -> sa.Select[Any]:
-    return sa.select(*wanted).where(resource.c.id.in_(_IDS)).order_by(resource.c.id)
+    selected = sa.select(*wanted).where(resource.c.id.in_(_IDS)).order_by(resource.c.id)
+    return by_index(selected, resource)
 
 
 _GET = _by_id(_COLUMNS)
-_CLAIM = _GET.with_for_update(**_LOCK_FREE)
-_LOCK_LIGHT = _by_id(_LIGHT).with_for_update(**_LOCK)
+_CLAIM = _GET.with_for_update(**LOCK_FREE)
+_LOCK_LIGHT = _by_id(_LIGHT).with_for_update(**LOCK)
 
 
 def get(connection: Connection, ids: Collection[str]) -> list[Resource]:
@@ -91,25 +95,25 @@ def claimable(connection: Connection, ids: Collection[str]) -> list[Resource]:
 
 
 def lock_jobs(connection: Connection, ids: Collection[str]) -> list[Resource]:
-    return _rows(connection, _LOCK_LIGHT, from_light_row, ids=sorted(ids)) if ids else []
+    return _light_rows(connection, _LOCK_LIGHT, ids=sorted(ids)) if ids else []
 
 
 def lock_unfinished(connection: Connection, stack_id: str) -> list[Resource]:
     statement = (
-        _by_index(sa.select(*_LIGHT), _STEADY_INDEX)
+        by_index(sa.select(*_LIGHT), resource, _STEADY_INDEX)
         .where(resource.c.stack_id == stack_id, resource.c.job.is_not(None))
         .order_by(resource.c.id)
-        .with_for_update(**_LOCK)
+        .with_for_update(**LOCK)
     )
-    return _rows(connection, statement, from_light_row)
+    return _light_rows(connection, statement)
 
 
 def lock_of_stack(connection: Connection, stack_id: str) -> list[Resource]:
     statement = (
-        _by_index(sa.select(*_COLUMNS), _STEADY_INDEX)
+        by_index(sa.select(*_COLUMNS), resource, _STEADY_INDEX)
         .where(resource.c.stack_id == stack_id)
         .order_by(resource.c.id)
-        .with_for_update(**_LOCK)
+        .with_for_update(**LOCK)
     )
     return _rows(connection, statement)
 
@@ -121,14 +125,6 @@ def of_stack(connection: Connection, stack_id: str) -> list[Resource]:
     )
 
 
-def _by_index(statement: sa.Select[Any], index: str) -> sa.Select[Any]:
-    """InnoDB locks every index entry that it comes by, wanted or not, so that it
-    matters which way it takes."""
-    for dialect in ("mysql", "mariadb"):
-        statement = statement.with_hint(resource, f"FORCE INDEX ({index})", dialect)
-    return statement
-
-
 # Entries of an index with the job's state would be in the way of engines, which hold
 # the rows and move the state on; these stay as they are.  And InnoDB locks in the order
 # of the index, whatever the order of the answer: this one's is that of ids.
@@ -136,10 +132,9 @@ _STEADY_INDEX = "ix_resource_stack_id_id"
 
 
 _LOCK_LEASED = (
-    sa.select(resource.c.id, resource.c.version)
-    .where(resource.c.id.in_(_IDS), resource.c.lease_token == sa.bindparam("token"))
-    .order_by(resource.c.id)
-    .with_for_update(**_LOCK)
+    _by_id([resource.c.id, resource.c.version])
+    .where(resource.c.lease_token == sa.bindparam("token"))
+    .with_for_update(**LOCK)
 )
 
 
@@ -148,29 +143,50 @@ def lock_leased(connection: Connection, ids: Collection[str], token: str) -> dic
     return {row.id: row.version for row in found}
 
 
-def holding(connection: Connection, stack_id: str, names: Collection[str]) -> list[Resource]:
-    """The database finds rows that have a name's text in the list, which may be too
-    many where it does not tell capitals from small letters."""
-    if not names:
+def any_says(connection: Connection, stack_id: str, action: Action, beginning: str) -> bool:
+    statement = (
+        sa.select(sa.literal(1))
+        .where(
+            resource.c.stack_id == stack_id,
+            resource.c.desired == Desired.PRESENT,
+            resource.c.action == action,
+            resource.c.status_reason.startswith(beginning, autoescape=True),
+        )
+        .limit(1)
+    )
+    return connection.execute(statement).first() is not None
+
+
+def holding(connection: Connection, stack_id: str, ids: Collection[str]) -> list[Resource]:
+    if not ids:
         return []
-    held = sa.type_coerce(resource.c.held_requires, sa.Text)
+    listed = sa.type_coerce(resource.c.holds, sa.Text)
     statement = (
         sa.select(*_LIGHT)
         .where(
             resource.c.stack_id == stack_id,
             resource.c.job.is_not(None),
-            sa.or_(*(held.contains(dumps(name), autoescape=True) for name in sorted(names))),
+            sa.or_(*(listed.contains(dumps(one), autoescape=True) for one in sorted(ids))),
         )
         .order_by(resource.c.id)
     )
-    rows = _rows(connection, statement, from_light_row)
-    return [row for row in rows if not set(names).isdisjoint(row.held_requires)]
+    rows = _light_rows(connection, statement)  # or more: it may ignore case
+    return [row for row in rows if not set(ids).isdisjoint(row.holds)]
+
+
+_NAMED = (
+    resource.c.stack_id == sa.bindparam("stack"),
+    resource.c.name.in_(sa.bindparam("names", expanding=True)),
+)
+_INCARNATIONS = sa.select(*_LIGHT).where(*_NAMED).order_by(resource.c.id)
+
+
+def incarnations(connection: Connection, stack_id: str, names: Collection[str]) -> list[Resource]:
+    return _light_rows(connection, _INCARNATIONS, stack=stack_id, names=sorted(names))
 
 
 _INPUTS = sa.select(*(resource.c[name] for name in _INPUT_FIELDS)).where(
-    resource.c.stack_id == sa.bindparam("stack"),
-    resource.c.name.in_(sa.bindparam("names", expanding=True)),
-    resource.c.desired == Desired.PRESENT,
+    *_NAMED, resource.c.desired == Desired.PRESENT
 )
 
 
@@ -178,7 +194,8 @@ def inputs(connection: Connection, stack_id: str, names: Collection[str]) -> dic
     if not names:
         return {}
     rows = connection.execute(_INPUTS, {"stack": stack_id, "names": sorted(names)})
-    found = (dict(zip(_INPUT_FIELDS, row, strict=True)) for row in rows)
+    found = [dict(zip(_INPUT_FIELDS, row, strict=True)) for row in rows]
+    sharing.bring_back(connection, found)
     return {row["name"]: Input(**{**row, "properties": row["properties"] or {}}) for row in found}
 
 
@@ -187,10 +204,9 @@ def inputs(connection: Connection, stack_id: str, names: Collection[str]) -> dic
 
 def insert(connection: Connection, new: Sequence[Resource]) -> None:
     if new:
-        connection.execute(
-            resource.insert(),
-            [_sealed({name: getattr(row, name) for name in _FIELDS}) for row in new],
-        )
+        rows = [{name: getattr(row, name) for name in _FIELDS} for row in new]
+        sharing.move_out(connection, rows)
+        connection.execute(resource.insert(), [_sealed(row) for row in rows])
 
 
 def update(connection: Connection, ids: Collection[str], **values: Any) -> None:
@@ -201,7 +217,7 @@ def update(connection: Connection, ids: Collection[str], **values: Any) -> None:
 
 @lru_cache(maxsize=128)
 def _setting(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
-    return resource.update().where(where).values(_new(names))
+    return by_index(resource.update().where(where), resource).values(_new(names))
 
 
 def _new(names: Iterable[str]) -> dict[str, Any]:
@@ -216,14 +232,32 @@ def save(connection: Connection, changes: Mapping[str, Mapping[str, Any]]) -> No
     """One UPDATE prepared once and sent for each row, in the order of ids."""
     if not changes:
         return
+    rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
+    sharing.move_out(connection, list(rows.values()))
     first = next(iter(changes.values()))
     connection.execute(
         _setting(_THE_ONE, tuple(first)),
         [
-            {"row_id": row_id, **{f"new_{name}": value for name, value in columns.items()}}
-            for row_id, columns in ((key, _sealed(changes[key])) for key in sorted(changes))
+            {"row_id": row_id} | {f"new_{name}": value for name, value in _sealed(row).items()}
+            for row_id, row in rows.items()
         ],
     )
+
+
+_LEASED = sa.and_(
+    _THE_ONE,
+    resource.c.lease_token == sa.bindparam("token"),
+    resource.c.version == sa.bindparam("of_version"),
+)
+
+
+def save_leased(
+    connection: Connection, row_id: str, token: str, version: int, values: Mapping[str, Any]
+) -> bool:
+    given = {f"new_{name}": value for name, value in _sealed(values).items()}
+    held = {"row_id": row_id, "token": token, "of_version": version}
+    found = connection.execute(_setting(_LEASED, tuple(values)), {**given, **held})
+    return found.rowcount == 1
 
 
 def _sealed(columns: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -237,14 +271,12 @@ def _sealed(columns: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def set_version(connection: Connection, stack_id: str, version: int) -> None:
-    connection.execute(
-        resource.update().where(resource.c.stack_id == stack_id).values(version=version)
-    )
+    of_stack = resource.update().where(resource.c.stack_id == stack_id)
+    connection.execute(by_index(of_stack, resource, _STEADY_INDEX).values(version=version))
 
 
 _SETTLE = (
-    resource.update()
-    .where(_ANY_OF)
+    by_index(resource.update().where(_ANY_OF), resource)
     .values(
         **_new(["observed_at", "updated_at"]),
         status=Status.COMPLETE,
@@ -284,8 +316,8 @@ def count_tree(connection: Connection, root_id: str) -> int:
 
 
 def delete(connection: Connection, ids: Collection[str]) -> None:
-    if ids:
-        connection.execute(resource.delete().where(resource.c.id.in_(sorted(ids))))
+    for some in _some(sorted(ids)):
+        connection.execute(delete_from(resource).where(resource.c.id.in_(some)))
 
 
 def purge_gone(connection: Connection, stack_id: str) -> None:
@@ -294,201 +326,21 @@ def purge_gone(connection: Connection, stack_id: str) -> None:
         resource.c.desired == Desired.ABSENT,
         resource.c.job.is_(None),
     )
-    ids = list(connection.scalars(sa.select(resource.c.id).where(*gone)))
-    for at in range(0, len(ids), 500):
-        _purge(connection, stack_id, sorted(ids[at : at + 500]))
-
-
-def _purge(connection: Connection, stack_id: str, some: list[str]) -> None:
-    with _keys_only(connection):
+    for some in _some(sorted(connection.scalars(sa.select(resource.c.id).where(*gone)))):
+        touched = sa.or_(
+            resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
+        )
         connection.execute(
-            resource_graph.delete().where(
-                resource_graph.c.stack_id == stack_id,
-                sa.or_(
-                    resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
-                ),
-            )
+            delete_from(resource_graph).where(resource_graph.c.stack_id == stack_id, touched)
         )
         delete(connection, some)
 
 
+def _some(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Few enough at a time for the database to go by keys."""
+    return (ids[at : at + _SOME] for at in range(0, len(ids), _SOME))
+
+
 def erase(connection: Connection, stack_id: str) -> None:
-    with _keys_only(connection):
-        connection.execute(resource_graph.delete().where(resource_graph.c.stack_id == stack_id))
-        connection.execute(resource.delete().where(resource.c.stack_id == stack_id))
-
-
-@contextmanager
-def _keys_only(connection: Connection) -> Iterator[None]:
-    """On a small table InnoDB would rather read all of it to delete a few rows, and so
-    wait for rows of other stacks, whose deletion waits for these."""
-    if connection.dialect.name not in ("mysql", "mariadb"):
-        yield
-        return
-    connection.exec_driver_sql("SET SESSION sql_safe_updates = 1")
-    try:
-        yield
-    finally:
-        connection.exec_driver_sql("SET SESSION sql_safe_updates = 0")
-
-
-# -- jobs ---------------------------------------------------------------------
-
-
-_HAS_ROOM = sorted(HAS_ROOM)
-_IN_HAND = sorted({JobState.POSTED, JobState.BEGUN})
-
-
-def _counts(whose: sa.ColumnElement[bool], states: Sequence[JobState]) -> sa.Select[Any]:
-    return (
-        sa.select(resource.c.job_state, sa.func.count())
-        .where(whose, resource.c.job_state.in_(states))
-        .group_by(resource.c.job_state)
-    )
-
-
-_OF_PROJECT = resource.c.project_id == sa.bindparam("project")
-_ONE_DUE = (
-    sa.select(resource.c.job_state)
-    .where(_OF_PROJECT, resource.c.job_state == JobState.DUE)
-    .limit(1)
-    .subquery()
-)
-_COUNT_JOBS = _counts(resource.c.stack_id == sa.bindparam("stack"), _HAS_ROOM)
-_COUNT_IN_HAND = sa.union_all(
-    _counts(_OF_PROJECT, _IN_HAND), sa.select(_ONE_DUE.c.job_state, sa.literal(1))
-)
-
-
-def count_jobs(connection: Connection, stack_id: str) -> dict[JobState, int]:
-    return {row[0]: row[1] for row in connection.execute(_COUNT_JOBS, {"stack": stack_id})}
-
-
-def count_in_hand(connection: Connection, project_id: str) -> dict[JobState, int]:
-    found = connection.execute(_COUNT_IN_HAND, {"project": project_id})
-    return {row[0]: row[1] for row in found}
-
-
-def _due(place: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return (
-        _by_index(
-            sa.select(resource.c.stack_id, resource.c.version, resource.c.id),
-            "ix_resource_project_id_job_state",
-        )
-        .where(_OF_PROJECT, resource.c.job_state == JobState.DUE, place)
-        .order_by(resource.c.root_id, resource.c.id)
-        .limit(_ROOM)
-        .with_for_update(**_LOCK_FREE)
-    )
-
-
-_ROOM = sa.bindparam("room", type_=sa.Integer)
-_DUE_IN_TURN = (
-    _due(resource.c.root_id > sa.bindparam("after")),
-    _due(resource.c.root_id <= sa.bindparam("after")),
-)
-
-
-def take_due(
-    connection: Connection, project_id: str, after: str, limit: int
-) -> list[Sweepable]:
-    """Two ranges of one index; nothing is sorted and nothing waited for."""
-    found: list[Sweepable] = []
-    for statement in _DUE_IN_TURN:
-        room = limit - len(found)
-        if room > 0:
-            given = {"project": project_id, "after": after, "room": room}
-            found.extend(Sweepable(*row) for row in connection.execute(statement, given))
-    return found
-
-
-def repost(connection: Connection, ids: Collection[str], now: datetime) -> None:
-    if ids:
-        connection.execute(
-            resource.update()
-            .where(resource.c.id.in_(sorted(ids)), resource.c.job_state == JobState.BEGUN)
-            .values(job_state=JobState.POSTED, posted_at=now)
-        )
-
-
-_QUEUED = (
-    sa.select(resource.c.id)
-    .where(
-        resource.c.stack_id == sa.bindparam("stack"), resource.c.job_state == JobState.QUEUED
-    )
-    .order_by(resource.c.id)
-    .limit(_ROOM)
-)
-
-
-def take_queued(connection: Connection, stack_id: str, limit: int) -> list[str]:
-    return list(connection.scalars(_QUEUED, {"stack": stack_id, "room": limit}))
-
-
-def lost_jobs(
-    connection: Connection, now: datetime, posted_before: datetime, limit: int
-) -> list[Any]:
-    """Candidates are read without locks, then those nobody holds are locked by key."""
-    candidates = (
-        sa.select(resource.c.id)
-        .where(
-            resource.c.job_state.in_(_IN_HAND),
-            resource.c.posted_at < posted_before,
-            resource.c.observe_at.is_(None),
-            sa.or_(resource.c.lease_expires_at.is_(None), resource.c.lease_expires_at < now),
-        )
-        .order_by(resource.c.posted_at)
-        .limit(limit)
-    )
-    ids = list(connection.scalars(candidates))
-    rows = _still(connection, ids, resource.c.posted_at < posted_before)
-    update(connection, [row.id for row in rows], job_state=JobState.POSTED, posted_at=now)
-    return rows
-
-
-def due_observations(
-    connection: Connection, now: datetime, until: datetime, limit: int
-) -> list[Resource]:
-    candidates = (
-        sa.select(resource.c.id)
-        .where(resource.c.observe_at <= now)
-        .order_by(resource.c.observe_at)
-        .limit(limit)
-    )
-    ids = [row.id for row in _still(
-        connection, list(connection.scalars(candidates)), resource.c.observe_at <= now
-    )]
-    update(connection, ids, observe_at=until)
-    return get(connection, ids)
-
-
-def _still(connection: Connection, ids: Collection[str], condition: Any) -> list[Any]:
-    if not ids:
-        return []
-    statement = (
-        sa.select(resource.c.id, resource.c.stack_id, resource.c.version)
-        .where(resource.c.id.in_(sorted(ids)), condition)
-        .order_by(resource.c.id)
-        .with_for_update(**_LOCK_FREE)
-    )
-    return list(connection.execute(statement))
-
-
-def next_observation(connection: Connection) -> datetime | None:
-    return connection.scalar(sa.select(sa.func.min(resource.c.observe_at)))
-
-
-def renew_leases(
-    connection: Connection, owner: str, tokens: Collection[str], until: datetime
-) -> int:
-    statement = (
-        sa.select(resource.c.id)
-        .where(resource.c.lease_owner == owner, resource.c.lease_token.in_(tokens))
-        .order_by(resource.c.id)
-        .with_for_update(**_LOCK_FREE)
-    )
-    ids = list(connection.scalars(statement))
-    update(connection, ids, lease_expires_at=until)
-    return len(ids)
-
-
+    for table in (resource_graph, resource):
+        connection.execute(delete_from(table).where(table.c.stack_id == stack_id))

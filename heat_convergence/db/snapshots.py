@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import Action, SavedStack, Status
+from heat_convergence.db.keys import by_index, delete_from
 from heat_convergence.db.sealing import Sealed
 from heat_convergence.db.tables import snapshot
 
@@ -84,22 +85,17 @@ def doomed(
     ids = sorted(connection.scalars(candidates))
     if not ids:
         return []
-    rows = connection.execute(
-        sa.select(*_COLUMNS)
-        .where(snapshot.c.id.in_(ids), due)
-        .order_by(snapshot.c.id)
-        .with_for_update(skip_locked=True)
-    )
+    selected = sa.select(*_COLUMNS).where(snapshot.c.id.in_(ids), due).order_by(snapshot.c.id)
+    rows = connection.execute(by_index(selected, snapshot).with_for_update(skip_locked=True))
     found = [_from_row(row) for row in rows]
     held = [saved.id for saved in found]
-    connection.execute(
-        snapshot.update().where(snapshot.c.id.in_(held)).values(delete_at=until)
-    )
+    postponed = by_index(snapshot.update().where(snapshot.c.id.in_(held)), snapshot)
+    connection.execute(postponed.values(delete_at=until))
     return found
 
 
 def erase(connection: Connection, stack_id: str) -> None:
-    connection.execute(snapshot.delete().where(snapshot.c.stack_id == stack_id))
+    connection.execute(delete_from(snapshot).where(snapshot.c.stack_id == stack_id))
 
 
 def _from_row(row: Any) -> SavedStack:

@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import IN_FLIGHT, JobState, Observed, Stack, Status
+from heat_convergence.db.keys import delete_from
 from heat_convergence.db.tables import resource, stack, stack_tag
 
 _FIELDS = tuple(name for name in Stack.__slots__ if name != "tags")
@@ -72,7 +73,7 @@ def update(connection: Connection, stack_id: str, **values: Any) -> None:
         values["live_name"] = None
     connection.execute(stack.update().where(stack.c.id == stack_id).values(**values))
     if tags is not None:
-        connection.execute(stack_tag.delete().where(stack_tag.c.stack_id == stack_id))
+        connection.execute(delete_from(stack_tag).where(stack_tag.c.stack_id == stack_id))
         _insert_tags(connection, stack_id, tags)
 
 

@@ -6,7 +6,7 @@ transaction or one statement of the files beside this one; nothing is decided he
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partialmethod
@@ -14,10 +14,22 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model import Resource, SavedStack, Service
+from heat_convergence.convergence.model import Event, Resource, SavedStack, Service
 from heat_convergence.convergence.ports import Sweepable, Transaction
-from heat_convergence.db import events, goals, graph, resources, services, snapshots, stacks
+from heat_convergence.db import (
+    events,
+    goals,
+    graph,
+    resources,
+    services,
+    snapshots,
+    stacks,
+    sweeps,
+    turns,
+)
 from heat_convergence.db.engine import Database
+
+Told = Callable[[Sequence[Event]], None]
 
 
 class SqlTransaction:
@@ -25,12 +37,14 @@ class SqlTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.stack_events: list[Event] = []  # of stacks themselves
 
     def _call(self, statement: Any, /, *args: Any, **values: Any) -> Any:
         return statement(self._connection, *args, **values)
 
     lock_stack = partialmethod(_call, stacks.lock)
     get_stack = partialmethod(_call, stacks.get)
+    stack_at_work = partialmethod(_call, turns.stack_at_work)
     stacks_below = partialmethod(_call, stacks.below)
     insert_stack = partialmethod(_call, stacks.insert)
     update_stack = partialmethod(_call, stacks.update)
@@ -38,6 +52,7 @@ class SqlTransaction:
 
     insert_goal = partialmethod(_call, goals.insert)
     get_goal = partialmethod(_call, goals.get)
+    lean_goal = partialmethod(_call, goals.lean)
     prune_goals = partialmethod(_call, goals.prune)
     put_contents = partialmethod(_call, goals.put_contents)
     get_contents = partialmethod(_call, goals.get_contents)
@@ -54,6 +69,7 @@ class SqlTransaction:
     insert_resources = partialmethod(_call, resources.insert)
     claimable = partialmethod(_call, resources.claimable)
     lock_leased = partialmethod(_call, resources.lock_leased)
+    save_leased = partialmethod(_call, resources.save_leased)
     lock_jobs = partialmethod(_call, resources.lock_jobs)
     lock_unfinished = partialmethod(_call, resources.lock_unfinished)
     lock_stack_resources = partialmethod(_call, resources.lock_of_stack)
@@ -70,11 +86,12 @@ class SqlTransaction:
     purge_gone = partialmethod(_call, resources.purge_gone)
     erase_resources = partialmethod(_call, resources.erase)
     holding = partialmethod(_call, resources.holding)
-    count_jobs = partialmethod(_call, resources.count_jobs)
-    take_queued = partialmethod(_call, resources.take_queued)
-    count_in_hand = partialmethod(_call, resources.count_in_hand)
-    take_due = partialmethod(_call, resources.take_due)
-    repost = partialmethod(_call, resources.repost)
+    any_says = partialmethod(_call, resources.any_says)
+    incarnations = partialmethod(_call, resources.incarnations)
+    take_queued = partialmethod(_call, turns.take_queued)
+    workload = partialmethod(_call, turns.workload)
+    take_due = partialmethod(_call, turns.take_due)
+    repost = partialmethod(_call, turns.repost)
 
     clear_graph = partialmethod(_call, graph.clear)
     add_edges = partialmethod(_call, graph.add)
@@ -91,28 +108,38 @@ class SqlTransaction:
     retry_counts = partialmethod(_call, graph.retry_counts)
     count_retry = partialmethod(_call, graph.count_retry)
 
-    insert_events = partialmethod(_call, events.insert)
+    def insert_events(self, new: Sequence[Event]) -> None:
+        self.stack_events += [event for event in new if event.physical_id == event.stack_id]
+        events.insert(self._connection, new)
 
 
 class SqlStore:
-    """``convergence.ports.Store`` on a database."""
+    """``convergence.ports.Store`` on a database.
 
-    def __init__(self, database: Database) -> None:
+    ``told`` is called with the events of stacks' own, once they are committed; it must
+    not raise, lest what is committed be done again.
+    """
+
+    def __init__(self, database: Database, told: Told | None = None) -> None:
         self.database = database
+        self._told = told
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         with self.database.write() as connection:
-            yield SqlTransaction(connection)
+            tx = SqlTransaction(connection)
+            yield tx
+        if self._told is not None and tx.stack_events:
+            self._told(tx.stack_events)
 
     def lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[Sweepable]:
         with self.database.write() as connection:
-            rows = resources.lost_jobs(connection, now, posted_before, limit)
+            rows = sweeps.lost_jobs(connection, now, posted_before, limit)
         return [Sweepable(row.stack_id, row.version, row.id) for row in rows]
 
     def due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         with self.database.write() as connection:
-            return resources.due_observations(connection, now, until, limit)
+            return sweeps.due_observations(connection, now, until, limit)
 
     def doomed_snapshots(
         self, now: datetime, until: datetime, limit: int
@@ -122,7 +149,7 @@ class SqlStore:
 
     def next_observation(self) -> datetime | None:
         with self.database.read() as connection:
-            return resources.next_observation(connection)
+            return sweeps.next_observation(connection)
 
     def overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         with self.database.read() as connection:
@@ -142,7 +169,7 @@ class SqlStore:
 
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         with self.database.write() as connection:
-            return resources.renew_leases(connection, owner, tokens, until)
+            return sweeps.renew_leases(connection, owner, tokens, until)
 
     def beat(self, service: Service, now: datetime) -> None:
         with self.database.write() as connection:

@@ -113,6 +113,7 @@ goal = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Column("shared", Names, nullable=False),
+    Column("inherited", String(64)),  # content: environment and files, with others'
     **_OPTIONS,
 )
 
@@ -207,7 +208,7 @@ resource = Table(
     Column("definition_hash", String(64), nullable=False),
     Column("requires", Names, nullable=False),
     Column("draws_on", Names, nullable=False),
-    Column("held_requires", Names, nullable=False),
+    Column("holds", Names, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Column("applied_hash", String(64)),
     Column("job", Word(Verb)),

@@ -62,8 +62,10 @@ def _empty(database: Database) -> None:
 def _sql_store(
     kind: str, request: pytest.FixtureRequest, opened: dict[str, Database]
 ) -> SqlStore:
+    """An empty store with keys to seal with, whatever tests before attached."""
     database = _opened(kind, request, opened)
     _empty(database)
+    attach(database.engine, Keyring(["a key for tests"]))
     return SqlStore(database)
 
 
@@ -82,10 +84,8 @@ def shared_store(request: pytest.FixtureRequest, databases: dict[str, Database])
 
 @pytest.fixture(params=["sqlite", *SERVERS])
 def database(request: pytest.FixtureRequest, databases: dict[str, Database]) -> Database:
-    """An empty database with keys to seal with, for what only SQL does."""
-    database = _sql_store(request.param, request, databases).database
-    attach(database.engine, Keyring(["a key for tests"]))
-    return database
+    """An empty database, for what only SQL does."""
+    return _sql_store(request.param, request, databases).database
 
 
 class Given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import sqlalchemy as sa
@@ -58,6 +59,58 @@ def test_what_no_repetition_helps_is_refused(database):
         connection.execute(TABLE.insert().values(id=1, value="b"))
     assert isinstance(refused.value.__cause__, db_exc.DBDuplicateEntry)
     assert values(database) == ["a"]
+
+
+def _asked(connection) -> dict[str, int]:
+    names = ("Questions", "Com_admin_commands", "Com_commit", "Com_rollback")
+    wanted = ", ".join(f"'{name}'" for name in names)
+    query = f"SHOW SESSION STATUS WHERE variable_name IN ({wanted})"
+    return {name: int(value) for name, value in connection.exec_driver_sql(query)}
+
+
+def test_a_transaction_asks_no_more_than_its_statements_and_the_commit(mariadb_url):
+    database = database_for(mariadb_url)
+    with database.write() as connection:
+        before = _asked(connection)
+    for _ in range(10):
+        with database.write() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    with database.write() as connection:
+        after = _asked(connection)
+    database.close()
+    more = {name: after[name] - before[name] for name in before}
+    assert more == {
+        "Questions": 10 + 11 + 1, "Com_admin_commands": 0, "Com_commit": 11, "Com_rollback": 0
+    }
+
+
+def test_what_failed_is_rolled_back_all_the_same(database):
+    """Also where its first statement is refused: it may hold locks."""
+    with database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="a"))
+    with pytest.raises(errors.StorageRefused), database.write() as connection:
+        connection.execute(TABLE.insert().values(id=1, value="b"))
+    if database.dialect == "mysql":
+        with database.engine.connect() as connection:
+            held = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id"
+            mine = connection.exec_driver_sql(f"{held} = CONNECTION_ID()").scalar_one()
+        assert mine == 0
+    with database.write() as connection:
+        connection.execute(TABLE.update().values(value="c"))
+    assert values(database) == ["c"]
+
+
+@pytest.mark.parametrize("rest_s", [0.0, 2.0])
+def test_a_connection_that_rested_is_tried_first(mariadb_url, monkeypatch, rest_s):
+    database = database_for(mariadb_url)
+    with database.write() as connection:
+        before = _asked(connection)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + rest_s)
+    with database.write() as connection:
+        after = _asked(connection)
+    database.close()
+    assert after["Com_admin_commands"] - before["Com_admin_commands"] == (1 if rest_s else 0)
 
 
 @pytest.mark.parametrize("server", ["mariadb", "postgresql"])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.convergence.model import JobState, Resource
-from heat_convergence.convergence.ports import Sweepable
+from heat_convergence.convergence.ports import Sweepable, Workload
 from heat_convergence.testing.rows import at, resource_row, stack_row
 
 POSTED = JobState.POSTED
 
 
-def test_jobs_are_counted_by_state(given):
+def test_what_a_stack_has_under_way(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a", job_state=POSTED),
@@ -28,11 +28,10 @@ def test_jobs_are_counted_by_state(given):
         resource_row("l", job_state=JobState.WATCHED),
     )
     with given.store.transaction() as tx:
-        assert tx.count_jobs("stack-1") == {
-            "posted": 2, "retry": 1, "replace": 1, "due": 1, "begun": 1, "watched": 1
-        }
-        assert tx.count_jobs("stack-2") == {"posted": 1}
-        assert tx.count_jobs("stack-3") == {}
+        one, two, three = (tx.workload("nobody", f"stack-{n}") for n in (1, 2, 3))
+    assert (one, two, three) == (
+        Workload(in_flight=7, queued=True), Workload(in_flight=1), Workload()
+    )
 
 
 def test_queued_jobs_are_taken_oldest_first(given):

@@ -6,9 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import event
 
-from heat_convergence.convergence.model import Desired, Edge, JobState
-from heat_convergence.testing.rows import at, resource_row, stack_row
+from heat_convergence.convergence.model import Action, Desired, Edge, JobState, SavedStack, Status
+from heat_convergence.db import purging
+from heat_convergence.testing.rows import at, goal_row, resource_row, stack_row
 from heat_convergence.testing.store import MemoryStore
 
 
@@ -71,8 +73,22 @@ def test_who_moves_a_job_on_does_not_wait_for_the_stack(shared):
         pool.submit(move_on).result(timeout=20)
 
 
-@pytest.mark.parametrize("verb", ["erase_resources", "purge_gone"])
-def test_two_stacks_are_deleted_side_by_side(shared, verb):
+def _drop(tx, stack: str) -> None:
+    tx.clear_graph(stack)
+    tx.delete_resources([row.id for row in tx.stack_resources(stack)])
+
+
+@pytest.mark.parametrize(
+    "delete",
+    [
+        pytest.param(lambda tx, stack: tx.erase_resources(stack), id="all"),
+        pytest.param(lambda tx, stack: tx.purge_gone(stack), id="what is gone"),
+        pytest.param(_drop, id="the graph, and rows by id"),
+        pytest.param(lambda tx, stack: tx.prune_goals(stack, ()), id="goals"),
+        pytest.param(lambda tx, stack: tx.erase_snapshots(stack), id="snapshots"),
+    ],
+)
+def test_two_stacks_are_deleted_side_by_side(shared, delete):
     """However small the tables are: neither reads, and so locks, the other one's rows."""
     shared.stack(stack_row("stack-2"))
     for stack, ids in (("stack-1", "abcdefghijklmnop"), ("stack-2", "wxyz")):
@@ -80,9 +96,14 @@ def test_two_stacks_are_deleted_side_by_side(shared, verb):
         shared.resources(*(resource_row(name, **gone) for name in ids))
         with shared.store.transaction() as tx:
             tx.add_edges(stack, 1, [Edge(one, None) for one in ids])
-
-    def delete(tx, stack: str) -> None:
-        getattr(tx, verb)(stack)
+            tx.insert_goal(goal_row(f"goal-{stack}", stack_id=stack))
+            tx.insert_snapshot(
+                SavedStack(
+                    id=f"saved-{stack}", stack_id=stack, project_id="p", name=None, version=1,
+                    action=Action.CREATE, status=Status.COMPLETE, status_reason="",
+                    goal_id="none", created_at=at(0),
+                )
+            )
 
     def other() -> None:
         with shared.store.transaction() as tx:
@@ -91,7 +112,10 @@ def test_two_stacks_are_deleted_side_by_side(shared, verb):
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         delete(tx, "stack-2")
         pool.submit(other).result(timeout=20)
-    assert shared.rows(*"abpwz") == []
+    with shared.store.transaction() as tx:
+        left = (tx.stack_resources("stack-2"), tx.get_goal("goal-stack-2"),
+                tx.get_snapshot("stack-2", "saved-stack-2"))
+    assert [] in left or None in left
 
 
 @pytest.mark.parametrize("lock", ["lock_unfinished", "lock_stack_resources"])
@@ -179,7 +203,61 @@ def test_two_transactions_put_the_same_content(shared):
         assert len(tx.get_contents([f"{n:03}" for n in range(100)])) == 100
 
 
+def test_who_needs_a_text_that_is_there_waits_for_nobody_but_a_purge(shared):
+    with shared.store.transaction() as tx:
+        tx.put_contents({"a": "popular", "b": "popular too"})
+    database = shared.store.database
+    with ThreadPoolExecutor(1) as pool:
+        with shared.store.transaction() as one:
+            one.put_contents({"a": "popular", "b": "popular too"})
+            with shared.store.transaction() as two:
+                two.put_contents({"b": "popular too", "c": "new"})
+            purged = pool.submit(purging.purge_contents, database)
+            one.insert_goal(goal_row("goal-1", template_hash="a", files={"f": "b"}))
+        assert purged.result(timeout=30) == 1
+    with shared.store.transaction() as tx:
+        assert set(tx.get_contents(["a", "b", "c"])) == {"a", "b"}
+
+
 def test_the_twin_refuses_a_transaction_inside_another():
     store = MemoryStore()
     with store.transaction(), pytest.raises(RuntimeError), store.transaction():
         pass
+
+
+def test_a_job_that_was_recorded_meanwhile_is_not_lost(shared):
+    """Between the search for candidates and their locks."""
+    held = {"lease_owner": "me", "lease_token": "t", "lease_expires_at": at(6)}
+    shared.resources(resource_row("a", job_state=JobState.BEGUN, posted_at=at(0), **held))
+    engine = shared.store.database.engine
+    meanwhile = ["once"]
+
+    def record(*_: object) -> None:
+        if not meanwhile:
+            return
+        meanwhile.pop()
+        with shared.store.transaction() as tx:
+            tx.update_resources(
+                ["a"], job_state=JobState.WATCHED, observe_at=at(20), lease_expires_at=None
+            )
+
+    event.listen(engine, "after_cursor_execute", record)
+    found = shared.store.lost_jobs(at(10), at(5), 10)
+    event.remove(engine, "after_cursor_execute", record)
+    assert found == []
+    assert shared.row("a").job_state is JobState.WATCHED
+
+
+def test_who_takes_jobs_locks_no_entry_that_their_owner_moves(shared):
+    """A stack that is halted moves its jobs on, whoever looks for some meanwhile."""
+    due = {"job_state": JobState.DUE, "project_id": "p", "root_id": "t"}
+    shared.resources(*(resource_row(name, **due) for name in "abc"))
+    with ThreadPoolExecutor(1) as pool, shared.store.transaction() as one:
+        one.lock_jobs(["a", "b", "c"])
+
+        def look() -> None:
+            with shared.store.transaction() as two:
+                assert two.take_due("p", "s", 9) == []
+                one.update_resources(["a", "b", "c"], job_state=JobState.HALTED)
+
+        pool.submit(look).result(timeout=20)

@@ -22,7 +22,7 @@ FULL = resource_row(
     definition={"type": "Sim::Thing", "properties": {"a": [1, {"b": None}], "é": "😀"}},
     requires=("x", "y"),
     draws_on=("x",),
-    held_requires=("z",),
+    holds=("z",),
     applied_hash="applied",
     must_run=False,
     touched_version=3,
@@ -82,7 +82,7 @@ def test_light_reads_leave_out_the_wide_columns(given):
     with given.store.transaction() as tx:
         assert tx.lock_jobs(["full"]) == [expected]
         assert tx.lock_unfinished("stack-1") == [expected]
-        assert tx.holding("stack-1", expected.held_requires) == [expected]
+        assert tx.holding("stack-1", expected.holds) == [expected]
         assert tx.lock_jobs([]) == []
 
 
@@ -111,18 +111,45 @@ def test_unfinished_are_those_with_a_job(given):
 def test_holding_are_those_with_a_job_that_may_use_a_name(given):
     given.stack(stack_row("stack-2"))
     given.resources(
-        resource_row("a", held_requires=("x", "y")),
-        resource_row("b", held_requires=("x",), job=None, job_state=None),
-        resource_row("c", held_requires=("y",), desired=Desired.ABSENT),
-        resource_row("d", held_requires=("xx", "X")),
-        resource_row("e", held_requires=("x",), stack_id="stack-2"),
-        resource_row("f", held_requires=('"%_',)),
+        resource_row("a", holds=("x", "y")),
+        resource_row("b", holds=("x",), job=None, job_state=None),
+        resource_row("c", holds=("y",), desired=Desired.ABSENT),
+        resource_row("d", holds=("xx", "X")),
+        resource_row("e", holds=("x",), stack_id="stack-2"),
+        resource_row("f", holds=('"%_',)),
     )
     with given.store.transaction() as tx:
         assert [row.id for row in tx.holding("stack-1", ["x"])] == ["a"]
         assert [row.id for row in tx.holding("stack-1", ["x", "y"])] == ["a", "c"]
         assert [row.id for row in tx.holding("stack-1", ['"%_', "%"])] == ["f"]
         assert tx.holding("stack-1", []) == []
+
+
+def test_what_reasons_begin_with(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a", action=Action.CHECK, status_reason="CHECK: 100% no"),
+        resource_row("b", action=Action.UPDATE, status_reason="other"),
+        resource_row("c", action=Action.CHECK, desired=Desired.ABSENT, status_reason="gone"),
+        resource_row("d", action=Action.CHECK, stack_id="stack-2", status_reason="there"),
+    )
+    with given.store.transaction() as tx:
+        assert tx.any_says("stack-1", Action.CHECK, "CHECK: 100% ")
+        for beginning in ("HECK", "CHECK: 100_", "other", "gone", "there"):
+            assert not tx.any_says("stack-1", Action.CHECK, beginning)
+
+
+def test_incarnations_are_all_of_a_name(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a", name="x"),
+        resource_row("b", name="x", desired=Desired.ABSENT, job=None, job_state=None),
+        resource_row("c", name="y"),
+        resource_row("d", name="x", stack_id="stack-2"),
+    )
+    with given.store.transaction() as tx:
+        assert [row.id for row in tx.incarnations("stack-1", ["x", "z"])] == ["a", "b"]
+        assert tx.incarnations("stack-1", []) == []
 
 
 def test_only_the_holder_of_the_token_gets_its_rows(given):
@@ -243,3 +270,24 @@ def test_deleting_named_rows(given):
         tx.delete_resources(["b", "nobody"])
         tx.delete_resources([])
     assert [row.id for row in given.rows("a", "b")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("token", "version", "saved"),
+    [
+        pytest.param("t", 1, True, id="held"),
+        pytest.param("other", 1, False, id="another worker's"),
+        pytest.param("t", 2, False, id="another goal's"),
+    ],
+)
+def test_only_what_is_still_leased_is_saved(given, token, version, saved):
+    given.resources(
+        resource_row("a", lease_token="t"), resource_row("b", lease_token="t", sensitive=True)
+    )
+    new = {"sensitive": False, "properties": {"a": [1]}, "lease_token": None}
+    with given.store.transaction() as tx:
+        assert tx.save_leased("a", token, version, new) is saved
+        assert tx.save_leased("nothing", token, version, new) is False
+    a, b = given.rows("a", "b")
+    assert (a.properties == {"a": [1]}, a.lease_token) == (saved, None if saved else "t")
+    assert (b.properties, b.lease_token) == (None, "t")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heat_convergence.convergence.model import JobState, Status
-from heat_convergence.convergence.ports import Sweepable
+from heat_convergence.convergence.ports import Sweepable, Workload
 from heat_convergence.testing.rows import at, resource_row, stack_row
 
 DUE = JobState.DUE
@@ -28,9 +28,28 @@ def test_what_a_project_has_in_hand(given):
     )
     with given.store.transaction() as tx:
         # Of those that are due it is only told that there are any.
-        assert tx.count_in_hand("p") == {"posted": 1, "begun": 2, "due": 1}
-        assert tx.count_in_hand("q") == {"posted": 1}
-        assert tx.count_in_hand("r") == {}
+        assert tx.workload("p") == Workload(posted=1, begun=2, due=True)
+        assert tx.workload("q") == Workload(posted=1)
+        assert tx.workload("r") == Workload()
+        with_stack = tx.workload("q", "stack-1")
+        assert with_stack == Workload(posted=1, in_flight=8, queued=False)
+
+
+def test_a_stack_and_what_its_project_has_in_hand(given):
+    stack = given.stack(stack_row("stack-2", project_id="p"))
+    with given.store.transaction() as tx:
+        assert tx.stack_at_work("stack-2") == (stack, Workload())
+    given.resources(
+        due("a", "t", job_state=JobState.POSTED),
+        due("b", "t", job_state=JobState.BEGUN),
+        due("c", "u", job_state=JobState.POSTED),
+        due("d", "u"),
+        due("e", "u", project_id="q", job_state=JobState.POSTED),
+    )
+    with given.store.transaction() as tx:
+        assert tx.stack_at_work("stack-2") == (stack, Workload(posted=2, begun=1, due=True))
+        assert tx.stack_at_work("stack-1")[1] == Workload()
+        assert tx.stack_at_work("stack-3") is None
 
 
 def test_trees_take_turns(given):

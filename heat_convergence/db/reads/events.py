@@ -13,9 +13,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from heat_convergence.convergence.model import Event, Status
+from heat_convergence.db import sharing
 from heat_convergence.db.reads.stacks import after
 from heat_convergence.db.tables import event as t
 
+_LIGHT = tuple(column for column in t.c if column.name != "properties")
 _SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "resource_status": t.c.status,
@@ -37,7 +39,8 @@ class EventPage:
 
 
 def page(conn: Connection, stack_ids: Collection[str], at: EventPage) -> list[Event]:
-    query = sa.select(t).where(t.c.stack_id.in_(stack_ids))
+    """Without properties, which lists do not show."""
+    query = sa.select(*_LIGHT).where(t.c.stack_id.in_(stack_ids))
     for name, values in sorted(at.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
     columns, descending = _order(at)
@@ -49,14 +52,18 @@ def page(conn: Connection, stack_ids: Collection[str], at: EventPage) -> list[Ev
     query = query.order_by(*(c.desc() if descending else c.asc() for c in columns))
     if at.limit is not None:
         query = query.limit(at.limit)
-    return [_event(row) for row in conn.execute(query)]
+    return [_event(row, None) for row in conn.execute(query)]
 
 
 def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
     row = conn.execute(
         sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)
     ).first()
-    return None if row is None else _event(row)
+    if row is None:
+        return None
+    heavy = {"properties": row.properties}
+    sharing.bring_back(conn, [heavy])
+    return _event(row, heavy["properties"])
 
 
 def _order(at: EventPage) -> tuple[list[sa.ColumnElement[Any]], bool]:
@@ -69,7 +76,7 @@ def _order(at: EventPage) -> tuple[list[sa.ColumnElement[Any]], bool]:
     return [*columns, t.c.id], bool(at.descending)
 
 
-def _event(row: Row[Any]) -> Event:
+def _event(row: Row[Any], properties: Mapping[str, Any] | None) -> Event:
     return Event(
         id=row.id,
         stack_id=row.stack_id,
@@ -80,5 +87,5 @@ def _event(row: Row[Any]) -> Event:
         status=Status(row.status),
         reason=row.reason,
         created_at=row.created_at,
-        properties=row.properties,
+        properties=properties,
     )

@@ -6,7 +6,7 @@ no definition, properties or data that its view does not show.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from heat_convergence.convergence.model import Action, Desired, Json, Resource, Status
-from heat_convergence.db.resources import columns, from_row
+from heat_convergence.db import sharing
+from heat_convergence.db.resources import columns, from_rows
 from heat_convergence.db.tables import resource as t
 
 _LIGHT = (
@@ -73,14 +74,14 @@ def listing(
     columns = (*_LIGHT, *_HEAVY) if detailed else _LIGHT
     query = sa.select(*columns).where(t.c.stack_id.in_(stack_ids))
     query = query.order_by(t.c.stack_id, t.c.name, _wanted_first(), t.c.id.desc())
-    rows: list[ResourceRow] = []
+    rows: list[Row[Any]] = []
     last = None
     for row in conn.execute(query):
         if (row.stack_id, row.name) == last:
             continue
         last = (row.stack_id, row.name)
-        rows.append(_row(row))
-    return rows
+        rows.append(row)
+    return _shown(conn, rows)
 
 
 def matching_ids(
@@ -103,8 +104,7 @@ def by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
         .order_by(_wanted_first(), t.c.id.desc())
         .limit(1)
     )
-    row = conn.execute(query).first()
-    return None if row is None else _row(row)
+    return _first(conn, query)
 
 
 def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
@@ -112,14 +112,13 @@ def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Resourc
     query = sa.select(*_LIGHT, *_HEAVY).where(
         t.c.stack_id == stack_id, t.c.physical_id == physical_id
     )
-    row = conn.execute(query.order_by(_wanted_first()).limit(1)).first()
-    return None if row is None else _row(row)
+    return _first(conn, query.order_by(_wanted_first()).limit(1))
 
 
 def whole(conn: Connection, stack_id: str) -> list[Resource]:
     """Every row of the stack with all its columns, as a plan takes them."""
     query = sa.select(*columns()).where(t.c.stack_id == stack_id).order_by(t.c.id)
-    return [from_row(row) for row in conn.execute(query)]
+    return from_rows(conn, conn.execute(query))
 
 
 def required_by(conn: Connection, stack_id: str, name: str) -> list[str]:
@@ -134,15 +133,29 @@ def _wanted_first() -> sa.ColumnElement[int]:
     return sa.case((t.c.desired == Desired.PRESENT, 0), else_=1)
 
 
-def _row(row: Row[Any]) -> ResourceRow:
-    heavy: dict[str, Any] = {}
-    if "definition" in row._fields:
-        heavy = {
-            "definition": row.definition,
-            "properties": row.properties or {},
-            "attributes": row.attributes or {},
-            "data": row.data or {},
-        }
+def _first(conn: Connection, query: sa.Select[Any]) -> ResourceRow | None:
+    row = conn.execute(query).first()
+    return None if row is None else _shown(conn, [row])[0]
+
+
+def _shown(conn: Connection, rows: Sequence[Row[Any]]) -> list[ResourceRow]:
+    heavy = [_heavy(row) for row in rows]
+    sharing.bring_back(conn, heavy)
+    return [_row(row, wide) for row, wide in zip(rows, heavy, strict=True)]
+
+
+def _heavy(row: Row[Any]) -> dict[str, Any]:
+    if "definition" not in row._fields:
+        return {}
+    return {
+        "definition": row.definition,
+        "properties": row.properties or {},
+        "attributes": row.attributes or {},
+        "data": row.data or {},
+    }
+
+
+def _row(row: Row[Any], heavy: dict[str, Any]) -> ResourceRow:
     return ResourceRow(
         id=row.id,
         stack_id=row.stack_id,

@@ -18,8 +18,9 @@ from heat_convergence.convergence.model import Stack
 from heat_convergence.db.stacks import columns, from_row
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
+from heat_convergence.db.types import UtcTime
 
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_NEVER = sa.literal(datetime(1970, 1, 1, tzinfo=UTC), UtcTime())
 _SORTABLE: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
     "stack_name": (t.c.name,),
     "stack_status": (t.c.action, t.c.status),

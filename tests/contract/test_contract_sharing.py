@@ -1,0 +1,111 @@
+"""Long values of resources and events: read as they were written, stored once."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.db import checking, purging
+from heat_convergence.db.reads import events as event_reads
+from heat_convergence.db.reads import resources as resource_reads
+from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import content, event, resource
+from heat_convergence.testing.rows import event_row, goal_row, resource_row, stack_row
+
+LONG, OTHER = "a line of user data\n" * 500, "another line\n" * 900
+MEMBERS = [{"n": number, "text": "x" * 50} for number in range(200)]
+VALUES = {
+    "user_data": LONG,
+    "nested": {"again": [LONG, {"$content": "is data"}]},
+    "members": MEMBERS,
+    "marked": {"$call": ["like", "a", OTHER]},
+    "short": "text",
+}
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "sealed"])
+def filled(database, request):
+    attach(database.engine, Keyring(["a key for tests"]))
+    sensitive = request.param
+    with SqlStore(database).transaction() as tx:
+        tx.put_contents({"t": "template"})
+        tx.insert_stack(stack_row(goal_id="goal-1"))
+        tx.insert_goal(goal_row("goal-1", template_hash="t", files={}))
+        tx.insert_resources([
+            resource_row(name, name=name, properties=VALUES, attributes={"shown": LONG},
+                         sensitive=sensitive)
+            for name in "abc"
+        ])  # fmt: skip
+        tx.insert_events([event_row("e1", properties=VALUES, sensitive=sensitive)])
+    return database
+
+
+def hashes(database):
+    with database.read() as conn:
+        return set(conn.scalars(sa.select(content.c.hash))) - {"t"}
+
+
+def test_every_reader_has_the_values(filled):
+    with SqlStore(filled).transaction() as tx:
+        rows = [*tx.get_resources(["a"]), *tx.claimable(["b"]), *tx.stack_resources("stack-1")]
+        rows += [tx.inputs("stack-1", ["c"])["c"], *tx.lock_stack_resources("stack-1")]
+        assert len(rows) >= 9
+        for row in rows:
+            assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
+    with filled.read() as conn:
+        shown = [
+            resource_reads.by_name(conn, "stack-1", "a"),
+            *resource_reads.listing(conn, ["stack-1"], detailed=True),
+            *resource_reads.whole(conn, "stack-1"),
+        ]
+        for row in shown:
+            assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
+        assert event_reads.get(conn, "stack-1", "e1").properties == VALUES
+        (listed,) = event_reads.page(conn, ["stack-1"], event_reads.EventPage())
+        assert (listed.id, listed.properties) == ("e1", None)
+
+
+def test_each_is_stored_once(filled):
+    assert len(hashes(filled)) == 3 + 1  # two texts, and two maps or lists as a whole
+    with filled.read() as conn:
+        for column in (resource.c.properties, resource.c.attributes, event.c.properties):
+            for text in conn.scalars(sa.select(sa.type_coerce(column, sa.Text))):
+                assert len(text) < 1500
+
+
+def test_changed_values_leave_nothing_behind(filled):
+    with SqlStore(filled).transaction() as tx:
+        tx.save_resources({
+            name: {"properties": {"user_data": OTHER}, "attributes": {}, "sensitive": False}
+            for name in "abc"
+        })  # fmt: skip
+        assert tx.get_resources(["b"])[0].properties == {"user_data": OTHER}
+    before = hashes(filled)
+    assert purging.purge_contents(filled) == 0  # the event has the earlier ones
+    with filled.write() as conn:
+        conn.execute(event.delete())
+    assert purging.purge_contents(filled) == len(before) - 1
+    with filled.read() as conn:
+        assert resource_reads.by_name(conn, "stack-1", "a").properties == {"user_data": OTHER}
+
+
+def test_a_lost_value_is_found_by_the_check(filled):
+    with filled.read() as conn:
+        assert not [found for found in checking.contradictions(conn) if "long" in found.problem]
+    with filled.write() as conn:
+        conn.execute(content.delete().where(content.c.hash != "t"))
+    with filled.read() as conn:
+        told = [found.problem for found in checking.contradictions(conn)]
+    assert "long values of its resources or events are not stored" in told
+
+
+def test_names_that_look_like_the_mark(database):
+    odd = {"$shared": {"text": LONG}, "plain": {"$shared": 1}}
+    with SqlStore(database).transaction() as tx:
+        tx.insert_stack(stack_row())
+        tx.insert_resources([
+            resource_row("a", properties=odd), resource_row("b", properties={"$shared": "short"}),
+        ])  # fmt: skip
+        found = [row.properties for row in tx.get_resources(["a", "b"])]
+    assert found == [odd, {"$shared": "short"}]
