@@ -86,12 +86,11 @@ def advance(
     failing.give_chances(tx, stack, sorted_out.failed, sorted_out.replaced, sightings, means)
     failed = _fail(tx, stack, sorted_out.failed, sightings, means)
     broken = [row.id for row in sorted_out.replaced if failing.is_broken(row, sightings)]
-    loose = replacing.replace(tx, stack, sorted_out.replaced, broken, means)
+    replacing.replace(tx, stack, sorted_out.replaced, broken, means)
     held = breakpoints.hold_after(tx, stack, sorted_out.done, means.now, means.ids)
     sorted_out.done = [row for row in sorted_out.done if row.id not in held]
     _settle(tx, sorted_out.done, means)
     leaves = _free(tx, stack, sorted_out.done, means)
-    leaves = sorted({*leaves, *loose})
     return _go_on(tx, stack, sorted_out, leaves, failed, means)
 
 
@@ -225,15 +224,23 @@ def _settle(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
     if not rows:
         return
     tx.settle([row.id for row in rows], means.now)
+    # What a user has called ill meanwhile stays so, and the next goal replaces it.
+    ill = [row.id for row in rows if _called_ill(row)]
+    tx.update_resources(ill, status=Status.FAILED)
     tx.insert_events(
         [
             ending.resource_event(
                 row, row.action, Status.COMPLETE, row.status_reason, means.now, means.ids
             )
             for row in rows
-            if row.status is not Status.COMPLETE
+            if row.status is not Status.COMPLETE and row.id not in ill
         ]
     )
+
+
+def _called_ill(row: Resource) -> bool:
+    """A job shows its own action, IN_PROGRESS, from its claim on."""
+    return row.action is Action.CHECK and row.status is Status.FAILED
 
 
 def _fail(
@@ -246,21 +253,26 @@ def _fail(
     """Marks the rows FAILED; the stack's cause if it now has its first."""
     if not rows:
         return stack.first_cause
-    cause = stack.first_cause
+    cause, changes, events = stack.first_cause, {}, []
     for row in rows:
         seen = sightings.get(row.id)
-        reason = seen.reason if seen is not None else row.status_reason
-        restricted = reason.startswith(breakpoints.RESTRICTED)
-        action, told = row.action, reason
-        changed = {"status": Status.FAILED, "status_reason": reason}
-        if restricted:  # nothing was done, and the resource is what it was
-            action, told = Action.UPDATE, reason.rsplit(": ", 1)[-1]
-            changed = {"status_reason": told}
-        tx.update_resources([row.id], **changed, job_state=JobState.HALTED, observe_at=None)
-        tx.insert_events(
-            [ending.resource_event(row, action, Status.FAILED, told, means.now, means.ids)]
+        reason = told = seen.reason if seen is not None else row.status_reason
+        status, action = Status.FAILED, row.action
+        if reason.startswith(breakpoints.RESTRICTED):
+            # Nothing was done, and the resource is what it was.
+            status, action, told = row.status, Action.UPDATE, reason.rsplit(": ", 1)[-1]
+        changes[row.id] = {
+            "status": status,
+            "status_reason": told,
+            "job_state": JobState.HALTED,
+            "observe_at": None,
+        }
+        events.append(
+            ending.resource_event(row, action, Status.FAILED, told, means.now, means.ids)
         )
         cause = cause or f"Resource {action} failed: {reason}"
+    tx.save_resources(changes)
+    tx.insert_events(events)
     return cause
 
 
@@ -308,8 +320,9 @@ def _go_on(
         later = min(rows.later, default=None)
         return replace(_stop(tx, stack, cause, means), next_look_at=later)
     if rows.done or rows.replaced:
-        dispatch.line_up(tx, stack, leaves, means.settings, means.now)
-    postings = _take_turns(tx, stack, means)
+        postings = dispatch.post_leaves(tx, stack, leaves, means.settings, means.now)
+    else:
+        postings = _take_turns(tx, stack, means)
     advanced = Advanced(stack, postings, min(rows.later, default=None))
     at_rest = rows.done and not leaves and not advanced.posted
     if at_rest and not tx.any_unready(stack.id, stack.version):
@@ -382,8 +395,7 @@ def unstick(tx: Transaction, stack_id: str, version: int, means: Means) -> Advan
     found = tx.ready_but_blocked(stack_id, version)
     held = breakpoints.hold_before(tx, stack, tx.lock_jobs(found), means.now, means.ids)
     leaves = [row_id for row_id in found if row_id not in held]
-    dispatch.line_up(tx, stack, leaves, means.settings, means.now)
-    postings = _take_turns(tx, stack, means)
+    postings = dispatch.post_leaves(tx, stack, leaves, means.settings, means.now)
     told: tuple[Posting, ...] = ()
     if not leaves and not tx.any_unready(stack_id, version):
         told = ending.complete(tx, stack, means.now, means.ids)

@@ -186,9 +186,9 @@ def clear(
         )
         _tell(tx, stack)
         return (Posting(stack.id, stack.version, (row.id,), Daemon.OBSERVER),)
-    dispatch.line_up(tx, stack, [row.id], settings, now)
+    postings = dispatch.post_leaves(tx, stack, [row.id], settings, now)
     _tell(tx, stack)
-    return dispatch.take_turns(tx, stack.project_id, stack.tree_id, settings, now)
+    return postings
 
 
 def _end_of(row: Resource) -> Observed:

@@ -12,12 +12,11 @@ from dataclasses import replace
 from heat_convergence.common import errors
 from heat_convergence.convergence import ending, rollback, traversal
 from heat_convergence.convergence.advance import Advanced
-from heat_convergence.convergence.document import Secrets, document
+from heat_convergence.convergence.document import Finish, Secrets, as_written, document
 from heat_convergence.convergence.model import (
     Action,
     Desired,
     Json,
-    Resource,
     SavedStack,
     Stack,
     Status,
@@ -25,23 +24,23 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Begun, Means
 
-UNHEALTHY = "state changed by resource_mark_unhealthy api"
-
 
 def cancel_update(
     tx: Transaction, stack_id: str, means: Means, rebuild: rollback.Rebuild
 ) -> Advanced:
-    """Goes back to the last goal that was reached; only from UPDATE_IN_PROGRESS."""
+    """Goes back to the last goal that was reached; only from UPDATE_IN_PROGRESS.  No
+    event tells of a failure: clients that wait would take it for the end."""
     stack = _locked(tx, stack_id)
-    _require(stack, {Action.UPDATE}, "cancel_update")
-    return rollback.begin(tx, stack, _reason(stack), means, rebuild)
+    _require(stack, (Action.UPDATE,), "cancel_update")
+    return rollback.begin(tx, stack, None, means, rebuild)
 
 
 def cancel_without_rollback(tx: Transaction, stack_id: str, means: Means) -> Advanced:
     """Stops where it is; from UPDATE_IN_PROGRESS or CREATE_IN_PROGRESS."""
     stack = _locked(tx, stack_id)
-    _require(stack, {Action.UPDATE, Action.CREATE}, "cancel_without_rollback")
-    return Advanced(stack, ending.fail(tx, stack, _reason(stack), means.now, means.ids))
+    _require(stack, (Action.UPDATE, Action.CREATE), "cancel_without_rollback")
+    reason = f"Stack {stack.action} cancelled"
+    return Advanced(stack, ending.fail(tx, stack, reason, means.now, means.ids))
 
 
 def snapshot(
@@ -87,9 +86,12 @@ def delete(tx: Transaction, stack_id: str, skip: Collection[str], means: Means) 
     return traversal.start(tx, stack_id=stack_id, action=Action.DELETE, means=means)
 
 
-def abandon(tx: Transaction, stack_id: str, means: Means) -> dict[str, Json]:
+def abandon(
+    tx: Transaction, stack_id: str, means: Means, *, finish: Finish = as_written
+) -> dict[str, Json]:
     """Forgets the stack at any moment, and tells all there is of it, what is under way
-    included: nothing is deleted, and nobody looks after it any more."""
+    included: nothing is deleted, and nobody looks after it any more.  ``finish`` as in
+    ``document``."""
     below = _lock_below(tx, stack_id)
     stack = _locked(tx, stack_id)
     if stack.owner_id is not None:
@@ -99,7 +101,7 @@ def abandon(tx: Transaction, stack_id: str, means: Means) -> dict[str, Json]:
     tx.lock_stack_resources(stack_id)
     while len(tx.stacks_below(stack_id)) > len(below):  # one was just being made
         below = _lock_below(tx, stack_id)
-    shown, _sensitive = document(tx, stack, Secrets.SHOWN, below)
+    shown, _sensitive = document(tx, stack, Secrets.SHOWN, below, finish=finish)
     for each in (*below, stack):
         _forget(tx, each, means)
     return shown
@@ -173,34 +175,30 @@ def delete_snapshot(
     )
 
 
-def mark_unhealthy(
-    tx: Transaction, stack_id: str, row: Resource, reason: str | None, means: Means
+def mark(
+    tx: Transaction, resource_id: str, status: Status, reason: str, means: Means
 ) -> None:
-    """The resource is CHECK_FAILED: the next update replaces it."""
-    _locked(tx, stack_id)
-    if row.action is Action.DELETE or row.desired is Desired.ABSENT:
+    """A user's word on a resource's health: FAILED, and the next update replaces it, or
+    COMPLETE, which takes that back and changes no other state.
+
+    Raises ``ActionInProgress`` while a worker acts on it.
+    """
+    (row,) = tx.lock_jobs([resource_id]) or (None,)
+    if row is None:
         return
-    _set_health(tx, row, Status.FAILED, reason or UNHEALTHY, means)
-
-
-def mark_healthy(
-    tx: Transaction, stack_id: str, row: Resource, reason: str | None, means: Means
-) -> None:
-    """Takes CHECK_FAILED back; any other state stays as it is."""
-    _locked(tx, stack_id)
-    if row.action is Action.CHECK and row.status is Status.FAILED:
-        _set_health(tx, row, Status.COMPLETE, reason or UNHEALTHY, means)
-
-
-def _set_health(
-    tx: Transaction, row: Resource, status: Status, reason: str, means: Means
-) -> None:
+    if row.leased(means.now):
+        raise errors.ActionInProgress(row.name, str(row.action))
+    failed_check = row.action is Action.CHECK and row.status is Status.FAILED
+    known_gone = row.action is Action.DELETE or row.desired is Desired.ABSENT
+    if known_gone or (status is Status.COMPLETE and not failed_check):
+        return
     tx.update_resources(
         [row.id],
         action=Action.CHECK,
         status=status,
         status_reason=reason,
         updated_at=means.now,
+        must_run=True,  # its job, if it has one, is no idle one any more
     )
     tx.insert_events(
         [ending.resource_event(row, Action.CHECK, status, reason, means.now, means.ids)]
@@ -227,13 +225,10 @@ def found(saved: SavedStack | None, stack_id: str, snapshot_id: str) -> SavedSta
     return saved
 
 
-def _require(stack: Stack, actions: set[Action], what: str) -> None:
+def _require(stack: Stack, actions: tuple[Action, ...], what: str) -> None:
     if stack.action not in actions or not stack.in_progress:
+        allowed = " or ".join(f"{action}_IN_PROGRESS" for action in actions)
         raise errors.NotSupported(
-            f"{what} of stack {stack.name} in state {stack.action}_{stack.status}"
-            " is not supported."
+            f"{what} is for a stack in {allowed}; {stack.name} is"
+            f" {stack.action}_{stack.status}."
         )
-
-
-def _reason(stack: Stack) -> str:
-    return f"Stack {stack.action} cancelled"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from heat_convergence.convergence.model import Action, Desired, Resource, Status, Verb
-from heat_convergence.convergence.plan import NESTED, REPLACED_WHEN_FAILED
+from heat_convergence.convergence.plan import NESTED, handed_over, replaced_when_failed
 
 
 class Step(StrEnum):
@@ -25,11 +25,17 @@ class Step(StrEnum):
     REFUSE = "refuse"  # an immutable property changed
     OBSERVE = "observe"  # the work is under way; look how far it is
     DELETE = "delete"
+    SAVE_AND_DELETE = "save and delete"  # a copy first, as its deletion policy asks
     FIND_AND_DELETE = "find and delete"
     FORGET = "forget"  # gone for us without a call
     VERB = "verb"  # suspend, resume, check, snapshot
     ADOPT = "adopt"  # it exists already: look at it, and it is ours
     EXTERNAL = "external"  # it exists and stays another's: only looked at
+
+
+REMOVING = frozenset(
+    {Step.DELETE, Step.SAVE_AND_DELETE, Step.FIND_AND_DELETE, Step.FORGET}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,8 @@ def removal_step(row: Resource) -> Step:
     if row.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
         return Step.FORGET
     if row.physical_id is not None:
-        return Step.DELETE
+        kept = row.definition.get("deletion_policy") == "Snapshot" and not behind(row)
+        return Step.SAVE_AND_DELETE if kept else Step.DELETE
     # RULE 4: a create of unknown outcome is looked up, not believed.
     return Step.FORGET if row.action is Action.INIT else Step.FIND_AND_DELETE
 
@@ -63,24 +70,18 @@ def external_id(row: Resource) -> str | None:
     return found
 
 
-def _handed_over(row: Resource) -> bool:
-    """Whether it came with a physical id and has not been looked at since."""
-    unseen = row.physical_id is not None and row.properties is None
-    return unseen and row.action in (Action.INIT, Action.ADOPT)
-
-
 def step_before_properties(row: Resource) -> Step | None:
     """The step where it does not depend on properties; None where it does."""
     if row.desired is Desired.ABSENT:
         return removal_step(row)
     if row.job in (Verb.CONVERGE, Verb.ADOPT) and external_id(row) is not None:
         return Step.EXTERNAL
-    if row.job is Verb.ADOPT or (row.job is Verb.CONVERGE and _handed_over(row)):
+    if row.job is Verb.ADOPT or (row.job is Verb.CONVERGE and handed_over(row)):
         return Step.ADOPT
     if row.job is not Verb.CONVERGE:
         return Step.VERB
     if row.physical_id is not None and (behind(row) or row.status is Status.FAILED):
-        replaced = not behind(row) and row.action in REPLACED_WHEN_FAILED
+        replaced = not behind(row) and replaced_when_failed(row)
         return Step.REPLACE if replaced else None
     if row.physical_id is None:
         return Step.CREATE if row.action is Action.INIT else Step.FIND_OR_CREATE
@@ -94,8 +95,10 @@ def update_step(row: Resource, change: Change) -> Step:
     if not change.names and behind(row) and not _stands(row):
         return Step.UPDATE  # files or environment have changed, or it was not done
     if not change.names:
-        # What was not seen in its place at last may not be there, or not be up yet.
-        return Step.NOTHING if row.status is Status.COMPLETE else Step.OBSERVE
+        # What was not seen in its place at last may not be there, or not be up yet; and
+        # another verb that went well says nothing of what an unfinished goal left.
+        seen = row.status is Status.COMPLETE and row.applied_hash is not None
+        return Step.NOTHING if seen else Step.OBSERVE
     if any(change.immutable(name) for name in change.names):
         return Step.REFUSE
     if not all(change.in_place(name) for name in change.names):
@@ -118,7 +121,7 @@ def action_of(step: Step, row: Resource) -> Action:
         return Action.ADOPT
     if step is Step.EXTERNAL:
         return Action.CHECK
-    if step in (Step.DELETE, Step.FIND_AND_DELETE, Step.FORGET):
+    if step in REMOVING:
         return Action.DELETE
     if step is Step.OBSERVE:
         return Action.CREATE if row.action is Action.CREATE else Action.UPDATE

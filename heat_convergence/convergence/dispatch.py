@@ -1,10 +1,10 @@
 """Whose job is next: how leaves get onto the bus, a few at a time, in turn.
 
-Two steps: ``line_up`` lets as many of a stack's leaves be DUE as it may have jobs in
-flight, under the stack's lock; ``take_turns`` posts DUE jobs of a project, the trees
-of its stacks one after the other, as long as few of its jobs wait on the bus.  Called
-by whatever frees leaves or takes jobs off the bus.  Must not read more of a stack
-than it posts; ADR 5 has the reasons.
+``post_leaves`` lets as many of a stack's leaves be DUE as it may have jobs in flight,
+under the stack's lock; ``take_turns`` posts DUE jobs of a project, the trees of its
+stacks one after the other, as long as few of its jobs wait on the bus.  Called by
+whatever frees leaves or takes jobs off the bus.  Must not read more of a stack than
+about what it posts; ADR 5 has the reasons.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import Enum
 
 from heat_convergence.convergence.model import JobState, Stack
-from heat_convergence.convergence.ports import Settings, Transaction
+from heat_convergence.convergence.ports import Settings, Transaction, Workload
 
 
 class Daemon(Enum):
@@ -36,36 +36,41 @@ class Posting:
     to: Daemon = Daemon.ENGINE
 
 
-def line_up(
+def post_leaves(
     tx: Transaction, stack: Stack, leaves: Sequence[str], settings: Settings, now: datetime
-) -> None:
-    """Makes ``leaves``, and older QUEUED ones first, DUE as far as there is room; the
-    others are QUEUED."""
-    room = settings.jobs_in_flight - sum(tx.count_jobs(stack.id).values())
-    older = tx.take_queued(stack.id, room) if room > 0 else []
-    fit = [*older, *(leaf for leaf in leaves if leaf not in older)][: max(room, 0)]
+) -> tuple[Posting, ...]:
+    """Lines up ``leaves``, older QUEUED ones first, and takes turns: as far as there is
+    room in flight they are DUE, or POSTED at once where nobody else waits for the bus;
+    the others are QUEUED."""
+    load = tx.workload(stack.project_id, stack.id)
+    room = max(settings.jobs_in_flight - load.in_flight, 0)
+    older = tx.take_queued(stack.id, room) if room and load.queued else []
+    fit = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
+    at_once = [] if load.due else fit[: _room_on_bus(load, settings)]
     chosen = set(fit)
-    tx.update_resources(fit, job_state=JobState.DUE, posted_at=now)
     tx.update_resources(
         [leaf for leaf in leaves if leaf not in chosen], job_state=JobState.QUEUED
     )
+    tx.update_resources(fit[len(at_once) :], job_state=JobState.DUE, posted_at=now)
+    tx.update_resources(at_once, job_state=JobState.POSTED, posted_at=now)
+    if load.due:
+        return take_turns(tx, stack.project_id, stack.tree_id, settings, now, load)
+    return (Posting(stack.id, stack.version, tuple(sorted(at_once))),) if at_once else ()
 
 
 def take_turns(
-    tx: Transaction, project_id: str, tree_id: str, settings: Settings, now: datetime
+    tx: Transaction,
+    project_id: str,
+    tree_id: str,
+    settings: Settings,
+    now: datetime,
+    load: Workload | None = None,
 ) -> tuple[Posting, ...]:
     """Posts what the project has room for; the tree after ``tree_id`` comes first.
-
-    Waits until half of what may be on the bus is gone, so that messages do not
-    dwindle to a job each.
-    """
-    counts = tx.count_in_hand(project_id)
-    on_bus = counts.get(JobState.POSTED, 0)
-    if on_bus > settings.jobs_on_bus // 2 or JobState.DUE not in counts:
-        return ()
-    in_hand = on_bus + counts.get(JobState.BEGUN, 0)
-    room = min(settings.jobs_on_bus - on_bus, settings.jobs_in_hand - in_hand)
-    jobs = tx.take_due(project_id, tree_id, room) if room > 0 else []
+    ``load`` is the project's, if it is known already."""
+    load = load or tx.workload(project_id)
+    room = _room_on_bus(load, settings)
+    jobs = tx.take_due(project_id, tree_id, room) if load.due and room > 0 else []
     tx.update_resources(
         [job.resource_id for job in jobs], job_state=JobState.POSTED, posted_at=now
     )
@@ -73,6 +78,15 @@ def take_turns(
     for job in jobs:
         found.setdefault((job.stack_id, job.version), []).append(job.resource_id)
     return tuple(Posting(*key, tuple(ids)) for key, ids in found.items())
+
+
+def _room_on_bus(load: Workload, settings: Settings) -> int:
+    """None until half of what may be on the bus is gone, so that messages do not
+    dwindle to a job each."""
+    if load.posted > settings.jobs_on_bus // 2:
+        return 0
+    in_hand = load.posted + load.begun
+    return max(0, min(settings.jobs_on_bus - load.posted, settings.jobs_in_hand - in_hand))
 
 
 def own(postings: Sequence[Posting], stack: Stack) -> tuple[str, ...]:

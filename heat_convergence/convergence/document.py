@@ -7,9 +7,9 @@ that nothing is orphaned silently.  Source: heat-facts ``rest_api.md``, view aba
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from heat_convergence.convergence.model import (
     Action,
@@ -20,8 +20,14 @@ from heat_convergence.convergence.model import (
     Stack,
     Status,
 )
+from heat_convergence.template.definition import contents_of, value_of
+from heat_convergence.template.expression import readable
 from heat_convergence.template.loader import load
 from heat_convergence.template.parameter_values import MASK
+
+Value = Any  # JSON with expressions in it
+Finish = Callable[[Stack, Value, Mapping[str, Resource]], Json]
+_METADATA = "metadata"
 
 
 class Secrets(Enum):
@@ -40,16 +46,26 @@ class Reader(Protocol):
     def tags_of(self, stack_id: str) -> tuple[str, ...]: ...
 
 
+def as_written(stack: Stack, value: Value, named: Mapping[str, Resource]) -> Json:
+    """What reads other resources stays as the template has it."""
+    return readable(value)
+
+
 def document(
-    reader: Reader, stack: Stack, secrets: Secrets, below: Sequence[Stack] = ()
+    reader: Reader,
+    stack: Stack,
+    secrets: Secrets,
+    below: Sequence[Stack] = (),
+    *,
+    finish: Finish = as_written,
 ) -> tuple[dict[str, Json], bool]:
     """The document, and whether there are secrets in it.
 
     The stacks of the tree that are given as ``below`` are told in the place of the
-    resources that they are behind.
+    resources that they are behind.  ``finish`` tells what metadata come to.
     """
     nested = {
-        child.owner_resource_id: document(reader, child, secrets, below)
+        child.owner_resource_id: document(reader, child, secrets, below, finish=finish)
         for child in below
         if child.owner_id == stack.id
     }
@@ -57,8 +73,14 @@ def document(
     goal = reader.get_goal(stack.goal_id)
     if goal is None:
         raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
-    texts = reader.get_contents({goal.template_hash, *goal.files.values()})
     rows = reader.stack_resources(stack.id)
+    long = {key for row in rows for key in contents_of(row.definition, [_METADATA])}
+    texts = reader.get_contents({goal.template_hash, *goal.files.values(), *long})
+    named = {row.name: row for row in rows if _wanted(row)}
+
+    def metadata(row: Resource) -> Json:
+        return finish(stack, value_of(row.definition, _METADATA, texts), named) or {}
+
     shown = {
         "name": stack.name,
         "id": stack.id,
@@ -68,7 +90,8 @@ def document(
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load(texts[goal.template_hash]).data,
         "resources": {
-            row.name: behind.get(row.id) or _resource(row) for row in rows if _wanted(row)
+            name: behind.get(row.id) or _resource(row, metadata(row))
+            for name, row in named.items()
         },
         "project_id": stack.project_id,
         "stack_user_project_id": None,
@@ -101,14 +124,14 @@ def _wanted(row: Resource) -> bool:
     return row.desired is Desired.PRESENT
 
 
-def _resource(row: Resource) -> dict[str, Json]:
+def _resource(row: Resource, metadata: Json) -> dict[str, Json]:
     return {
         "name": row.name,
         "resource_id": row.physical_id,
         "type": row.type,
         "action": str(row.action),
         "status": str(row.status),
-        "metadata": dict(row.definition.get("metadata") or {}),
+        "metadata": metadata,
         "resource_data": dict(row.data),
         **({} if row.implementation == row.type else {"implementation": row.implementation}),
     }

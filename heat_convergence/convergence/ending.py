@@ -25,6 +25,7 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.ports import Transaction
 
 INTERRUPTED = "Failure occurred while waiting."
+NO_CHECK = "CHECK not supported for "  # and the type, in a resource's reason
 STACK_TYPE = "OS::Heat::Stack"
 _REACH_A_GOAL = frozenset(
     {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
@@ -46,6 +47,8 @@ def complete(
         values["deleted_at"] = now
     else:
         tx.purge_gone(stack.id)
+    if stack.action is Action.CHECK and tx.any_says(stack.id, Action.CHECK, NO_CHECK):
+        reason += ". 'CHECK' not fully supported (see resources)"
     if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
         tx.prune_goals(stack.id, (stack.goal_id,))

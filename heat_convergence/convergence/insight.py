@@ -34,11 +34,13 @@ def refresh(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
     if not told:
         return
     seen = {} if means.insight is None else means.insight(tx, told)
-    tx.save_resources(
-        {
-            row.id: {"attributes": seen[row.id].attributes, "sensitive": row.sensitive}
-            for row in told
-            if row.id in seen and seen[row.id].attributes is not None
-        }
-    )
+    for column in ("attributes", "data"):
+        found = [(row, getattr(seen.get(row.id), column, None)) for row in told]
+        tx.save_resources(
+            {
+                row.id: {column: new, "sensitive": row.sensitive}
+                for row, new in found
+                if new is not None
+            }
+        )
     tx.update_resources([row.id for row in told], observe_at=None)

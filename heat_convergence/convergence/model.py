@@ -116,7 +116,8 @@ class Goal:
     description: str
     created_at: datetime
     sensitive: bool = False  # has values of hidden parameters: sealed at rest
-    shared: tuple[str, ...] = ()  # contents that its resources' definitions lead to
+    shared: tuple[str, ...] = ()  # contents that it and its resources' definitions lead to
+    inherited: str | None = None  # hash of what it has in common with others: ``apart``
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +191,8 @@ class Resource:
     ``implementation`` is the type that the environment maps ``type`` to;
     ``definition`` what the goal wants, partly evaluated; ``properties`` what
     was last handed to the service.  ``requires`` and ``draws_on`` are names in
-    the same stack (``draws_on`` those whose values are read); ``held_requires``
-    the names that reality may still use.  ``job`` is set until the observer has
+    the same stack (``draws_on`` those whose values are read); ``holds`` the ids of the
+    rows that reality may still use beside them.  ``job`` is set until the observer has
     seen the traversal's wish for this row fulfilled; ``applied_hash`` is then the
     hash of the definition that reality has.  ``properties_hash`` None beside
     ``properties`` means that an update of unknown outcome may have changed them.
@@ -210,7 +211,7 @@ class Resource:
     created_at: datetime
     requires: tuple[str, ...] = ()
     draws_on: tuple[str, ...] = ()
-    held_requires: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
     sensitive: bool = False  # has secrets in its values: sealed at rest
     applied_hash: str | None = None
     job: Verb | None = None
@@ -296,6 +297,12 @@ class Input:
     data: Mapping[str, Json]
     action: Action
     status: Status
+    created_at: datetime | None = None
+
+    @classmethod
+    def of(cls, row: Resource) -> Input:
+        values = {name: getattr(row, name) for name in cls.__slots__}
+        return cls(**{**values, "properties": row.properties or {}})
 
 
 @dataclass(frozen=True, slots=True)

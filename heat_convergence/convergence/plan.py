@@ -2,7 +2,7 @@
 
 Decides which incarnation serves each name, what must run, what may stay as it
 is and in which order things go.  Called under the stack's lock by ``traversal``;
-reads nothing but its arguments and calls nothing but ``graph``.
+reads nothing but its arguments and calls nothing but ``ordering`` and ``graph``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,19 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
+from heat_convergence.convergence.ordering import as_rows, holds, order, with_states
 from heat_convergence.graph.graph import Graph
-from heat_convergence.template.definition import Definition, fingerprint, share
+from heat_convergence.template.definition import HANDED, Definition, fingerprint, share
 from heat_convergence.template.registry import is_template
 
 NESTED = "nested"
+MENDED = "mended"
 """Where a stored definition says that a stack is behind the resource."""
+
+BARRED = "barred"
+"""Among a row's guards: only a new incarnation would do, which the user forbids."""
+_REPLACE = "replace"  # the restricted action
+
 
 def stops_updates(guards: Collection[str]) -> bool:
     """Whether an update stops at the resource, changed or not."""
@@ -56,6 +63,7 @@ class Wanted:
     sensitive: bool = False
     contents: Mapping[str, str] = field(default_factory=dict)
     guards: tuple[str, ...] = ()
+    renewed: bool = False  # an update makes a new one, changed or not
 
     @classmethod
     def of(
@@ -64,13 +72,18 @@ class Wanted:
         implementation: str,
         nested: Mapping[str, Json] | None = None,
         guards: tuple[str, ...] = (),
+        *,
+        mended: bool = False,
     ) -> Wanted:
         """``nested`` for a type with a stack behind it: what that stack is made of
-        beside the properties, and what others read of it."""
+        beside the properties, and what others read of it; ``mended`` for one whose
+        failures an update may mend."""
         contents: dict[str, str] = {}
         dumped = share(definition.dump(), contents)
         if nested is not None:
             dumped[NESTED] = nested
+        if mended:
+            dumped[MENDED] = True
         return cls(
             name=definition.name,
             type=definition.type,
@@ -132,14 +145,24 @@ class Moment:
     action: Action = Action.CREATE
 
 
-def plan_goal(rows: Sequence[Resource], wanted: Mapping[str, Wanted], at: Moment) -> Plan:
-    """The traversal that makes ``rows`` into ``wanted`` and nothing else."""
-    present = _choose_incarnations(rows, wanted, at)
-    absent, dropped = _leave(rows, {row.id for row in present.values()}, at)
+def plan_goal(
+    rows: Sequence[Resource],
+    wanted: Mapping[str, Wanted],
+    at: Moment,
+    untried: Collection[str] = (),
+) -> Plan:
+    """The traversal that makes ``rows`` into ``wanted`` and nothing else.
+
+    ``untried`` are rows whose job of the last traversal never came to its turn.
+    """
+    chosen = _choose_incarnations(rows, wanted, at)
+    leaving, dropped = _leave(rows, {row.id for row in chosen.values()}, at)
+    present = {row.name: row for row in _with_holds(chosen.values(), rows, untried)}
+    absent = _with_holds(leaving, rows, untried)
     ready = {row.id for row in present.values() if row.job is None}
-    edges = _order(present, absent, wanted, ready)
+    edges = order(present, absent, {name: want.requires for name, want in wanted.items()})
     before = {row.id: row.definition_hash for row in rows}
-    every = _with_states([*present.values(), *absent], edges)
+    every = with_states([*present.values(), *absent], edges)
     again = [row for row in every if row.job is not None and row.id in before]
     return Plan(
         added=tuple(row for row in every if row.id not in before),
@@ -147,11 +170,13 @@ def plan_goal(rows: Sequence[Resource], wanted: Mapping[str, Wanted], at: Moment
         rejobbed=tuple(row for row in again if row.definition_hash == before[row.id]),
         kept=tuple(sorted(ready)),
         dropped=dropped,
-        edges=_as_rows(edges, [row.id for row in every], ready),
+        edges=as_rows(edges, [row.id for row in every], ready),
     )
 
 
-def plan_verb(rows: Sequence[Resource], verb: Verb, at: Moment) -> Plan:
+def plan_verb(
+    rows: Sequence[Resource], verb: Verb, at: Moment, untried: Collection[str] = ()
+) -> Plan:
     """The traversal that does one thing to every resource that is there.
 
     SUSPEND goes from the dependents down, all else from the requirements up.  What
@@ -173,7 +198,7 @@ def plan_verb(rows: Sequence[Resource], verb: Verb, at: Moment) -> Plan:
         )
         for row in present.values()
     ]
-    jobs = _with_states(planned, edges)
+    jobs = with_states(_with_holds(planned, rows, untried), edges)
     halted = [
         replace(row, job_state=JobState.HALTED, posted_at=None, observed=None, observe_at=None)
         for row in rest
@@ -185,8 +210,22 @@ def plan_verb(rows: Sequence[Resource], verb: Verb, at: Moment) -> Plan:
         rejobbed=(*jobs, *halted),
         kept=tuple(row.id for row in rest),
         dropped=(),
-        edges=_as_rows(edges, [row.id for row in jobs], set()),
+        edges=as_rows(edges, [row.id for row in jobs], set()),
     )
+
+
+def _with_holds(
+    planned: Iterable[Resource], rows: Sequence[Resource], untried: Collection[str]
+) -> list[Resource]:
+    """With what they hold beside the job, by what they were before the plan."""
+    before = {row.id: row for row in rows}
+    serving = {row.name: row.id for row in rows if row.desired is Desired.PRESENT}
+    return [
+        row
+        if row.job is None or row.id not in before
+        else replace(row, holds=holds(before[row.id], serving, untried))
+        for row in planned
+    ]
 
 
 # -- which incarnation serves a name ------------------------------------------
@@ -204,8 +243,12 @@ def _choose_incarnations(
     for name in _requirements_first(wanted):
         want = wanted[name]
         drawn_dirty = not dirty.isdisjoint(want.draws_on)
-        current = _incarnation(by_name.get(name, ()), want, drawn_dirty)
-        if current is None:
+        renewed = want.renewed and at.action is Action.UPDATE
+        current = None if renewed else _incarnation(by_name.get(name, ()), want, drawn_dirty)
+        barred = _barred(by_name.get(name, ()), want) if current is None else None
+        if barred is not None:
+            chosen[name] = _refusing(barred, want, at)
+        elif current is None:
             chosen[name] = _new_row(want, by_name.get(name, ()), at)
         elif drawn_dirty or _stops(want, at) or not _settled(current, want):
             must_run = _stops(want, at) or not switched.isdisjoint(want.draws_on)
@@ -239,6 +282,24 @@ def _incarnation(
     return usable[-1] if usable else None
 
 
+def _barred(rows: Iterable[Resource], want: Wanted) -> Resource | None:
+    """The row that stays as it is because the user forbids its replacement."""
+    if _REPLACE not in want.guards:
+        return None
+    found = (row for row in rows if row.desired is Desired.PRESENT)
+    return next((row for row in found if row.physical_id and _done(row)), None)
+
+
+def _done(row: Resource) -> bool:
+    return row.status is not Status.IN_PROGRESS and row.action is not Action.DELETE
+
+
+def _refusing(row: Resource, want: Wanted, at: Moment) -> Resource:
+    """The row with a job that fails, and with the definition that reality has."""
+    planned = _with_job(row, row.definition, at, verb=Verb.CONVERGE, must_run=True)
+    return replace(planned, guards=(*want.guards, BARRED), replaced_by=None)
+
+
 def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
     same_kind = row.implementation == want.implementation or _stacks_both(row, want)
     if row.type != want.type or not same_kind or row.action is Action.DELETE:
@@ -248,7 +309,7 @@ def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
     if row.definition.get("external_id") != want.definition.get("external_id"):
         return False  # ours and another's are never the same incarnation
     if row.status is Status.FAILED and row.physical_id is not None:
-        return row.action not in REPLACED_WHEN_FAILED
+        return not replaced_when_failed(row)
     making = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
     unknown = row.physical_id is None and row.action is not Action.INIT
     if making or unknown:
@@ -256,6 +317,12 @@ def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
         # may never come up, and it can't be changed until it does.
         return row.definition_hash == want.definition_hash and not drawn_dirty
     return True
+
+
+def replaced_when_failed(row: Resource) -> bool:
+    """Whether a failure of its last action condemns it, whatever reality is like."""
+    mended = MENDED in row.definition and row.action is not Action.CHECK
+    return row.action in REPLACED_WHEN_FAILED and not mended
 
 
 def _stacks_both(row: Resource, want: Wanted) -> bool:
@@ -301,7 +368,6 @@ def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
         created_at=at.now,
         requires=tuple(sorted(want.requires)),
         draws_on=tuple(sorted(want.draws_on)),
-        held_requires=tuple(sorted(want.requires)),
         sensitive=want.sensitive,
         guards=want.guards,
         job=Verb.CONVERGE,
@@ -313,8 +379,13 @@ def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
 
 def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Resource:
     own_change = row.job is not None or not _settled(row, want)
+    definition = want.definition
+    if handed_over(row) and row.definition_hash != want.definition_hash:
+        # It is adopted as what it was handed over as, and then changed.
+        as_handed = row.definition.get(HANDED, row.definition.get("properties") or {})
+        definition = {**definition, HANDED: as_handed}
     planned = _with_job(
-        row, want.definition, at, verb=Verb.CONVERGE, must_run=own_change or must_run
+        row, definition, at, verb=Verb.CONVERGE, must_run=own_change or must_run
     )
     return replace(
         planned,
@@ -330,6 +401,12 @@ def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Re
     )
 
 
+def handed_over(row: Resource) -> bool:
+    """Whether it came with a physical id and has not been looked at since."""
+    unseen = row.physical_id is not None and row.properties is None
+    return unseen and row.action in (Action.INIT, Action.ADOPT)
+
+
 def _with_job(
     row: Resource, definition: Mapping[str, Json], at: Moment, *, verb: Verb, must_run: bool
 ) -> Resource:
@@ -338,7 +415,6 @@ def _with_job(
         row,
         version=at.version,
         definition=definition,
-        held_requires=_held(row),
         job=verb,
         hook=None,
         must_run=must_run,
@@ -352,15 +428,6 @@ def _known_applied(row: Resource) -> str | None:
     """None for what an unfinished traversal was to converge: a verb does not, and the
     next goal must not take the row for done."""
     return None if row.job in (Verb.CONVERGE, Verb.ADOPT) else row.applied_hash
-
-
-def _held(row: Resource) -> tuple[str, ...]:
-    """RULE 5: names that reality may use: those of a job that may have run, too."""
-    if row.job is None:
-        return row.requires if row.applied_hash == row.definition_hash else row.held_requires
-    if row.job_state in (JobState.BLOCKED, JobState.QUEUED):
-        return row.held_requires  # its definition was never tried
-    return tuple(sorted({*row.held_requires, *row.requires}))
 
 
 def _leave(
@@ -392,88 +459,3 @@ def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:
     tail = short_id(identifier)
     head = f"{stack_name}-{resource_name}"
     return f"{head[: 255 - len(tail) - 1]}-{tail}"
-
-
-# -- order --------------------------------------------------------------------
-
-
-def _order(
-    present: Mapping[str, Resource],
-    absent: Sequence[Resource],
-    wanted: Mapping[str, Wanted],
-    ready: set[str],
-) -> set[tuple[str, str]]:
-    """Pairs (what must be ready, what it lets start)."""
-    edges = {
-        (present[need].id, row.id)
-        for name, row in present.items()
-        for need in wanted[name].requires
-        if need in present
-    }
-    deletes: dict[str, list[str]] = {}
-    for row in absent:
-        deletes.setdefault(row.name, []).append(row.id)
-    for row in present.values():
-        if row.id in ready:
-            continue
-        # RULE 5: deleted only after all that used it was updated …
-        for name in row.held_requires:
-            edges.update((row.id, old) for old in deletes.get(name, ()))
-        # … and after what replaces it is there.
-        edges.update((row.id, old) for old in deletes.get(row.name, ()))
-    return edges | _deletion_order(absent, deletes)
-
-
-def _deletion_order(
-    absent: Sequence[Resource], deletes: Mapping[str, Sequence[str]]
-) -> set[tuple[str, str]]:
-    """Users before what they use.
-
-    Names stand for several incarnations, so that there may be a ring.  It is cut
-    where the older one would use the newer: the newer was made when the older was
-    there, the other way round takes an update.
-    """
-    pairs = {
-        (row.id, used)
-        for row in absent
-        for name in row.held_requires
-        for used in deletes.get(name, ())
-        if used != row.id
-    }
-    while True:
-        needs: dict[str, set[str]] = {row.id: set() for row in absent}
-        for first, then in pairs:
-            needs[then].add(first)
-        ring = Graph.from_requirements(needs).cycle()
-        if ring is None:
-            return pairs
-        members = set(ring)
-        pairs = {
-            (user, used)
-            for user, used in pairs
-            if user > used or not members.issuperset((user, used))
-        }
-
-
-def _with_states(rows: Sequence[Resource], edges: set[tuple[str, str]]) -> list[Resource]:
-    """QUEUED where nothing unready stands before a job, else BLOCKED."""
-    unready = {row.id for row in rows if row.job is not None}
-    blocked = {then for first, then in edges if first in unready}
-    return [
-        row
-        if row.job is None
-        else replace(
-            row, job_state=JobState.BLOCKED if row.id in blocked else JobState.QUEUED
-        )
-        for row in rows
-    ]
-
-
-def _as_rows(
-    edges: set[tuple[str, str]], nodes: Sequence[str], ready: set[str]
-) -> tuple[Edge, ...]:
-    """The graph as rows: every edge, and a row for each node that nothing needs."""
-    needed = {first for first, _then in edges}
-    rows = [Edge(first, then, first in ready) for first, then in sorted(edges)]
-    rows.extend(Edge(node, None, node in ready) for node in sorted(nodes) if node not in needed)
-    return tuple(rows)

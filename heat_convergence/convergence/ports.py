@@ -14,11 +14,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from heat_convergence.convergence.model import (
+    Action,
     Edge,
     Event,
     Goal,
     Input,
-    JobState,
     Resource,
     SavedStack,
     Service,
@@ -59,6 +59,17 @@ class Sweepable:
     resource_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Jobs under way; of those that wait, who may be very many, only if there are any."""
+
+    posted: int = 0  # of the project: on the bus
+    begun: int = 0  # of the project: in workers' hands
+    due: bool = False  # whether the project has any that waits for its turn
+    in_flight: int = 0  # of the stack: those in a state that ``HAS_ROOM``
+    queued: bool = False  # whether the stack has any that waits for room
+
+
 class Transaction(Protocol):
     """One transaction: all of it happens, or nothing.
 
@@ -69,6 +80,9 @@ class Transaction(Protocol):
     # -- stacks and goals
     def lock_stack(self, stack_id: str) -> Stack | None: ...
     def get_stack(self, stack_id: str) -> Stack | None: ...
+    def stack_at_work(self, stack_id: str) -> tuple[Stack, Workload] | None:
+        """The stack, and its project's ``workload``."""
+
     def stacks_below(self, root_id: str) -> list[Stack]:
         """All living stacks of the tree but its root, the deepest first; locks none."""
 
@@ -76,6 +90,9 @@ class Transaction(Protocol):
     def update_stack(self, stack_id: str, **values: Any) -> None: ...
     def insert_goal(self, goal: Goal) -> None: ...
     def get_goal(self, goal_id: str) -> Goal | None: ...
+    def lean_goal(self, goal_id: str) -> Goal | None:
+        """As its row has it, see ``apart``: without what it has by hash."""
+
     def prune_goals(self, stack_id: str, keep: Collection[str]) -> None: ...
     def put_contents(self, contents: Mapping[str, str]) -> None: ...
     def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...
@@ -112,6 +129,12 @@ class Transaction(Protocol):
     def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Locks those of ``ids`` still leased under ``token``; id → version now."""
 
+    def save_leased(
+        self, resource_id: str, token: str, version: int, values: Mapping[str, Any]
+    ) -> bool:
+        """Sets columns, as ``save_resources``, if the row is still leased under
+        ``token`` and of that version; whether it was."""
+
     def lock_jobs(self, ids: Collection[str]) -> list[Resource]:
         """Locks rows and returns them without definition, properties, attributes
         and data, which are empty."""
@@ -147,9 +170,15 @@ class Transaction(Protocol):
     def erase_resources(self, stack_id: str) -> None:
         """Deletes all resources and graph rows of the stack."""
 
-    def holding(self, stack_id: str, names: Collection[str]) -> list[Resource]:
-        """The stack's rows with a job whose reality may use one of ``names``
-        (``held_requires``), by id; light."""
+    def incarnations(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """All rows of these names, wanted or not, by id; light."""
+
+    def any_says(self, stack_id: str, action: Action, beginning: str) -> bool:
+        """Whether the reason of a wanted resource in that action begins so."""
+
+    def holding(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
+        """The stack's rows with a job whose reality may use one of the rows ``ids``
+        (``holds``), by id; light."""
 
     # -- the graph
     def clear_graph(self, stack_id: str) -> None: ...
@@ -183,16 +212,11 @@ class Transaction(Protocol):
         """BLOCKED jobs that need nothing unready: none, unless something broke."""
 
     # -- jobs
-    def count_jobs(self, stack_id: str) -> Mapping[JobState, int]:
-        """How many jobs of the stack are in each state that ``HAS_ROOM``; states
-        without any are left out.  The others may be very many."""
-
     def take_queued(self, stack_id: str, limit: int) -> list[str]:
         """Ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
 
-    def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
-        """How many jobs of the project are POSTED and BEGUN, and whether any is DUE,
-        as DUE: 1; there may be very many of those."""
+    def workload(self, project_id: str, stack_id: str | None = None) -> Workload:
+        """What is under way in the project and, if it is given, in the stack."""
 
     def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
         """Locks up to ``limit`` DUE jobs of the project that nobody holds: those of

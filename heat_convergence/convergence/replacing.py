@@ -21,7 +21,6 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.plan import physical_name
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
-from heat_convergence.graph.graph import Graph
 
 Pair = tuple[str, str | None]  # what must be ready, what it lets start
 
@@ -32,47 +31,35 @@ def replace(
     rows: Sequence[Resource],
     broken: Collection[str],
     means: Means,
-) -> list[str]:
+) -> None:
     """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion.  No goal
-    takes up again those whose ids are among the ``broken``.  The deletions that
-    nothing holds up any more are returned."""
+    takes up again those whose ids are among the ``broken``."""
     if not rows:
-        return []
+        return
     old_rows = tx.get_resources([row.id for row in rows])
     successors = {old.id: _successor(stack, old, means) for old in old_rows}
     tx.insert_resources(list(successors.values()))
     edges = tx.edges_at(stack.id, stack.version, list(successors))
     tries = tx.retry_counts(stack.version, list(successors))
     inherited = {successors[old_id].id: number for old_id, number in tries.items()}
-    dropped, added = _bend(edges, successors, _deletions(tx, edges, successors))
-    held, leaving = _held(tx, stack, successors)
-    added |= held
+    dropped, added = _bend(edges, successors, _holding(tx, old_rows, edges))
+    added |= _held(tx, stack, successors)
     tx.drop_edges(stack.id, stack.version, dropped)
-    loose: set[Pair] = set()
-    if leaving:
-        # Deletions let nothing but deletions start: without one there is no ring, and
-        # no need to read the whole graph.
-        there = {
-            (edge.resource_id, edge.needed_by)
-            for edge in tx.unready_edges(stack.id, stack.version)
-        }
-        cut = _rings_cut(there | added)
-        loose = there & cut
-        added -= cut
-        added |= _last_rows(tx, stack, loose, (there | added) - cut)
     _add(tx, stack, edges, dropped, added, successors, inherited)
-    tx.drop_edges(stack.id, stack.version, [Edge(need, then) for need, then in loose])
-    _save(tx, old_rows, successors, broken)
-    freed = {then for _need, then in loose if then is not None}
-    return sorted(freed - tx.unready_needs(stack.version, freed))
+    _save(tx, old_rows, edges, successors, broken)
 
 
 def _save(
     tx: Transaction,
     old_rows: Sequence[Resource],
+    edges: Sequence[Edge],
     successors: Mapping[str, Resource],
     broken: Collection[str],
 ) -> None:
+    """RULE 5: what was tried may use all that it needed, beside what it used before."""
+    needs: dict[str | None, set[str]] = {}
+    for edge in edges:
+        needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
     tx.save_resources(
         {
             old.id: {
@@ -80,7 +67,7 @@ def _save(
                 "job_state": JobState.BLOCKED,
                 "status": Status.FAILED if old.id in broken else Status.COMPLETE,
                 "replaced_by": successors[old.id].id,
-                "held_requires": tuple(sorted({*old.held_requires, *old.requires})),
+                "holds": tuple(sorted(needs.get(old.id, set()).union(old.holds))),
                 "observed": None,
                 "observe_at": None,
             }
@@ -105,7 +92,6 @@ def _successor(stack: Stack, old: Resource, means: Means) -> Resource:
         created_at=means.now,
         requires=old.requires,
         draws_on=old.draws_on,
-        held_requires=old.requires,
         sensitive=old.sensitive,
         job=old.job,
         job_state=JobState.QUEUED,
@@ -118,19 +104,26 @@ def _successor(stack: Stack, old: Resource, means: Means) -> Resource:
     )
 
 
-def _deletions(
-    tx: Transaction, edges: Sequence[Edge], successors: Mapping[str, Resource]
-) -> frozenset[str]:
-    """Which of those that wait for what is replaced are deletions."""
-    waiting = {edge.needed_by for edge in edges if edge.resource_id in successors}
-    rows = tx.get_resources([row_id for row_id in waiting if row_id is not None])
-    return frozenset(row.id for row in rows if row.desired is Desired.ABSENT)
+def _holding(
+    tx: Transaction, old_rows: Sequence[Resource], edges: Sequence[Edge]
+) -> frozenset[Pair]:
+    """Of the edges out of what is replaced, those to deletions of what it used: they wait
+    for its own deletion (RULE 5), all others for its successor."""
+    holds = {old.id: frozenset(old.holds) for old in old_rows}
+    used = [
+        edge for edge in edges if edge.needed_by in holds.get(edge.resource_id, frozenset())
+    ]
+    rows = tx.get_resources({edge.needed_by for edge in used if edge.needed_by is not None})
+    leaving = {row.id for row in rows if row.desired is Desired.ABSENT}
+    return frozenset(
+        (edge.resource_id, edge.needed_by) for edge in used if edge.needed_by in leaving
+    )
 
 
 def _bend(
     edges: Sequence[Edge],
     successors: Mapping[str, Resource],
-    deletions: frozenset[str],
+    held: frozenset[Pair],
 ) -> tuple[list[Edge], set[Pair]]:
     """Edges to drop, and pairs to add, around the replaced nodes."""
     dropped: list[Edge] = []
@@ -141,7 +134,7 @@ def _bend(
             # What the old one needed, its successor needs.
             dropped.append(edge)
             added.add((need, successors[then].id))
-        elif need in successors and then not in deletions:
+        elif need in successors and (need, then) not in held:
             # Who waited for the old one waits for the new.
             dropped.append(edge)
             if then is not None:
@@ -149,57 +142,15 @@ def _bend(
     return dropped, added
 
 
-def _held(
-    tx: Transaction, stack: Stack, successors: Mapping[str, Resource]
-) -> tuple[set[Pair], bool]:
+def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> set[Pair]:
     """RULE 5: the old one waits for all whose reality may still use it, whether the
-    goal wants them changed or gone; and whether it wants any of them gone."""
-    by_name = {new.name: old_id for old_id, new in successors.items()}
-    holders = tx.holding(stack.id, list(by_name))
-    pairs: set[Pair] = {
-        (row.id, by_name[name])
-        for row in holders
-        for name in row.held_requires
-        if name in by_name and by_name[name] != row.id
+    goal wants them changed or gone."""
+    return {
+        (row.id, used)
+        for row in tx.holding(stack.id, list(successors))
+        for used in row.holds
+        if used in successors
     }
-    # Those that are replaced now become deletions, too.
-    gone = {row.id for row in holders if row.desired is Desired.ABSENT or row.id in successors}
-    return pairs, not gone.isdisjoint(holder for holder, _old in pairs)
-
-
-def _rings_cut(pairs: set[Pair]) -> set[Pair]:
-    """What has to go for ``pairs`` to be without rings.  They are deletions all round,
-    and as in the plan it is the older that can't use the newer: names stand for
-    several incarnations."""
-    cut: set[Pair] = set()
-    while True:
-        needs: dict[str, set[str]] = {}
-        for need, then in pairs - cut:
-            if then is not None:
-                needs.setdefault(then, set()).add(need)
-        ring = Graph.from_requirements(needs).cycle()
-        if ring is None:
-            return cut
-        members = {*ring}
-        cut |= {
-            (need, then)
-            for need, then in pairs
-            if then is not None and need < then and members.issuperset((need, then))
-        }
-
-
-def _last_rows(
-    tx: Transaction, stack: Stack, loose: set[Pair], left: set[Pair]
-) -> set[Pair]:
-    """A row for each node that nothing needs any more."""
-    needed = {need for need, _then in left}
-    lost = {need for need, _then in loose} - needed
-    known = {
-        edge.resource_id
-        for edge in tx.edges_at(stack.id, stack.version, sorted(lost))
-        if edge.needed_by is None
-    }
-    return {(need, None) for need in lost - known}
 
 
 def _add(

@@ -22,12 +22,14 @@ Rebuild = Callable[[Transaction, Stack, Goal], Mapping[str, Wanted]]
 
 
 def begin(
-    tx: Transaction, stack: Stack, reason: str, means: Means, rebuild: Rebuild
+    tx: Transaction, stack: Stack, reason: str | None, means: Means, rebuild: Rebuild
 ) -> Advanced:
-    """Tells of the failure and starts ROLLBACK; a create goes back to nothing."""
-    tx.insert_events(
-        [ending.stack_event(stack, Status.FAILED, reason, means.now, means.ids)]
-    )
+    """Starts ROLLBACK; a create goes back to nothing.  ``reason`` is told of as the
+    failure of what was under way; None: nothing failed."""
+    if reason is not None:
+        tx.insert_events(
+            [ending.stack_event(stack, Status.FAILED, reason, means.now, means.ids)]
+        )
     if stack.action is Action.ADOPT:
         let_go(tx, tx.lock_stack_resources(stack.id))
     goal, wanted = None, {}

@@ -86,7 +86,8 @@ class Step:
 
     ``tokens`` are the leases that the actor's current piece of work has taken,
     ``engine`` its owner's identity where the actor is an engine.  ``expected`` has,
-    by resource name, the properties that the goal gives: of a stack at its goal.
+    by resource name, the properties that the goal gives: of a stack at its goal; null
+    for what a stack is behind.
     """
 
     now: datetime
@@ -97,7 +98,7 @@ class Step:
     call: Call | None = None
     refused: str | None = None
     reality: Mapping[str, Physical] = field(default_factory=dict)
-    expected: Mapping[str, Mapping[str, Json]] | None = None
+    expected: Mapping[str, Mapping[str, Json] | None] | None = None
 
 
 Found = Iterable[str]
@@ -155,13 +156,17 @@ def rule_3(step: Step) -> Found:
             yield f"{step.call.action} of {step.call.resource_id} is called without a lease"
     if step.before is None or step.engine is None:
         return
-    yield from _late_writes(step, step.before)
+    if step.before.stack.version == step.after.stack.version:  # else it begins the traversal
+        yield from _late_writes(step, step.before)
 
 
 def rule_4(step: Step) -> Found:
     """Intent is recorded before the call, and everything made is known by a row."""
     if step.call is not None:
         yield from _intent(step.call, step.after)
+        adopting = step.after.stack.action is Action.ADOPT
+        if adopting and step.call.action is Action.CREATE and step.call.version == 1:
+            yield f"{step.call.resource_id} is created where all is there to be adopted"
     yield from _orphans(step)
     made: dict[str, list[str]] = {}
     for thing in _alive(step):
@@ -181,6 +186,8 @@ def rule_5(step: Step) -> Found:
         row is not None and row.desired is Desired.PRESENT
     ):
         yield f"{_of(row)} is wanted and is being deleted"
+    if row is not None and call.version == row.version and _retained(row):
+        yield f"{_of(row)} is to be retained and is being deleted"
     for user in _alive(step):
         if call.physical_id in user.uses and user.resource_id in step.after.by_id:
             yield f"{call.physical_id} is being deleted while {user.id} uses it"
@@ -309,13 +316,19 @@ def _readiness_against_jobs(snapshot: Snapshot) -> Found:
             yield f"{_of(row)} has a job and stands nowhere in the graph"
 
 
+def _retained(row: Resource) -> bool:
+    return row.definition.get("deletion_policy") == "Retain"
+
+
 def _intent(call: Call, snapshot: Snapshot) -> Found:
     row = snapshot.by_id.get(call.resource_id)
     if row is None:
         yield f"{call.action} of {call.resource_id} is called, which has no row"
     elif row.lease_token == call.token and row.version == call.version:
         stopped = not snapshot.stack.in_progress  # its jobs show FAILED already
-        if row.action is not call.action or not (row.status is Status.IN_PROGRESS or stopped):
+        saving = call.action is Action.SNAPSHOT and row.action is Action.DELETE
+        right = row.action is call.action or saving
+        if not right or not (row.status is Status.IN_PROGRESS or stopped):
             yield f"{_of(row)} shows {row.action} {row.status} when {call.action} is called"
 
 
@@ -339,7 +352,7 @@ def _orphans(step: Step) -> Found:
             yield f"{thing.id} exists, but {_of(row)} says it was never begun"
 
 
-def _differences(step: Step, expected: Mapping[str, Mapping[str, Json]]) -> Found:
+def _differences(step: Step, expected: Mapping[str, Mapping[str, Json] | None]) -> Found:
     rows = {row.name: row for row in step.after.rows if row.desired is Desired.PRESENT}
     if len(rows) != len([row for row in step.after.rows if row.desired is Desired.PRESENT]):
         yield "a resource is there in more than one incarnation"
@@ -348,7 +361,7 @@ def _differences(step: Step, expected: Mapping[str, Mapping[str, Json]]) -> Foun
     for name, properties in sorted(expected.items()):
         row = rows.get(name)
         thing = step.reality.get((row.physical_id if row else None) or "")
-        if row is None or (thing is not None and _disturbed(thing, step)):
+        if row is None or properties is None or (thing is not None and _disturbed(thing, step)):
             continue
         if thing is None or not thing.alive:
             yield f"{_of(row)} does not exist: {row.physical_id}"

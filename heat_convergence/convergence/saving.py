@@ -7,8 +7,12 @@ Called by ``ending`` and, where a newer traversal comes before that, by
 from __future__ import annotations
 
 from heat_convergence.convergence.document import Secrets, document
-from heat_convergence.convergence.model import Action, Stack, Status
+from heat_convergence.convergence.model import Action, Stack, Status, Verb
 from heat_convergence.convergence.ports import Transaction
+
+UNSEEN = "physical_name"
+"""In the entry of a resource whose own snapshot was not seen to end: what it is called,
+so that whatever was saved can be found and deleted."""
 
 
 def finish(tx: Transaction, stack: Stack, status: Status, reason: str) -> None:
@@ -17,6 +21,11 @@ def finish(tx: Transaction, stack: Stack, status: Status, reason: str) -> None:
     if stack.action is not Action.SNAPSHOT:
         return
     data, sensitive = document(tx, stack, Secrets.MASKED)
+    for row in tx.lock_unfinished(stack.id):
+        if row.job is Verb.SNAPSHOT and row.name in data["resources"]:
+            # Its data may be those of an earlier snapshot, and a call under way yet.
+            entry = {**data["resources"][row.name], "resource_data": {}}
+            data["resources"][row.name] = {**entry, UNSEEN: row.physical_name}
     tx.finish_snapshot(
         stack.id,
         stack.version,

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence import breakpoints, dispatch, saving
+from heat_convergence.convergence.apart import apart
 from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.ending import complete, stack_event
 from heat_convergence.convergence.model import (
@@ -39,7 +41,7 @@ _VERBS = {
 }
 _READY = frozenset({JobState.DUE, JobState.QUEUED, JobState.BEGUN})  # of a new plan
 _JOB = (
-    "desired held_requires job job_state must_run posted_at observed observe_at"
+    "desired holds job job_state must_run posted_at observed observe_at"
     " replaced_by applied_hash guards hook"
 ).split()
 _DEFINITION = "implementation definition definition_hash requires draws_on sensitive".split()
@@ -57,6 +59,13 @@ class Begun:
     def posted(self) -> tuple[str, ...]:
         """The stack's own jobs among them."""
         return dispatch.own(self.postings, self.stack)
+
+
+class Asker(Enum):
+    """Who begins a traversal."""
+
+    USER = "user"
+    OWNER = "owner"  # the job of the resource that the stack is behind
 
 
 ADOPTED = "adopted"  # name in data, of the document of the stack behind a resource
@@ -120,6 +129,7 @@ def start(
     goal: Goal | None = None,
     wanted: Mapping[str, Wanted] | None = None,
     values: Mapping[str, Any] | None = None,
+    asker: Asker = Asker.USER,
 ) -> Begun:
     """Begins the next traversal of a stack, over whatever it is doing.
 
@@ -130,7 +140,7 @@ def start(
     stack = tx.lock_stack(stack_id)
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
-    _refuse_impossible(stack, action)
+    _refuse_impossible(stack, action, asker)
     saving.supersede(tx, stack, action)
     stack = replace(stack, version=stack.version + 1, action=action, **dict(values or {}))
     stack = _fresh(replace(stack, updated_at=means.now), means)
@@ -139,10 +149,11 @@ def start(
         stack = replace(stack, goal_id=goal.id)
     rows = tx.lock_stack_resources(stack_id)
     at = _moment(stack, means)
+    untried = _untried(tx, stack, rows)
     if action in _VERBS:
-        plan = plan_verb(rows, _VERBS[action], at)
+        plan = plan_verb(rows, _VERBS[action], at, untried)
     else:
-        plan = plan_goal(rows, wanted or {}, at)
+        plan = plan_goal(rows, wanted or {}, at, untried)
     _save_stack(tx, stack, values or {})
     tx.set_version(stack_id, stack.version)
     return _write(tx, stack, plan, means)
@@ -188,8 +199,18 @@ def want(
 def _keep(tx: Transaction, goal: Goal, wanted: Mapping[str, Wanted]) -> None:
     """The goal, and what its definitions lead to."""
     texts = {key: text for want in wanted.values() for key, text in want.contents.items()}
-    tx.put_contents(texts)
-    tx.insert_goal(replace(goal, shared=tuple(sorted(texts))))
+    lean, own = apart(replace(goal, shared=tuple(texts)))
+    tx.put_contents({**texts, **own})
+    tx.insert_goal(lean)
+
+
+def _untried(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -> frozenset[str]:
+    """Those whose job of the traversal before this one was halted before its turn; the
+    graph of that one still stands."""
+    if all(row.job_state is not JobState.HALTED for row in rows):
+        return frozenset()
+    waits = tx.unready_edges(stack.id, stack.version - 1)
+    return frozenset(edge.needed_by for edge in waits if edge.needed_by is not None)
 
 
 def _moment(stack: Stack, means: Means) -> Moment:
@@ -217,12 +238,14 @@ def _fresh(stack: Stack, means: Means) -> Stack:
     )
 
 
-def _refuse_impossible(stack: Stack, action: Action) -> None:
+def _refuse_impossible(stack: Stack, action: Action, asker: Asker) -> None:
     state = f"{stack.action}_{stack.status}"
     if stack.action is Action.DELETE and action is not Action.DELETE:
         raise errors.NotSupported(
             f"{action} of stack {stack.name} in state {state} is not supported."
         )
+    if asker is Asker.OWNER:
+        return  # it may have been suspended, and its resume have failed elsewhere
     if stack.action is Action.SUSPEND and action is Action.UPDATE:
         raise errors.NotSupported("Updating a stack when it is suspended is not supported.")
     if stack.action is Action.SUSPEND and action is Action.RESTORE:
@@ -275,13 +298,15 @@ def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
     )
     ready = [row for row in jobs if row.job_state in _READY]
     if breakpoints.hold_before(tx, stack, ready, means.now, means.ids):
-        dispatch.line_up(tx, stack, (), means.settings, means.now)  # in their place
+        # Others in their place.
+        postings = dispatch.post_leaves(tx, stack, (), means.settings, means.now)
+    else:
+        postings = dispatch.take_turns(
+            tx, stack.project_id, stack.tree_id, means.settings, means.now
+        )
     told: tuple[Posting, ...] = ()
     if all(row.job_state is JobState.HALTED for row in jobs):
         told = complete(tx, stack, means.now, means.ids)
-    postings = dispatch.take_turns(
-        tx, stack.project_id, stack.tree_id, means.settings, means.now
-    )
     return Begun(stack, (*postings, *told))
 
 

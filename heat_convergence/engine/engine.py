@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from heat_convergence.common.clock import Clock
@@ -25,6 +26,7 @@ from heat_convergence.engine.leases import Leases
 from heat_convergence.engine.nesting import Bounds, Nester, is_nested
 from heat_convergence.engine.performing import Outcome, perform
 from heat_convergence.engine.pool import Pool
+from heat_convergence.engine.rivals import rivals_of
 from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
@@ -109,7 +111,8 @@ class Engine:
                 self._finish([outcome for outcome in outcomes if not outcome.lost], token)
         except Unavailable as error:
             # The rows say what was begun; a sweep has it done again.
-            LOG.warning("jobs given up", extra={"stack": stack_id, "error": str(error)})
+            LOG.warning("jobs given up: stack %(stack)s, error %(error)s",
+                        {"stack": stack_id, "error": str(error)})
 
     def renew(self) -> None:
         """Keeps the leases of calls that take long; what was given up runs out."""
@@ -130,10 +133,11 @@ class Engine:
         """
         now, jobs = self._clock(), []
         with self._store.transaction() as tx:
-            stack = tx.get_stack(stack_id)
-            if stack is None:
+            found = tx.stack_at_work(stack_id)
+            if found is None:
                 LOG.info("message dropped: there is no stack %s", stack_id)
                 return [], ()
+            stack, load = found
             if stack.version == version:
                 jobs = self._claim(tx, stack, resource_ids, now)
                 self._write_claims(tx, jobs, token, now)
@@ -141,7 +145,12 @@ class Engine:
                 LOG.info(
                     "message dropped: nothing to do of stack %s version %s", stack_id, version
                 )
-            postings = take_turns(tx, stack.project_id, stack.tree_id, self._settings, now)
+            # As it is with these off the bus.
+            taken = len(jobs)
+            load = replace(load, posted=max(load.posted - taken, 0), begun=load.begun + taken)
+            postings = take_turns(
+                tx, stack.project_id, stack.tree_id, self._settings, now, load
+            )
         return jobs, postings
 
     def _claim(
@@ -163,6 +172,7 @@ class Engine:
             cloud=self._cloud_of(stack.tree_id),
             functions=self._functions,
             limits=self._limits,
+            rivals=rivals_of(tx, stack.id, rows, self._registry),
         )
         return [make_job(row, claim) for row in rows]
 

@@ -6,34 +6,34 @@ transaction has read and does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceActionRestricted, StackValidationFailed
 from heat_convergence.convergence.deciding import (
+    REMOVING,
     Change,
     Step,
     action_of,
     step_before_properties,
     update_step,
 )
-from heat_convergence.convergence.model import Action, Input, Resource, Stack
+from heat_convergence.convergence.model import Action, Desired, Input, Resource, Stack, Verb
+from heat_convergence.convergence.plan import BARRED
 from heat_convergence.resources import properties as props
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs, view_of
-from heat_convergence.template.definition import Definition
+from heat_convergence.template.definition import DELETE, HANDED, value_of
 from heat_convergence.template.evaluate import finish
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT, Limits
 
 _WITHOUT_PROPERTIES = frozenset(
     {
-        Step.DELETE,
-        Step.FIND_AND_DELETE,
-        Step.FORGET,
+        *REMOVING,
         Step.VERB,
         Step.OBSERVE,
         Step.EXTERNAL,
@@ -56,6 +56,7 @@ class Job:
     error: Error | None = None
     stack: Stack | None = None
     facade: Mapping[str, Any] = field(default_factory=dict)
+    more: bool = False  # another step follows when this one went well
 
     @property
     def inherited(self) -> bool:
@@ -77,6 +78,7 @@ class Claim:
     cloud: Any = None  # what the types' verbs see as ``View.cloud``
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     limits: Limits = DEFAULT
+    rivals: Mapping[str, Sequence[Resource]] = field(default_factory=dict)  # row's id →
 
 
 def make_job(row: Resource, claim: Claim) -> Job:
@@ -84,15 +86,21 @@ def make_job(row: Resource, claim: Claim) -> Job:
     step = step_before_properties(row)
     before = row.properties or {}
     try:
+        if BARRED in row.guards and row.job is Verb.CONVERGE and row.desired is Desired.PRESENT:
+            raise _restricted("replace")
         kind = claim.registry.get(row.implementation)
         if step in _WITHOUT_PROPERTIES:
             if step is Step.FIND_AND_DELETE and not before:
                 before = _sought(row, kind, claim)
             return _job(row, step, kind, claim, before, frozenset())
-        after = _resolved(row, kind, claim)
+        adopting = step is Step.ADOPT and HANDED in row.definition
+        after = _resolved(row, kind, claim, HANDED if adopting else "properties")
+        if step is Step.ADOPT and _draws_on_new(row, claim):
+            step = Step.REPLACE
         _refuse_restricted(row, step)
         if step is not None:
-            return _job(row, step, kind, claim, after, frozenset())
+            job = _job(row, step, kind, claim, after, frozenset())
+            return replace(job, more=adopting and not kind.nested)
         return _update(row, kind, claim, after)
     except ResourceActionRestricted as error:
         return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)
@@ -101,9 +109,16 @@ def make_job(row: Resource, claim: Claim) -> Job:
         return Job(row, Step.REFUSE, action, None, None, before, frozenset(), error)
 
 
+def _draws_on_new(row: Resource, claim: Claim) -> bool:
+    """Of what it was handed over with, something was not there and has been made: it is
+    not as its definition says, and nobody knows how it is."""
+    drawn = (claim.inputs.get(name) for name in row.draws_on)
+    return any(found is not None and found.action is Action.CREATE for found in drawn)
+
+
 def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str, Any]) -> Job:
     before = row.properties or {}
-    names = props.changed(before, after)
+    names = other = props.changed(before, after)
     if row.properties_hash is None:
         # An earlier update may have happened or not: everything is set again.
         both = before.keys() | after.keys()
@@ -112,7 +127,8 @@ def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str,
         names=names,
         in_place=kind.schema.update_allowed,
         immutable=kind.schema.immutable,
-        needs_new=lambda changed: kind.replaces_on(before, after, changed),
+        # What is merely set again takes no new incarnation.
+        needs_new=lambda _changed: kind.replaces_on(before, after, other),
     )
     step = update_step(row, change)
     _refuse_restricted(row, step)
@@ -122,7 +138,11 @@ def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str,
 def _refuse_restricted(row: Resource, step: Step | None) -> None:
     for action, restricted in (("update", Step.UPDATE), ("replace", Step.REPLACE)):
         if step is restricted and action in row.guards:
-            raise ResourceActionRestricted(f"{action} is restricted for resource.")
+            raise _restricted(action)
+
+
+def _restricted(action: str) -> ResourceActionRestricted:
+    return ResourceActionRestricted(f"{action} is restricted for resource.")
 
 
 def _job(
@@ -137,19 +157,21 @@ def _job(
     creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
     given = after if creating or step is Step.FIND_AND_DELETE else None
     inputs = claim.inputs if kind.sees_others else None
-    view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud)
-    facade = _facade(row, claim) if kind.nested and step not in _WITHOUT_PROPERTIES else {}
+    making = step not in _WITHOUT_PROPERTIES
+    metadata = _finished("metadata", row, claim) if making else {}
+    view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud, metadata)
+    rivals = [str(other.physical_id) for other in claim.rivals.get(row.id, ())]
+    if rivals:
+        view = replace(view, rivals=tuple(rivals))
+    facade = _facade(row, claim, metadata) if kind.nested and making else {}
     return Job(row, step, action, kind, view, after, changed, stack=claim.stack, facade=facade)
 
 
-def _facade(row: Resource, claim: Claim) -> dict[str, Any]:
-    definition = Definition.load(row.name, row.definition, claim.contents)
-    inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
-    how: dict[str, Any] = {"limits": claim.limits, "functions": claim.functions}
+def _facade(row: Resource, claim: Claim, metadata: Any) -> dict[str, Any]:
     return {
-        "metadata": finish(definition.metadata, inputs, **how),
-        "deletion_policy": definition.deletion_policy,
-        "update_policy": finish(definition.update_policy, inputs, **how),
+        "metadata": metadata,
+        "deletion_policy": row.definition.get("deletion_policy", DELETE),
+        "update_policy": _finished("update_policy", row, claim),
     }
 
 
@@ -162,13 +184,21 @@ def _sought(row: Resource, kind: ResourceType, claim: Claim) -> Mapping[str, Any
         return {}
 
 
-def _resolved(row: Resource, kind: ResourceType, claim: Claim) -> dict[str, Any]:
-    definition = Definition.load(row.name, row.definition, claim.contents)
+def _resolved(
+    row: Resource, kind: ResourceType, claim: Claim, section: str = "properties"
+) -> dict[str, Any]:
+    raw = _finished(section, row, claim)
+    return props.resolve(kind.schema, raw, path=f"resources.{row.name}.properties")
+
+
+def _finished(section: str, row: Resource, claim: Claim) -> dict[str, Any]:
+    """A map of the row's definition with what it reads of other resources."""
+    if not row.definition.get(section):
+        return {}
+    value = value_of(row.definition, section, claim.contents)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
-    raw = finish(
-        definition.properties, inputs, limits=claim.limits, functions=claim.functions
-    )
-    path = f"resources.{row.name}.properties"
-    if raw is not None and not isinstance(raw, Mapping):
-        raise StackValidationFailed(f"a map is needed, not {raw!r:.80}", path=path)
-    return props.resolve(kind.schema, raw or {}, path=path)
+    found = finish(value, inputs, limits=claim.limits, functions=claim.functions)
+    if found is not None and not isinstance(found, dict):
+        path = f"resources.{row.name}.{section}"
+        raise StackValidationFailed(f"a map is needed, not {found!r:.80}", path=path)
+    return found or {}

@@ -35,7 +35,7 @@ from heat_convergence.convergence.model import (
     Verb,
 )
 from heat_convergence.convergence.ports import Settings, Store, Transaction
-from heat_convergence.convergence.traversal import ADOPTED, Handed, Means
+from heat_convergence.convergence.traversal import ADOPTED, Asker, Handed, Means
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome
@@ -45,6 +45,7 @@ from heat_convergence.resources.nesting.kinds import NestedType
 from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import Look
 
+NEVER_MADE = "the nested stack was never made"
 _MAKING = (Step.CREATE, Step.FIND_OR_CREATE)
 _STEPS = frozenset({*_MAKING, Step.ADOPT, Step.UPDATE, Step.DELETE, Step.VERB})
 _ACTIONS = {
@@ -112,6 +113,11 @@ class Nester:
             raise  # the same may be tried again
         except Error as error:
             return self._record(Outcome(job, error=error), token), ()
+
+    @property
+    def children(self) -> Children:
+        """What makes drafts here."""
+        return self._children
 
     @property
     def parsed(self) -> Parsed:
@@ -195,6 +201,7 @@ class Nester:
             tx,
             stack_id=child.id,
             action=Action.UPDATE,
+            asker=Asker.OWNER,
             goal=draft.goal,
             wanted=draft.wanted,
             values={"timeout_mins": draft.stack.timeout_mins},
@@ -240,7 +247,10 @@ class Nester:
 
     def _parent(self, job: Job) -> Parent:
         assert job.stack is not None
-        return self._children.parent(job.stack, self._load_goal, self._load)
+        parent = self._children.parent(job.stack, self._load_goal, self._load)
+        if job.stack.action is Action.ROLLBACK:  # which stops nowhere, at no depth
+            parent = parent.without_hooks()
+        return parent
 
     def _members(self, job: Job) -> list[Resource]:
         with self._store.transaction() as tx:
@@ -250,11 +260,11 @@ class Nester:
     def _goal_below(self, job: Job) -> Goal | None:
         with self._store.transaction() as tx:
             child = tx.get_stack(job.row.physical_id or "")
-            return None if child is None else tx.get_goal(child.goal_id)
+            return None if child is None else tx.lean_goal(child.goal_id)
 
     def _load_goal(self, goal_id: str) -> object:
         with self._store.transaction() as tx:
-            return tx.get_goal(goal_id)
+            return tx.lean_goal(goal_id)
 
     def _load(self, hashes: Collection[str]) -> Mapping[str, str]:
         with self._store.transaction() as tx:
@@ -290,7 +300,9 @@ def _missing(job: Job) -> Outcome:
         return Outcome(job, look=Look(Observed.ABSENT))
     if job.step is Step.UPDATE:
         return Outcome(job, replace=True)
-    return Outcome(job, look=Look(Observed.FAILED, reason="the nested stack is gone"))
+    made = job.row.physical_id is not None
+    reason = "the nested stack is gone" if made else NEVER_MADE
+    return Outcome(job, look=Look(Observed.FAILED, reason=reason))
 
 
 def _held(tx: Transaction, job: Job, token: str) -> bool:

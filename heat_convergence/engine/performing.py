@@ -17,13 +17,22 @@ from heat_convergence.common.errors import (
     ResourceGone,
     Retry,
 )
-from heat_convergence.convergence.deciding import Step, external_id
+from heat_convergence.convergence.deciding import REMOVING, Step, external_id
+from heat_convergence.convergence.ending import NO_CHECK
 from heat_convergence.convergence.model import Action, Observed, Status, Verb
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
 
 LOG = logging.getLogger(__name__)
 Held = Callable[[], bool]
+
+
+class NotSaved(Exception):
+    """The copy that has to be there before the deletion is still being made."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__("not saved yet")
+        self.look = look
 
 
 class LeaseLost(Exception):
@@ -36,7 +45,8 @@ class Outcome:
 
     ``look`` (reality after the call), ``replace`` or ``error`` says it; a look beside
     ``replace`` is what makes a successor necessary; an error with a retry is tried
-    again after ``after_s``.  Nothing is said of a job that was ``lost``: its call was
+    again after ``after_s``.  What is ``unfinished`` is to be gone on with, which is no
+    failure and counts no try.  Nothing is said of a job that was ``lost``: its call was
     not begun, and whoever has it now does it.
     """
 
@@ -45,6 +55,7 @@ class Outcome:
     replace: bool = False
     error: Error | None = None
     lost: bool = False
+    unfinished: bool = False
 
     def refused(self, error: Error) -> Outcome:
         """The same call, as a failure: what it gave can't be stored.  The physical id
@@ -81,12 +92,16 @@ def perform(job: Job, held: Held) -> Outcome:
     if job.error is not None or job.type is None or job.view is None:
         return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
     try:
-        return _inherited(Outcome(job, look=_call(job, job.type, job.view, held)))
+        look = _call(job, job.type, job.view, held)
+        went_well = look.observed in (Observed.READY, Observed.BUSY)
+        return _inherited(Outcome(job, look=look, unfinished=job.more and went_well))
     except LeaseLost:
-        LOG.warning("lease lost", extra={"resource": job.row.id})
+        LOG.warning("lease lost: resource %(resource)s", {"resource": job.row.id})
         return Outcome(job, lost=True)
     except NeedsReplacement:
         return Outcome(job, replace=True)
+    except NotSaved as waits:
+        return Outcome(job, look=waits.look, unfinished=True)
     except ResourceGone as error:
         return _gone(job, error)
     except Error as error:
@@ -94,14 +109,14 @@ def perform(job: Job, held: Held) -> Outcome:
     except Exception as error:
         # The outermost edge towards third-party code: whatever it raises fails this
         # resource with its name and text, and never the worker.
-        LOG.exception("resource type raised", extra={"resource": job.row.id})
+        LOG.exception("resource type raised: resource %(resource)s", {"resource": job.row.id})
         return Outcome(job, error=ResourceFailure(f"{type(error).__name__}: {error}"))
 
 
 def _gone(job: Job, error: ResourceGone) -> Outcome:
     """What is to be deleted and is not there is deleted; what is to be changed and
     is not there needs a successor."""
-    if job.step in (Step.DELETE, Step.FIND_AND_DELETE):
+    if job.step in REMOVING:
         return Outcome(job, look=Look(Observed.ABSENT))
     gone = Look(Observed.ABSENT, reason="it is not there")
     if job.step is Step.UPDATE:
@@ -116,15 +131,22 @@ def _inherited(outcome: Outcome) -> Outcome:
     failure of this one: it needs a successor."""
     job, look = outcome.job, outcome.look
     goes_on = job.step in (Step.OBSERVE, Step.FIND_OR_CREATE)
-    mends = job.step is Step.UPDATE and job.row.status is Status.FAILED
+    whole = job.row.status is Status.COMPLETE and job.row.applied_hash is not None
+    mends = job.step is Step.UPDATE and not whole
     lost = look is not None and look.observed in (Observed.FAILED, Observed.ABSENT)
-    return replace(outcome, replace=lost and job.inherited and (goes_on or mends))
+    begun_before = job.inherited and (goes_on or mends)
+    handed = job.step is Step.ADOPT and job.row.job is Verb.CONVERGE
+    return replace(outcome, replace=lost and (begun_before or handed))
 
 
 def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
     """RULE 3: no call begins without the lease, the second of two no more than the
     first."""
     _require(held)
+    if job.step is Step.SAVE_AND_DELETE:
+        _save(kind, view)
+        _require(held)
+        return _delete(job, kind, view)
     if job.step not in _FINDING:
         return _CALLS[job.step](job, kind, view)
     found = kind.find(view)
@@ -151,11 +173,30 @@ def _found_and_delete(job: Job, kind: ResourceType, view: View, found: str | Non
     return _delete(job, kind, replace(view, physical_id=found))
 
 
+def _save(kind: ResourceType, view: View) -> None:
+    """Returns when a copy is there, or there is nothing that is worth one.  A type that
+    has no way to save was told apart when the template was validated."""
+    look = kind.snapshot(view) if kind.snapshots_on_delete else None
+    if look is not None and look.observed is Observed.BUSY:
+        raise NotSaved(look)
+    if look is not None and look.observed is not Observed.READY:
+        raise ResourceFailure(look.reason or "it could not be saved")
+
+
 def _delete(job: Job, kind: ResourceType, view: View) -> Look:
     look = kind.delete(view)
     # Whatever its health: what is still there is not deleted yet.
     observed = Observed.BUSY if look.observed is Observed.READY else look.observed
     return replace(look, observed=observed, physical_id=look.physical_id or view.physical_id)
+
+
+def _update(job: Job, kind: ResourceType, view: View) -> Look:
+    """What has failed is looked at first: only what lives can be mended."""
+    if job.row.status is Status.FAILED and kind.mended_when_failed:
+        look = kind.observe(view)
+        if look.observed in (Observed.FAILED, Observed.ABSENT):
+            raise NeedsReplacement
+    return kind.update(view, job.after, job.changed)
 
 
 def _verb(job: Job, kind: ResourceType, view: View) -> Look:
@@ -170,14 +211,19 @@ def _verb(job: Job, kind: ResourceType, view: View) -> Look:
     call = calls.get(job.row.job) if job.row.job is not None else None
     look = None if call is None else call(view)
     if look is None and job.row.job is Verb.CHECK:
-        return Look(Observed.READY, reason=f"CHECK not supported for {view.type}")
+        return Look(Observed.READY, reason=f"{NO_CHECK}{view.type}")
     return look or Look(Observed.READY)
 
 
 def _adopt(job: Job, kind: ResourceType, view: View) -> Look:
     if view.physical_id is None:
         raise ResourceFailure("adopt_stack_data names no resource_id for it")
-    return _existing(kind, view, view.physical_id)
+    try:
+        return _existing(kind, view, view.physical_id)
+    except ResourceFailure:
+        if job.row.job is Verb.ADOPT:
+            raise
+        raise NeedsReplacement from None  # another goal came before it was adopted
 
 
 def _external(job: Job, kind: ResourceType, view: View) -> Look:
@@ -213,7 +259,7 @@ _CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
     Step.NOTHING: lambda job, kind, view: Look(Observed.READY),
     Step.FORGET: lambda job, kind, view: Look(Observed.ABSENT),
     Step.CREATE: lambda job, kind, view: kind.create(view),
-    Step.UPDATE: lambda job, kind, view: kind.update(view, job.after, job.changed),
+    Step.UPDATE: _update,
     Step.OBSERVE: lambda job, kind, view: kind.observe(view),
     Step.DELETE: _delete,
     Step.VERB: _verb,

@@ -113,6 +113,8 @@ def record(
     settings: Settings,
 ) -> Recorded:
     """Writes what came of the calls and gives the leases back."""
+    if len(outcomes) == 1 and _save_at_once(tx, outcomes[0], token, now, settings):
+        return Recorded((outcomes[0].job.row.id,), {})
     versions = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
     held = [outcome for outcome in outcomes if outcome.job.row.id in versions]
     current = [o for o in held if versions[o.job.row.id] == o.job.row.version]
@@ -132,18 +134,31 @@ def record(
     )
 
 
+def _save_at_once(
+    tx: Transaction, outcome: Outcome, token: str, now: datetime, settings: Settings
+) -> bool:
+    """In one statement, for a single one that nothing has overtaken."""
+    if outcome.retry or outcome.another:
+        return False
+    row, columns = outcome.job.row, _columns(outcome, None, now, settings)
+    return tx.save_leased(row.id, token, row.version, {**columns, **_told_data(outcome)})
+
+
+def _told_data(outcome: Outcome) -> dict[str, Any]:
+    """Data that the call did not tell are left alone: a signal may have come
+    meanwhile."""
+    look = outcome.look
+    return {} if look is None or look.data is None else {"data": look.data}
+
+
 def _save(
     tx: Transaction, outcomes: Sequence[Outcome], columns: Sequence[dict[str, Any]]
 ) -> None:
-    """Data that the call did not tell are left alone: a signal may have come
-    meanwhile."""
     told: dict[str, dict[str, Any]] = {}
     rest: dict[str, dict[str, Any]] = {}
     for outcome, values in zip(outcomes, columns, strict=True):
-        if outcome.look is not None and outcome.look.data is not None:
-            told[outcome.job.row.id] = {**values, "data": outcome.look.data}
-        else:
-            rest[outcome.job.row.id] = values
+        data = _told_data(outcome)
+        (told if data else rest)[outcome.job.row.id] = {**values, **data}
     tx.save_resources(told)
     tx.save_resources(rest)
 
@@ -207,23 +222,19 @@ def _columns(
         if look is not None:
             observed, reason = Observed.FAILED, failure_reason(row.name, look.reason)
     elif outcome.error is not None:
-        reason = failure_reason(row.name, outcome.error)
-        observed = Observed.FAILED
-        if outcome.retry and (tries or 0) < settings.retry_limit:
-            state, observed = JobState.RETRY, None
-            again_s = settings.backoff_s(tries or 0, _asked_s(outcome.error))
+        observed, reason = Observed.FAILED, failure_reason(row.name, outcome.error)
     elif look is not None:
         observed, reason = look.observed, look.reason or "state changed"
-        may_retry = (tries or 0) < settings.retry_limit
-        if look.observed is Observed.FAILED:
-            reason = failure_reason(row.name, look.reason)
-            if outcome.retry and may_retry:
-                state, observed = JobState.RETRY, None
-                again_s = settings.backoff_s(tries or 0)
-            elif outcome.another and may_retry:
+        gone = look.observed is Observed.ABSENT and outcome.job.action is not Action.DELETE
+        if gone or look.observed is Observed.FAILED:
+            reason = failure_reason(row.name, look.reason or "it is gone", look.error)
+            if outcome.another and (tries or 0) < settings.retry_limit:
                 state = JobState.REPLACE
         elif look.observed is Observed.BUSY:
             again_s = look.again_s
+    pause_s = _pause_s(outcome, tries or 0, settings)
+    if pause_s is not None:
+        state, observed, again_s = JobState.RETRY, None, pause_s
     touched = outcome.job.step in _TOUCHING and look is not None
     return {
         **_facts(outcome),
@@ -235,10 +246,20 @@ def _columns(
     }
 
 
-def failure_reason(name: str, error: Error | str) -> str:
-    """``<ErrorType>: <path>: <message>``."""
+def _pause_s(outcome: Outcome, tries: int, settings: Settings) -> float | None:
+    """How long until the job is done again; None where it is not."""
+    if outcome.unfinished and outcome.look is not None:
+        return outcome.look.again_s or settings.repost_after_s
+    if outcome.replace or not outcome.retry or tries >= settings.retry_limit:
+        return None
+    asked_s = None if outcome.error is None else _asked_s(outcome.error)
+    return settings.backoff_s(tries, asked_s)
+
+
+def failure_reason(name: str, error: Error | str, kind: str = "ResourceInError") -> str:
+    """``<ErrorType>: <path>: <message>``; ``kind`` is a text's."""
     if isinstance(error, str):
-        return f"ResourceInError: resources.{name}: {error}"
+        return f"{kind}: resources.{name}: {error}"
     path = error.path or f"resources.{name}"
     return f"{type(error).__name__}: {path}: {error.message}"
 

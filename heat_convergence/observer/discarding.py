@@ -45,7 +45,8 @@ def discard_due(
         cloud = cloud_of(stack.tree_id) if kept else None
         gone, cause = saving.delete(saved, stack, kept[:MOST_AT_ONCE], now, cloud)
         if len(gone) == len(kept):
-            LOG.info("snapshot deleted", extra={"stack": saved.stack_id, "snapshot": saved.id})
+            LOG.info("snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
+                     {"stack": saved.stack_id, "snapshot": saved.id})
             write(lambda tx, it=saved.id: tx.delete_snapshot(it))
             continue
         values: dict[str, Any] = {"delete_at": now}
@@ -63,7 +64,8 @@ def _failed(
     reason = f"{type(cause).__name__}: {cause.path}: {cause.message}"
     tries = saved.tries + 1
     if tries >= settings.retry_limit:
-        LOG.warning("snapshot not deleted", extra={"snapshot": saved.id, "error": reason})
+        LOG.warning("snapshot not deleted: snapshot %(snapshot)s, error %(error)s",
+                    {"snapshot": saved.id, "error": reason})
         ended = {"status": Status.FAILED, "delete_at": None}
         return {**ended, "status_reason": reason, "tries": tries}
     pause = timedelta(seconds=settings.backoff_s(saved.tries))

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.errors import EntityNotFound, Error, ResourceGone, Retry
+from heat_convergence.common.errors import (
+    EntityNotFound,
+    Error,
+    ResourceFailure,
+    ResourceGone,
+    Retry,
+)
 from heat_convergence.convergence.failing import Sighting, job_of
 from heat_convergence.convergence.model import (
     Desired,
@@ -102,7 +108,7 @@ def _observe(kind: ResourceType, views: Sequence[View]) -> Mapping[str, Look]:
         return {view.resource_id: _observe_one(kind, view) for view in views}
     except Exception:
         # The edge towards third-party code: it must not keep others from being seen.
-        LOG.exception("resource type raised", extra={"type": kind.name})
+        LOG.exception("resource type raised: type %(type)s", {"type": kind.name})
         return {view.resource_id: _observe_one(kind, view) for view in views}
 
 
@@ -115,10 +121,11 @@ def _observe_one(kind: ResourceType, view: View) -> Look:
     except Error as error:
         if error.retry is not Retry.NEVER:
             return Look(Observed.BUSY)
-        return Look(Observed.FAILED, reason=str(error))
+        return Look.failed(error)
     except Exception as error:
-        LOG.exception("resource type raised", extra={"resource": view.resource_id})
-        return Look(Observed.FAILED, reason=f"{type(error).__name__}: {error}")
+        LOG.exception("resource type raised: resource %(resource)s",
+                      {"resource": view.resource_id})
+        return Look.failed(ResourceFailure(f"{type(error).__name__}: {error}"))
 
 
 def _sighting(row: Resource, look: Look | None) -> Sighting:
@@ -129,7 +136,7 @@ def _sighting(row: Resource, look: Look | None) -> Sighting:
     if observed is Observed.READY and row.desired is Desired.ABSENT:
         observed = Observed.BUSY  # whatever its health: it is still there
     if look.observed in (Observed.FAILED, Observed.ABSENT):
-        reason = f"ResourceInError: resources.{row.name}: {look.reason or 'it is gone'}"
+        reason = f"{look.error}: resources.{row.name}: {look.reason or 'it is gone'}"
     return Sighting(
         observed, reason, look.again_s, look.attributes, look.data, look.retry, job=job
     )

@@ -31,8 +31,11 @@ from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.observer.discarding import discard_due
 from heat_convergence.observer.looking import Due, look_at, names_seen
 from heat_convergence.resources.nesting.looking import Looker
+from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf, no_cloud
 from heat_convergence.resources.registry import Registry
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT, Limits
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +44,8 @@ class Observer:
     """One worker process's share of the watching.
 
     ``wake`` is called, from any thread, when ``tick`` is wanted earlier than it
-    last said; the daemon's loop waits on it.
+    last said; the daemon's loop waits on it.  ``functions`` are the plug-ins' template
+    functions, for outputs of nested stacks.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class Observer:
         wait: Wait,
         wake: Callable[[], None] = lambda: None,
         cloud_of: CloudOf = no_cloud,
+        functions: Mapping[str, Function] = NO_FUNCTIONS,
+        limits: Limits = DEFAULT,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -68,7 +74,7 @@ class Observer:
         self._wait = wait
         self._wake = wake
         self._cloud_of = cloud_of
-        self._insight = Looker(registry, clock)
+        self._insight = Looker(registry, clock, limits, functions, Parsed(limits))
         self._next_sweep_at = clock()
         self._next_look_at: datetime | None = None
 
@@ -85,7 +91,8 @@ class Observer:
             else:
                 self._transact(lambda tx, means: abandon(tx, stack_id, means))
         except Unavailable as error:
-            LOG.warning("observation given up", extra={"stack": stack_id, "error": str(error)})
+            LOG.warning("observation given up: stack %(stack)s, error %(error)s",
+                        {"stack": stack_id, "error": str(error)})
 
     # -- the timer
 
@@ -99,7 +106,7 @@ class Observer:
                 self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
                 self._forecast()
         except Unavailable as error:
-            LOG.warning("sweep given up", extra={"error": str(error)})
+            LOG.warning("sweep given up: error %(error)s", {"error": str(error)})
             return self._settings.sweep_interval_s
         wake_at = min(self._next_sweep_at, self._next_look_at or self._next_sweep_at)
         return max(0.0, (wake_at - self._clock()).total_seconds())
@@ -156,9 +163,7 @@ class Observer:
     def _note(
         self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Sighting]
     ) -> Advanced:
-        return self._transact(
-            lambda tx, means: advance(tx, stack_id, resource_ids, seen, means)
-        )
+        return self._transact(lambda tx, means: advance(tx, stack_id, resource_ids, seen, means))
 
     def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> Advanced:
         def attempt() -> Advanced:

@@ -33,11 +33,27 @@ class Thing:
     gone_at_s: float = math.inf
     paused: bool = False
     disturbed: bool = False
+    strange: bool = False  # nobody knows how it came to be as it is
     made: int = field(default=0)
+    whole_at_s: float = 0.0  # when it was up for the first time
 
     def uses(self) -> frozenset[str]:
+        if self.strange:
+            return frozenset()
         read = [text.rpartition("/")[0] for text in self.properties.get("reads", ())]
         return frozenset((*self.properties.get("refs", ()), *read))
+
+
+@dataclass(slots=True)
+class Copy:
+    """What was saved of a thing."""
+
+    id: str
+    name: str
+    thing_id: str
+    stack_id: str
+    up_at_s: float
+    alive: bool = True
 
 
 class Cloud:
@@ -46,6 +62,8 @@ class Cloud:
     def __init__(self, at_s: Callable[[], float]) -> None:
         self._at_s = at_s
         self.things: dict[str, Thing] = {}
+        self.copies: dict[str, Copy] = {}
+        self._left: set[str] = set()  # stacks that were abandoned
 
     # -- what a service offers
 
@@ -57,11 +75,12 @@ class Cloud:
             id=f"t{number}",
             name=name,
             type=type_name,
-            stack_id=owner[0],
+            stack_id="" if owner[0] in self._left else owner[0],
             resource_id=owner[1],
             properties=dict(properties),
             up_at_s=self._at_s() + takes_s,
             made=number,
+            whole_at_s=self._at_s() + takes_s,
         )
         self.things[thing.id] = thing
         return thing
@@ -96,6 +115,27 @@ class Cloud:
     def wake(self, thing_id: str | None) -> None:
         self._existing(thing_id).paused = False
 
+    def copy(self, thing_id: str | None, name: str, stack_id: str, takes_s: float) -> Copy:
+        """A copy of the thing, to be found by the name, which is its maker's affair."""
+        thing = self._existing(thing_id)
+        copy = Copy(
+            f"c{len(self.copies) + 1}",
+            name,
+            thing.id,
+            "" if stack_id in self._left else stack_id,
+            self._at_s() + takes_s,
+        )
+        self.copies[copy.id] = copy
+        return copy
+
+    def copy_named(self, name: str) -> Copy | None:
+        found = (copy for copy in self.copies.values() if copy.name == name and copy.alive)
+        return next(found, None)
+
+    def drop_copy(self, copy_id: str) -> None:
+        if copy_id in self.copies:
+            self.copies[copy_id].alive = False
+
     def _existing(self, thing_id: str | None) -> Thing:
         thing = self.get(thing_id)
         if thing is None:
@@ -109,6 +149,13 @@ class Cloud:
 
     def at_work(self, thing: Thing) -> bool:
         return self._at_s() < thing.up_at_s
+
+    def is_whole(self, thing: Thing) -> bool:
+        """Whether there is anything in it that could be saved."""
+        return self.is_past(thing.whole_at_s) and not thing.broken and not self.leaving(thing)
+
+    def is_past(self, at_s: float) -> bool:
+        return at_s <= self._at_s()
 
     def leaving(self, thing: Thing) -> bool:
         return thing.gone_at_s != math.inf
@@ -133,6 +180,23 @@ class Cloud:
         for thing in self.things.values():
             if thing.resource_id == resource_id:
                 thing.stack_id = ""
+
+    def leave(self, stack_id: str) -> None:
+        """What belongs to the stack, and what is still being made for it, is nobody's."""
+        self._left.add(stack_id)
+        for thing in (*self.things.values(), *self.copies.values()):
+            if thing.stack_id == stack_id:
+                thing.stack_id = ""
+
+    def estrange(self, thing: Thing) -> None:
+        """It is not as its new owner was told, nor uses what it was said to."""
+        thing.disturbed = thing.strange = True
+
+    def hand_over(self, thing_id: str | None, stack_id: str, resource_id: str) -> None:
+        """What is nobody's belongs to the resource that has adopted it."""
+        thing = self.things.get(thing_id or "")
+        if thing is not None and not thing.stack_id:
+            thing.stack_id, thing.resource_id = stack_id, resource_id
 
     # -- the account
 

@@ -165,6 +165,9 @@ class CallGate:
             self._process.world.excuse(view.stack_id, f"{view.name} came up {fault}")
         return fault
 
+    def waiting(self, view: View) -> None:
+        self._process.world.excuse(view.stack_id, f"{view.name} waits for a signal")
+
     @contextmanager
     def noted(self, view: View) -> Iterator[None]:
         """Around the cloud's own refusals, which may explain a failure."""

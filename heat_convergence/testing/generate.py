@@ -12,16 +12,17 @@ from dataclasses import dataclass, field, replace
 
 from heat_convergence.convergence.ports import Settings
 from heat_convergence.testing.faults import Odds
-from heat_convergence.testing.goals import Spec, text_of
+from heat_convergence.testing.goals import parse, text_of
+from heat_convergence.testing.lives import Timed, life
+from heat_convergence.testing.trees import Gardener
 from heat_convergence.testing.users import Act
 from heat_convergence.testing.world import Shape
 
-NAMES = "abcdefgh"
 _CRASHES: Odds = {"commit": {"crash-before": 0.02, "crash-after": 0.03},
                   "call": {"crash-before": 0.03, "crash-after": 0.05}}
 _MESSAGES: Odds = {"send": {"lose": 0.15, "double": 0.1, "late": 0.1}}
 _DATABASE: Odds = {"commit": {"deadlock": 0.08, "unavailable": 0.02}, "claim": {"skip": 0.1}}
-_STALLS: Odds = {"task": {"stall": 0.04}}
+_STALLS: Odds = {"task": {"stall": 0.08}}
 _CLOUD: Odds = {
     "call": {
         "throttled": 0.04, "conflict": 0.03, "over-quota": 0.02, "temporary": 0.04,
@@ -31,14 +32,8 @@ _CLOUD: Odds = {
     "birth": {"slow": 0.05},
 }
 _FAILURES: Odds = {"call": {"permanent": 0.04}, "birth": {"error": 0.05, "never": 0.02}}
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """A request, at a time in seconds."""
-
-    at_s: float
-    act: Act
+# What users do to a root alone, or to the resources of one.
+_FLAT_ONLY = frozenset({"snapshot", "restore", "discard", "abandon", "adopt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
     )
     acts: list[Timed] = []
     for name in ("red", "blue")[: rng.choice((1, 1, 2))]:
-        acts.extend(_life(rng, name, horizon_s))
+        acts.extend(life(rng, name, horizon_s))
     odds = _odds(rng)
     return Case(
         shape=shape,
@@ -94,6 +89,25 @@ def case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
         odds=odds,
         horizon_s=horizon_s,
     )
+
+
+def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
+    """The history of the seed with nests and breakpoints in its templates."""
+    flat = case(seed, steps=steps, store=store)
+    rng = random.Random(f"tree {seed}")
+    gardeners = {name: Gardener(rng) for name in ("red", "blue")}
+    acts: list[Timed] = []
+    for timed in flat.acts:
+        act = timed.act
+        if act.verb in _FLAT_ONLY:
+            continue
+        text = text_of(gardeners[act.stack].planted(parse(act.text))) if act.text else ""
+        acts.append(replace(timed, act=replace(act, text=text, skip=())))
+    for name, gardener in gardeners.items():
+        for path in gardener.hooks:
+            clear = Act("clear", name, resource=path, step=rng.random() < 0.2)
+            acts += [Timed(round(rng.uniform(0, flat.horizon_s), 3), clear) for _ in range(3)]
+    return replace(flat, acts=tuple(sorted(acts, key=lambda timed: timed.at_s)))
 
 
 def _odds(rng: random.Random) -> Odds:
@@ -116,104 +130,3 @@ def _disturbances(rng: random.Random, horizon_s: float) -> tuple[Disturbance, ..
                     rng.random())
         for _ in range(rng.randint(1, 3))
     )
-
-
-def _life(rng: random.Random, stack: str, horizon_s: float) -> list[Timed]:
-    """A stack's requests: its create, and what is asked of it later."""
-    template = _template(rng)
-    rollback = rng.random() < 0.4
-    at_s = rng.uniform(0, 3)
-    acts = [Timed(round(at_s, 3), Act("create", stack, text_of(template), rollback))]
-    hurried = rng.random() < 0.5
-    for _ in range(rng.randint(1, 6)):
-        at_s += rng.uniform(0.2, 8) if hurried else rng.uniform(5, 50)
-        if at_s > horizon_s:
-            break
-        verb = rng.choices(
-            ("update", "delete", "suspend", "resume", "check", "cancel", "stop"),
-            weights=(14, 2, 2, 2, 1, 3, 1),
-        )[0]
-        text = ""
-        if verb == "update":
-            template = _changed(rng, template)
-            text = text_of(template)
-        acts.append(Timed(round(at_s, 3), Act(verb, stack, text, rollback and verb == "update")))
-    return acts
-
-
-def _template(rng: random.Random) -> dict[str, Spec]:
-    template: dict[str, Spec] = {}
-    for name in NAMES[: rng.randint(1, 6)]:
-        template[name] = _wired(rng, _spec(rng, name), template)
-    return template
-
-
-def _spec(rng: random.Random, name: str) -> Spec:
-    return Spec(
-        name=name,
-        kind=rng.choice(("Thing", "Thing", "Thing", "Rock")),
-        size=rng.randint(1, 3),
-        flavor=rng.choice(("plain", "salty")),
-        retain=rng.random() < 0.05,
-    )
-
-
-def _wired(rng: random.Random, spec: Spec, others: Mapping[str, Spec]) -> Spec:
-    """With needs among the others, so that there is no ring."""
-    uses: dict[str, list[str]] = {"refs": [], "reads": [], "after": []}
-    for name in sorted(others):
-        if rng.random() < 0.35:
-            uses[rng.choice(("refs", "reads", "after"))].append(name)
-    return replace(spec, **{how: tuple(names) for how, names in uses.items()})
-
-
-def _changed(rng: random.Random, template: Mapping[str, Spec]) -> dict[str, Spec]:
-    """Another template: changed properties, fewer and more resources, other needs."""
-    changed = dict(template)
-    for _ in range(rng.randint(0, 3)):
-        name = rng.choice(NAMES[:6])
-        if name in changed and rng.random() < 0.3:
-            del changed[name]
-        elif name in changed:
-            changed[name] = _touched(rng, changed[name])
-        else:
-            changed[name] = _spec(rng, name)
-    order = sorted(changed)
-    if rng.random() < 0.3:
-        rng.shuffle(order)  # dependencies turn round
-        return _rewired(rng, changed, order)
-    return {
-        name: replace(
-            spec,
-            refs=_still(spec.refs, changed),
-            reads=_still(spec.reads, changed),
-            after=_still(spec.after, changed),
-        )
-        for name, spec in changed.items()
-    }
-
-
-def _touched(rng: random.Random, spec: Spec) -> Spec:
-    what = rng.choice(("size", "size", "grip", "flavor", "kind", "retain"))
-    if what == "size":
-        return replace(spec, size=rng.randint(1, 3))
-    if what == "grip":
-        return replace(spec, grip=rng.randint(1, 3))
-    if what == "flavor":
-        return replace(spec, flavor=rng.choice(("plain", "salty", "sweet")))
-    if what == "kind":
-        return replace(spec, kind=rng.choice(("Thing", "Rock")))
-    return spec
-
-
-def _rewired(
-    rng: random.Random, template: Mapping[str, Spec], order: list[str]
-) -> dict[str, Spec]:
-    wired: dict[str, Spec] = {}
-    for name in order:
-        wired[name] = _wired(rng, template[name], wired)
-    return wired
-
-
-def _still(names: tuple[str, ...], template: Mapping[str, Spec]) -> tuple[str, ...]:
-    return tuple(name for name in names if name in template)

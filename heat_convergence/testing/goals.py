@@ -5,23 +5,30 @@ properties reality must have for it.  Used by the simulator in the place of the
 template language; knows no rows.
 
     b: Thing size=2 flavor=red refs=a reads=a after=c retain
+
+A template without any is written ``{}``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.convergence.model import Goal, Stack
+from heat_convergence.convergence.document import resources_of
+from heat_convergence.convergence.model import SavedStack
 from heat_convergence.convergence.plan import Wanted
-from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import want
+from heat_convergence.resources.registry import Registry
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
 
-TYPES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock"}
+TYPES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock", "Bell": "Sim::Bell"}
+NEST = "Nest"  # a stack is behind it: see ``testing.trees``
+PLAIN = ("size", "grip", "flavor", "source")
+EMPTY = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,19 @@ class Spec:
     size: int = 1
     grip: int = 1
     flavor: str = "plain"
+    source: str = ""  # the id of a copy that it was brought back from
     refs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     retain: bool = False
+    keep: bool = False  # a copy is to be saved before it is deleted
+    hooks: tuple[str, ...] = ()
+    inner: tuple[Spec, ...] = ()  # of a nest
+
+    @property
+    def inside(self) -> Template:
+        """The template of the stack behind a nest."""
+        return {spec.name: spec for spec in self.inner}
 
     @property
     def needs(self) -> frozenset[str]:
@@ -45,13 +61,15 @@ class Spec:
 
     def __str__(self) -> str:
         words = [f"{self.name}: {self.kind}"]
-        for name in ("size", "grip", "flavor"):
+        for name in ("size", "grip", "flavor", "source"):
             if getattr(self, name) != getattr(_PLAIN, name):
                 words.append(f"{name}={getattr(self, name)}")
-        for name in ("refs", "reads", "after"):
+        for name in ("refs", "reads", "after", "hooks"):
             if getattr(self, name):
                 words.append(f"{name}={','.join(getattr(self, name))}")
-        return " ".join([*words, "retain"] if self.retain else words)
+        words += [word for word in ("retain", "keep") if getattr(self, word)]
+        inner = [line for spec in self.inner for line in str(spec).splitlines()]
+        return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in inner)])
 
 
 _PLAIN = Spec("")
@@ -59,13 +77,27 @@ Template = Mapping[str, Spec]
 
 
 def parse(text: str) -> dict[str, Spec]:
-    """The template of a text; raises ``ValueError`` with the line that is wrong."""
+    """The template of a text; raises ``ValueError`` with the line that is wrong.  That
+    of a nested stack has it as its description."""
+    if text.startswith("{") and text.strip() != EMPTY:
+        text = json.loads(text)["description"]
     template: dict[str, Spec] = {}
-    for line in filter(str.strip, text.splitlines()):
-        spec = _parse_line(line.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", EMPTY)]
+    inner: dict[str, list[str]] = {}
+    for line in lines:
+        if "." in line.partition(":")[0]:
+            name, _dot, rest = line.partition(".")
+            inner.setdefault(name, []).append(rest)
+            continue
+        spec = _parse_line(line)
         if spec.name in template:
             raise ValueError(f"{spec.name} is there twice")
         template[spec.name] = spec
+    for name, body in inner.items():
+        if name not in template or template[name].kind != NEST:
+            raise ValueError(f"{name} is no nest")
+        below = parse("\n".join(body))
+        template[name] = replace(template[name], inner=tuple(below.values()))
     for spec in template.values():
         missing = spec.needs - template.keys()
         if missing:
@@ -76,26 +108,26 @@ def parse(text: str) -> dict[str, Spec]:
 def _parse_line(line: str) -> Spec:
     name, _colon, rest = line.partition(":")
     kind, *words = rest.split()
-    if kind not in TYPES:
+    if kind not in TYPES and kind != NEST:
         raise ValueError(f"no such type: {line}")
     spec = Spec(name, kind)
     for word in words:
         key, _equals, value = word.partition("=")
         if key in ("size", "grip"):
             spec = replace(spec, **{key: int(value)})
-        elif key == "flavor":
-            spec = replace(spec, flavor=value)
-        elif key in ("refs", "reads", "after"):
+        elif key in ("flavor", "source"):
+            spec = replace(spec, **{key: value})
+        elif key in ("refs", "reads", "after", "hooks"):
             spec = replace(spec, **{key: tuple(value.split(","))})
-        elif word == "retain":
-            spec = replace(spec, retain=True)
+        elif word in ("retain", "keep"):
+            spec = replace(spec, **{word: True})
         else:
             raise ValueError(f"not understood: {word} in {line}")
     return spec
 
 
 def text_of(template: Template) -> str:
-    return "\n".join(str(template[name]) for name in sorted(template))
+    return "\n".join(str(template[name]) for name in sorted(template)) or EMPTY
 
 
 def hash_of(template: Template) -> str:
@@ -107,14 +139,20 @@ def wanted(template: Template) -> dict[str, Wanted]:
     return want({name: _definition(spec) for name, spec in template.items()}, {})
 
 
-def rebuild(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, Wanted]:
-    """``convergence.rollback.Rebuild``."""
-    return wanted(parse(tx.get_contents([goal.template_hash])[goal.template_hash]))
+def restored(template: Template, saved: SavedStack, registry: Registry) -> dict[str, Spec]:
+    """With what brings back the resources of a snapshot (see ``resources.saved``)."""
+    changed = dict(template)
+    for name, entry in resources_of(saved.data):
+        kind = registry.get(entry["type"])
+        if name in changed:
+            given = kind.restored(entry["resource_data"])
+            changed[name] = replace(changed[name], **given)
+    return changed
 
 
 def _definition(spec: Spec) -> Definition:
     draws_on = frozenset((*spec.refs, *spec.reads))
-    properties: dict[str, Any] = {"size": spec.size, "grip": spec.grip, "flavor": spec.flavor}
+    properties: dict[str, Any] = {name: getattr(spec, name) for name in PLAIN}
     if spec.refs:
         properties["refs"] = [Expression("get_resource", "standard", name) for name in spec.refs]
     if spec.reads:
@@ -125,10 +163,16 @@ def _definition(spec: Spec) -> Definition:
         name=spec.name,
         type=TYPES[spec.kind],
         properties=properties,
-        deletion_policy="Retain" if spec.retain else "Delete",
+        deletion_policy=_policy(spec),
         requires=spec.needs,
         draws_on=draws_on,
     )
+
+
+def _policy(spec: Spec) -> str:
+    if spec.retain:
+        return "Retain"
+    return "Snapshot" if spec.keep else "Delete"
 
 
 def expected(
@@ -141,6 +185,7 @@ def expected(
             "size": spec.size,
             "grip": spec.grip,
             "flavor": spec.flavor,
+            "source": spec.source,
             "refs": [id_of(other) for other in spec.refs],
             "reads": [address(id_of(other), template[other].size) for other in spec.reads],
         }

@@ -61,7 +61,7 @@ class QueueBus:
 
 def no_rollback(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, Wanted]:
     """For stacks that are created with ``disable_rollback``."""
-    raise NotImplementedError(f"stack {stack.name} was not to be rolled back")
+    raise LookupError(f"no definitions are known for stack {stack.name} to go back to")
 
 
 class InlineService:

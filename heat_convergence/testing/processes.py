@@ -16,16 +16,19 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.plugin import View
 from heat_convergence.resources.registry import Registry
-from heat_convergence.testing import goals
+from heat_convergence.testing import trees
 from heat_convergence.testing.bus import Message, SimulatedBus
 from heat_convergence.testing.gates import CallGate, GatedStore
 from heat_convergence.testing.pool import OneByOnePool
 from heat_convergence.testing.tasks import Crash, Task
-from heat_convergence.testing.types import Rock, SimulatedType
+from heat_convergence.testing.types import Bell, Rock, SimulatedType
 from heat_convergence.testing.watch import Work
 
 if TYPE_CHECKING:
     from heat_convergence.testing.world import World
+
+
+KINDS = (SimulatedType, Rock, Bell)
 
 
 @dataclass(slots=True)
@@ -129,7 +132,7 @@ class Process:
 
     def registry(self) -> Registry:
         gate = CallGate(self)
-        return Registry.of(SimulatedType(self.world.cloud, gate), Rock(self.world.cloud, gate))
+        return Registry.of(*(kind(self.world.cloud, gate) for kind in KINDS))
 
     def bus(self) -> SimulatedBus:
         world = self.world
@@ -182,7 +185,7 @@ class ObserverProcess(Process):
             clock=world.agenda.now,
             ids=world.ids,
             settings=world.settings,
-            rebuild=goals.rebuild,
+            rebuild=trees.rebuild,
             wait=self.wait,
             wake=self._wake,
         )

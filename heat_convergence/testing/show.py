@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heat_convergence.convergence.model import Desired, Resource
+from heat_convergence.convergence.plan import NESTED
 from heat_convergence.testing.world import World
 
 
@@ -17,13 +18,13 @@ def stacks(world: World) -> Iterator[str]:
     for stack_id in sorted(world.watch.snapshots):
         stack = world.watch.snapshots[stack_id].stack
         reason = f": {stack.status_reason}" if stack.status == "FAILED" else ""
-        yield f"{stack.name}: {stack.action}_{stack.status}{reason}"
+        yield f"{world.path(stack)}: {stack.action}_{stack.status}{reason}"
 
 
 def reality(world: World) -> Iterator[str]:
     """Everything that exists, oldest first."""
     names = {
-        row.id: f"{snapshot.stack.name}.{row.name}"
+        row.id: f"{world.path(snapshot.stack)}.{row.name}"
         for snapshot in world.watch.snapshots.values()
         for row in snapshot.rows
     }
@@ -39,6 +40,10 @@ def reality(world: World) -> Iterator[str]:
         if thing.paused:
             words.append("(paused)")
         yield " ".join(words)
+    for copy in world.cloud.copies.values():
+        if copy.alive:
+            found = True
+            yield f"{copy.id} saved of {copy.thing_id}"
     if not found:
         yield "nothing"
 
@@ -48,13 +53,14 @@ def resources(world: World) -> Iterator[str]:
     for stack_id in sorted(world.watch.snapshots):
         snapshot = world.watch.snapshots[stack_id]
         for row in sorted(snapshot.rows, key=lambda row: (row.name, row.id)):
-            yield f"{snapshot.stack.name}.{row.name}: {_row(row)}"
+            yield f"{world.path(snapshot.stack)}.{row.name}: {_row(row)}"
 
 
 def _row(row: Resource) -> str:
-    words = [f"{row.action}_{row.status}", row.physical_id or "-"]
+    shown = "(a stack)" if NESTED in row.definition and row.physical_id else row.physical_id
+    words = [f"{row.action}_{row.status}", shown or "-"]
     if row.job_state is not None:
-        words.append(str(row.job_state))
+        words.append(f"{row.job_state} {row.hook}" if row.job_state == "held" else row.job_state)
     if row.desired is Desired.ABSENT:
         words.append("unwanted")
     return " ".join(words)
@@ -63,8 +69,10 @@ def _row(row: Resource) -> str:
 def events(world: World, stack: str) -> Iterator[str]:
     """All events of the stack, in their order (memory store only)."""
     tables = getattr(world.store, "tables", None)
+    snapshots = world.watch.snapshots.items()
+    found = max((key for key, s in snapshots if world.path(s.stack) == stack), default="")
     for event in tables.events if tables is not None else ():
-        if event.stack_id == world.stack_id(stack):
+        if event.stack_id == found:
             yield f"{event.resource_name} {event.action}_{event.status}: {event.reason}"
 
 

@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from heat_convergence.convergence.model import Action, Status
+from heat_convergence.convergence.model import Action, Stack, Status
 from heat_convergence.convergence.ports import Store
 from heat_convergence.convergence.rules import Violation
 from heat_convergence.db.engine import database_for
+from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
+from heat_convergence.resources.views import LAST
+from heat_convergence.testing.cloud import Thing
 from heat_convergence.testing.faults import Faults
 from heat_convergence.testing.generate import Case, Disturbance
 from heat_convergence.testing.store import MemoryStore
 from heat_convergence.testing.users import Act
 from heat_convergence.testing.world import Broken, World
 
+DISCARDED_WITHIN_S = 30.0  # what snapshots kept goes after their stack
 SETTLED_WITHIN_S = 1500.0  # the longest timeout, twice (it may roll back), and time to notice
 
 
@@ -92,6 +96,7 @@ def opened(kind: str) -> Iterator[Store]:
         yield MemoryStore()
         return
     database = database_for("sqlite://")
+    attach(database.engine, Keyring(["what simulated stacks keep secrets with"]))
     metadata.create_all(database.engine)
     try:
         yield SqlStore(database)
@@ -103,6 +108,7 @@ def _live(world: World, case: Case) -> None:
     _schedule(world, case)
     world.run_until(case.horizon_s)
     world.faults.on = False
+    world.clear()
     world.settle(SETTLED_WITHIN_S)
     world.explain()
     finish(world)
@@ -120,11 +126,15 @@ def disturb(world: World, disturbance: Disturbance) -> None:
     things = [thing for thing in world.cloud.alive() if thing.stack_id]
     if not things:
         return
-    thing = things[int(disturbance.share * len(things)) % len(things)]
-    world.tell(f"{disturbance.what}: {thing.id} {thing.name}")
-    world.happened[f"cloud {disturbance.what}"] += 1
+    touch(world, things[int(disturbance.share * len(things)) % len(things)], disturbance.what)
+
+
+def touch(world: World, thing: Thing, what: str) -> None:
+    """``vanish`` or ``change``."""
+    world.tell(f"{what}: {thing.id} {thing.name}")
+    world.happened[f"cloud {what}"] += 1
     world.excuse(thing.stack_id, f"{thing.id} was disturbed")
-    if disturbance.what == "vanish":
+    if what == "vanish":
         world.cloud.vanish(thing)
     else:
         world.cloud.change(thing, {"size": 99})
@@ -132,19 +142,27 @@ def disturb(world: World, disturbance: Disturbance) -> None:
 
 def finish(world: World) -> None:
     """With no more faults, every stack reaches its goal, and can be deleted."""
+    world.ring()
     names = sorted({s.stack.name for s in world.watch.snapshots.values() if _lives(s.stack)})
     for name in names:
         _bring_home(world, name)
     for name in names:
         _ask(world, Act("delete", name), expect=Status.COMPLETE)
+    world.run_until(world.agenda.at_s + DISCARDED_WITHIN_S)
     left = [thing.id for thing in world.cloud.alive() if thing.stack_id]
+    copies = world.cloud.copies.values()
+    left += [
+        copy.id for copy in copies
+        if copy.alive and copy.stack_id and not copy.name.endswith(f"-{LAST}")
+    ]
     if left:
         world.watch.say(7, f"everything is deleted, and {left} are left")
         world.judge()
 
 
-def _lives(stack: object) -> bool:
-    return getattr(stack, "deleted_at", None) is None
+def _lives(stack: Stack) -> bool:
+    """Whether users can still do something to it; nested ones go with their root."""
+    return stack.deleted_at is None and stack.owner_id is None
 
 
 def _bring_home(world: World, name: str) -> None:

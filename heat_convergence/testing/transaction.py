@@ -14,6 +14,7 @@ from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.common.text import storable
+from heat_convergence.convergence.apart import whole
 from heat_convergence.convergence.model import (
     HAS_ROOM,
     Action,
@@ -29,11 +30,11 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.ports import Sweepable
+from heat_convergence.convergence.ports import Sweepable, Workload
 from heat_convergence.testing.tables import GraphRow, Tables
 
 _JSON = frozenset({"definition", "properties", "attributes", "data"})
-_NAMES = frozenset({"requires", "draws_on", "held_requires", "guards"})
+_NAMES = frozenset({"requires", "draws_on", "holds", "guards"})
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)
 _REASONS = frozenset({"status_reason", "first_cause"})
 IN_HAND = frozenset({JobState.POSTED, JobState.BEGUN})
@@ -51,6 +52,10 @@ class MemoryTransaction:
         return self._tables.stacks.get(stack_id)
 
     get_stack = lock_stack
+
+    def stack_at_work(self, stack_id: str) -> tuple[Stack, Workload] | None:
+        stack = self.get_stack(stack_id)
+        return None if stack is None else (stack, self.workload(stack.project_id))
 
     def stacks_below(self, root_id: str) -> list[Stack]:
         found = [
@@ -85,6 +90,10 @@ class MemoryTransaction:
         self._tables.goals[goal.id] = goal
 
     def get_goal(self, goal_id: str) -> Goal | None:
+        found = self._tables.goals.get(goal_id)
+        return None if found is None else whole(found, self.get_contents)
+
+    def lean_goal(self, goal_id: str) -> Goal | None:
         return self._tables.goals.get(goal_id)
 
     def prune_goals(self, stack_id: str, keep: Collection[str]) -> None:
@@ -152,6 +161,14 @@ class MemoryTransaction:
     def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         return {row.id: row.version for row in self._of(ids) if row.lease_token == token}
 
+    def save_leased(
+        self, resource_id: str, token: str, version: int, values: Mapping[str, Any]
+    ) -> bool:
+        held = self.lock_leased([resource_id], token) == {resource_id: version}
+        if held:
+            self.update_resources([resource_id], **values)
+        return held
+
     def lock_jobs(self, ids: Collection[str]) -> list[Resource]:
         return [_light(row) for row in self._of(ids)]
 
@@ -169,7 +186,7 @@ class MemoryTransaction:
 
     def inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, Input]:
         return {
-            row.name: _input(row)
+            row.name: Input.of(row)
             for row in self._of_stack(stack_id)
             if row.name in names and row.desired is Desired.PRESENT
         }
@@ -219,9 +236,20 @@ class MemoryTransaction:
         self.clear_graph(stack_id)
         self.delete_resources([row.id for row in self._of_stack(stack_id)])
 
-    def holding(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+    def incarnations(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        rows = [row for row in self._of_stack(stack_id) if row.name in names]
+        return sorted(rows, key=lambda row: row.id)
+
+    def any_says(self, stack_id: str, action: Action, beginning: str) -> bool:
+        return any(
+            row.status_reason.startswith(beginning)
+            for row in self._of_stack(stack_id)
+            if row.desired is Desired.PRESENT and row.action is action
+        )
+
+    def holding(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
         unfinished = self.lock_unfinished(stack_id)
-        return [row for row in unfinished if not set(names).isdisjoint(row.held_requires)]
+        return [row for row in unfinished if not set(ids).isdisjoint(row.holds)]
 
     # -- the graph
 
@@ -338,15 +366,17 @@ class MemoryTransaction:
 
     # -- jobs and the rest
 
-    def count_jobs(self, stack_id: str) -> Mapping[JobState, int]:
-        states = [row.job_state for row in self._of_stack(stack_id)]
-        return Counter(state for state in states if state in HAS_ROOM)
-
-    def count_in_hand(self, project_id: str) -> Mapping[JobState, int]:
+    def workload(self, project_id: str, stack_id: str | None = None) -> Workload:
         rows = self._tables.resources.values()
-        states = [row.job_state for row in rows if row.project_id == project_id]
-        due = [state for state in states if state is JobState.DUE][:1]
-        return Counter([*due, *(state for state in states if state in IN_HAND)])
+        projects = Counter(row.job_state for row in rows if row.project_id == project_id)
+        stacks = Counter(row.job_state for row in rows if row.stack_id == stack_id)
+        return Workload(
+            posted=projects[JobState.POSTED],
+            begun=projects[JobState.BEGUN],
+            due=projects[JobState.DUE] > 0,
+            in_flight=sum(stacks[state] for state in HAS_ROOM),
+            queued=stacks[JobState.QUEUED] > 0,
+        )
 
     def take_due(self, project_id: str, after: str, limit: int) -> list[Sweepable]:
         due = [
@@ -403,8 +433,3 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _light(row: Resource) -> Resource:
     return replace(row, definition={}, properties=None, attributes={}, data={})
-
-
-def _input(row: Resource) -> Input:
-    values = {name: getattr(row, name) for name in Input.__slots__}
-    return Input(**{**values, "properties": row.properties or {}})

@@ -19,7 +19,7 @@ from heat_convergence.testing.bus import Message
 from heat_convergence.testing.faults import KINDS, Faults, Order
 from heat_convergence.testing.generate import Case, Disturbance
 from heat_convergence.testing.show import events, reality, resources, stacks
-from heat_convergence.testing.users import VERBS, Act
+from heat_convergence.testing.users import ABOUT_RESOURCES, VERBS, Act
 from heat_convergence.testing.world import Broken, Shape, World
 
 _COUNTS = {"seed", "engines", "observers", "group_size"}
@@ -185,6 +185,7 @@ class Stage:
         if idle := [order for order in self.world.faults.orders if not order.struck]:
             raise Wrong(f"never came up: {idle[0].fault} at {idle[0].about or idle[0].process}")
         self.world.faults.orders.clear()
+        self.world.clear()
         self.world.settle(simulator.SETTLED_WITHIN_S)
         self.world.explain()
         simulator.finish(self.world)
@@ -258,9 +259,8 @@ class Stage:
         self._thing(name, "change")
 
     def _thing(self, name: str, what: str) -> None:
-        alive = self.world.cloud.alive()
-        at = [n for n, thing in enumerate(alive) if f"-{name}-" in thing.name]
-        simulator.disturb(self.world, Disturbance(0.0, what, (at[-1] + 0.5) / len(alive)))
+        found = [thing for thing in self.world.cloud.alive() if f"-{name}-" in thing.name]
+        simulator.touch(self.world, found[-1], what)
 
     def _order(self, process: str, kind: str, fault: str, words: Sequence[str]) -> None:
         if fault not in KINDS.get(kind, ()):
@@ -278,12 +278,18 @@ class Stage:
 def _act(command: Command) -> Act:
     verb, stack, *options = command.words
     act = Act(verb, stack, command.body.rstrip("\n"))
+    if verb in ABOUT_RESOURCES and options:
+        act = dataclasses.replace(act, resource=options.pop(0))
     for option in options:
         key, _equals, value = option.partition("=")
         if key == "rollback":
             act = dataclasses.replace(act, rollback=True)
         elif key == "timeout_mins":
             act = dataclasses.replace(act, timeout_mins=int(value))
+        elif key == "step":
+            act = dataclasses.replace(act, step=True)
+        elif key == "skip":
+            act = dataclasses.replace(act, skip=tuple(value.split(",")))
         else:
             raise Wrong(f"line {command.line}: no such option: {option}")
     return act

@@ -13,15 +13,21 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.convergence import rules
-from heat_convergence.convergence.model import Action, Status
+from heat_convergence.convergence.model import Action, Desired, JobState, Stack, Status, Verb
+from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Store
 from heat_convergence.convergence.rules import Snapshot, Violation
 from heat_convergence.resources.plugin import View
-from heat_convergence.testing import goals
+from heat_convergence.testing import goals, trees
 from heat_convergence.testing.cloud import Cloud
 from heat_convergence.testing.reading import reader_of
+from heat_convergence.testing.types import RUNG, SimulatedType
+from heat_convergence.testing.users import Users
 
-_REACHES_GOAL = {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE}
+_REACHES_GOAL = {
+    Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.DELETE, Action.RESTORE, Action.ADOPT,
+}
+_HEALS = _REACHES_GOAL - {Action.DELETE}
 
 
 @dataclass(slots=True)
@@ -30,6 +36,7 @@ class Work:
 
     engine: str | None = None
     claims: dict[str, tuple[str, int]] = field(default_factory=dict)
+    abandons: str | None = None  # the stack that its next transaction forgets
 
     @property
     def tokens(self) -> frozenset[str]:
@@ -45,7 +52,12 @@ class Watch:
         cloud: Cloud,
         now: Callable[[], datetime],
         happened: Counter[str],
+        users: Users,
+        excuse: Callable[[str, str], None],
     ) -> None:
+        self.abandoned: set[str] = set()
+        self._users = users
+        self._excuse = excuse
         self.violations: list[Violation] = []
         self.snapshots: dict[str, Snapshot] = {}
         self._happened = happened
@@ -62,10 +74,18 @@ class Watch:
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
                 self._note_retained(before, after)
+                self._note_abandoned(after, work)
+            self._note_adopted(after)
+            self._mind_users(before, after)
+            self._mind_nests(before, after)
             self._check(self._step(after, before=before, work=work))
 
     def calling(self, verb: Action, view: View, work: Work) -> None:
         """A job is about to call."""
+        if view.stack_id in self.abandoned:
+            self._call_too_late(verb, view, work)
+            return
+        self._mind_copies(verb, view)
         token, version = work.claims.get(view.resource_id, ("", 0))
         call = rules.Call(verb, view.resource_id, version, token, view.physical_id)
         self._check(self._step(self.snapshots[view.stack_id], work=work, call=call))
@@ -114,17 +134,124 @@ class Watch:
             if gone and row.definition.get("deletion_policy") == "Retain":
                 self._cloud.disown(row.id)
 
-    def _expected(self, after: Snapshot) -> Mapping[str, Mapping[str, Any]] | None:
+    def _note_abandoned(self, after: Snapshot, work: Work) -> None:
+        if work.abandons == after.stack.id and after.stack.deleted_at is not None:
+            self._cloud.leave(after.stack.id)
+            self.abandoned.add(after.stack.id)
+
+    def _note_adopted(self, after: Snapshot) -> None:
+        for row in after.rows:
+            if row.job is Verb.ADOPT:
+                self._cloud.hand_over(row.physical_id, row.stack_id, row.id)
+
+    def _call_too_late(self, verb: Action, view: View, work: Work) -> None:
+        """Of a stack that was abandoned nothing is touched any more, but for what was
+        begun (RULE 6); whoever has adopted it meanwhile may find it changed."""
+        if view.resource_id not in work.claims:
+            self.say(6, f"{verb} of {view.name} is called, whose stack was abandoned")
+        thing = self._cloud.things.get(view.physical_id or "")
+        if thing is not None:
+            self._cloud.estrange(thing)
+            self._excuse(thing.stack_id, f"{thing.id} was still in another's hands")
+
+    def _mind_copies(self, verb: Action, view: View) -> None:
+        """What is to be kept is saved before it is deleted."""
+        thing = self._cloud.get(view.physical_id)
+        row = self.snapshots[view.stack_id].by_id.get(view.resource_id)
+        if verb is not Action.DELETE or thing is None or row is None:
+            return
+        kept = row.definition.get("deletion_policy") == "Snapshot"
+        known = row.physical_id == thing.id  # or a create that was never seen to end
+        if not (kept and known and self._cloud.is_whole(thing)):
+            return
+        if row.type != SimulatedType.name:
+            return
+        copy = self._cloud.copy_named(view.copy_name)
+        if copy is None or copy.thing_id != thing.id or not self._cloud.is_past(copy.up_at_s):
+            self.say(5, f"{thing.id} is being deleted before it is saved")
+
+    def _mind_users(self, before: Snapshot | None, after: Snapshot) -> None:
+        """No signal is lost, and what was called ill does not serve the next goal."""
+        stack, users = after.stack, self._users
+        ended = before is not None and before.stack.in_progress
+        healed = ended and stack.status is Status.COMPLETE and stack.action in _HEALS
+        for row in after.rows:
+            if row.data.get(RUNG, 0) < users.rung[row.id]:
+                self.say(1, f"{row.name} ({row.id}) has lost a signal")
+            marked = users.marked.get(row.id)
+            if marked is None or marked >= stack.version or NESTED in row.definition:
+                continue  # a nest that is called ill is mended
+            if row.job not in (None, Verb.CONVERGE):
+                del users.marked[row.id]  # it gets another state, by another verb
+            elif healed and row.desired is Desired.PRESENT:
+                self.say(7, f"{row.name} ({row.id}) was called ill and is still there")
+
+    def _expected(self, after: Snapshot) -> Mapping[str, Mapping[str, Any] | None] | None:
         stack = after.stack
         if stack.status is not Status.COMPLETE or stack.action not in _REACHES_GOAL:
             return None
         nothing = stack.action is Action.ROLLBACK and stack.complete_goal_id is None
         if stack.action is Action.DELETE or nothing:
             return {}
+        text = self._goal_text(stack)
+        if text is None:
+            return None
+        ids = ids_of(after)
+
+        def inside(name: str) -> Callable[[str], str | None]:
+            below = self.snapshots.get(ids.get(name) or "")
+            return ids_of(below).get if below is not None else lambda _name: None
+
+        return trees.expected(goals.parse(text), ids.get, inside)
+
+    def _goal_text(self, stack: Stack) -> str | None:
         with self._store.transaction() as tx:
-            goal = tx.get_goal(stack.goal_id)
+            goal = tx.lean_goal(stack.goal_id)
             if goal is None:
                 return None
-            text = tx.get_contents([goal.template_hash])[goal.template_hash]
-        ids = {row.name: row.physical_id for row in after.rows if row.desired == "PRESENT"}
-        return goals.expected(goals.parse(text), ids.get)
+            return tx.get_contents([goal.template_hash])[goal.template_hash]
+
+    def _count(self, before: Snapshot | None, after: Snapshot) -> None:
+        nested = after.stack.owner_id is not None
+        was = None if before is None else before.stack
+        if nested and was is None:
+            self._happened["nest made"] += 1
+        elif nested and was is not None and was.in_progress and not after.stack.in_progress:
+            gone = after.stack.deleted_at is not None
+            failed = after.stack.status is Status.FAILED
+            self._happened[f"nest {'deleted' if gone else 'failed' if failed else 'ended'}"] += 1
+        known = {} if before is None else before.by_id
+        for row in after.rows:
+            new = row.id not in known or known[row.id].job_state is not JobState.HELD
+            if row.job_state is JobState.HELD and new:
+                self._happened["held below" if nested else "held"] += 1
+
+    def _mind_nests(self, before: Snapshot | None, after: Snapshot) -> None:
+        """A stack is COMPLETE when those behind its resources are, with its goal for
+        them."""
+        stack = after.stack
+        self._count(before, after)
+        ended = before is None or before.stack.in_progress
+        if stack.status is not Status.COMPLETE or not ended or stack.action not in _HEALS:
+            return
+        text = self._goal_text(stack)
+        template = {} if text is None else goals.parse(text)
+        for name, physical_id in ids_of(after).items():
+            if name not in template or template[name].kind != goals.NEST:
+                continue
+            below = self.snapshots.get(physical_id or "")
+            if below is None or below.stack.deleted_at is not None:
+                self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
+            elif below.stack.status is not Status.COMPLETE:
+                self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
+            elif goals.text_of(goals.parse(self._goal_text(below.stack) or "")) != (
+                trees.text_inside(template, name)
+            ):
+                self.say(7, f"stack {stack.name} is COMPLETE, and {name} has another goal")
+
+
+def ids_of(snapshot: Snapshot) -> dict[str, str | None]:
+    """Name → physical id, of what the goal wants."""
+    return {
+        row.name: row.physical_id for row in snapshot.rows if row.desired is Desired.PRESENT
+    }

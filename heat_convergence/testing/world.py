@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdGenerator
-from heat_convergence.convergence.model import Action, Status
+from heat_convergence.convergence.model import Action, JobState, Stack, Status
 from heat_convergence.convergence.ports import Settings, Store
 from heat_convergence.convergence.rules import Violation
 from heat_convergence.convergence.traversal import Means
+from heat_convergence.engine.nesting import NEVER_MADE
 from heat_convergence.resources.plugin import View
+from heat_convergence.testing import goals
 from heat_convergence.testing.bus import Message
 from heat_convergence.testing.clock import Agenda
 from heat_convergence.testing.cloud import Cloud
@@ -30,8 +32,11 @@ from heat_convergence.testing.processes import (
     Process,
     Running,
 )
-from heat_convergence.testing.users import Act, Users
+from heat_convergence.testing.types import RUNG, Bell
+from heat_convergence.testing.users import NEW, Act, Users, may_refuse
 from heat_convergence.testing.watch import Watch
+
+_AT_GOAL = ("CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,14 @@ class World:
         self.store = store
         self.users = Users()
         self.happened: Counter[str] = Counter()
-        self.watch = Watch(store, self.cloud, self.agenda.now, self.happened)
+        self.excuses: dict[str, list[str]] = {}
+        self.watch = Watch(
+            store, self.cloud, self.agenda.now, self.happened, self.users, self.excuse
+        )
         self.log: list[str] = []
         self.refusals: list[str] = []
         self.steps = 0
         self.doomed: list[Process] = []
-        self.excuses: dict[str, list[str]] = {}
         self.delays: dict[tuple[str, str], float] = {}
         self._errors: Counter[str] = Counter()
         self._newest: dict[str, int] = {}  # topic → number of the last message delivered
@@ -132,9 +139,13 @@ class World:
     def _perform(self, act: Act) -> None:
         store = GatedStore(self.store, self.api)
         means = Means(self.agenda.now(), self.ids, self.settings)
-        stack_id = self.ids() if act.verb == "create" else self.stack_id(act.stack)
+        stack_id = self.ids() if act.verb in NEW else self.stack_id(act.stack)
         if act.verb == "stop":
             self.excuse(stack_id, "a user stopped it")
+        if act.verb == "abandon":
+            self.current[1].abandons = stack_id
+        if act.verb == "adopt":
+            self._about_to_adopt(act.stack, stack_id)
         refused = self.users.perform(
             act,
             stack_id,
@@ -142,12 +153,54 @@ class World:
             bus=self.api.bus(),
             means=means,
             wait=self.api.wait,
+            registry=self.api.registry(),
         )
         if refused is not None:
             self.tell(f"refused: {refused}")
             self.refusals.append(refused)
-            if not (act.verb == "create" or refused == "EntityNotFound"):
+            if refused not in may_refuse(act):
                 self.watch.refused(stack_id, refused)
+
+    def _about_to_adopt(self, name: str, stack_id: str) -> None:
+        """What was left in the middle of something may not be as its template says, or
+        not be there at all."""
+        left = self.users.left.get(name)
+        if left is None:
+            return
+        at_goal = left.document["status"] == "COMPLETE" and left.document["action"] in _AT_GOAL
+        handed = left.handed
+        for each in goals.parse(left.text):
+            thing = self.cloud.get(handed[each].physical_id) if each in handed else None
+            if thing is not None and not at_goal:
+                self.cloud.estrange(thing)
+            if thing is None or thing.broken or self.cloud.leaving(thing):
+                self.excuse(stack_id, f"{each} was not there to be adopted")
+            elif self.cloud.at_work(thing):
+                self.excuse(stack_id, f"{each} was still coming up")
+
+    def ring(self, every_s: float = 5.0) -> None:
+        """From now on, somebody signals all that waits for it."""
+        for snapshot in self.watch.snapshots.values():
+            for row in snapshot.rows if snapshot.stack.deleted_at is None else ():
+                if row.type == Bell.name and not row.data.get(RUNG) and self.api.alive:
+                    act = Act("signal", snapshot.stack.name, resource=row.name)
+                    self.api.run(act.verb, lambda act=act: self._perform(act))
+        self.agenda.after(every_s, self.ring)
+
+    def clear(self, every_s: float = 5.0) -> None:
+        """From now on, somebody lets all that waits at a breakpoint go on."""
+        for snapshot in list(self.watch.snapshots.values()):
+            for row in snapshot.rows if snapshot.stack.deleted_at is None else ():
+                if row.job_state is JobState.HELD and self.api.alive:
+                    root, *above = self.path(snapshot.stack).split(".")
+                    act = Act("clear", root, resource=".".join([*above, row.name]))
+                    self.api.run(act.verb, lambda act=act: self._perform(act))
+        self.agenda.after(every_s, self.clear)
+
+    def path(self, stack: Stack) -> str:
+        """``red``; of the stack behind its n, ``red.n``."""
+        above = self.watch.snapshots.get(stack.owner_id or "")
+        return stack.name if above is None else f"{self.path(above.stack)}.{stack.parent_resource}"
 
     def stack_id(self, name: str) -> str:
         """The id of the newest stack of that name, the living one first; or none."""
@@ -254,11 +307,23 @@ class World:
             for snapshot in self.watch.snapshots.values()
         }
 
+    def _explained(self, stack: Stack) -> bool:
+        """By what befell its tree, by its owner's having given it up, or by a breakpoint
+        that nobody cleared in time."""
+        given_up = stack.owner_id is not None and "cancelled" in stack.status_reason
+        if given_up or NEVER_MADE in stack.status_reason:
+            return True
+        tree = [s for s in self.watch.snapshots.values() if s.stack.tree_id == stack.tree_id]
+        return any(
+            self.excuses.get(each.stack.id) or any(row.hook for row in each.rows)
+            for each in tree
+        )
+
     def explain(self) -> None:
         """Every stack at rest is in a state that its history explains."""
-        for stack_id, snapshot in sorted(self.watch.snapshots.items()):
+        for _stack_id, snapshot in sorted(self.watch.snapshots.items()):
             stack = snapshot.stack
-            if stack.status is Status.FAILED and not self.excuses.get(stack_id):
+            if stack.status is Status.FAILED and not self._explained(stack):
                 self.watch.say(
                     9, f"stack {stack.name} is {stack.action} FAILED for no reason:"
                     f" {stack.status_reason}"

@@ -28,6 +28,13 @@ class User:
         session = Session(auth=NoAuth(endpoint=f"{endpoint}/v1/{PROJECT}"))
         self.heat = Client("1", session=session)
 
+    @classmethod
+    def by(cls, heat: Client) -> User:
+        """With a client of one's own making."""
+        user = cls.__new__(cls)
+        user.heat = heat
+        return user
+
     def create(self, name: str, template: Any, **parameters: Any) -> str:
         made = self.heat.stacks.create(
             stack_name=name, template=template, parameters=parameters
@@ -37,11 +44,17 @@ class User:
     def status(self, name: str) -> str:
         return str(self.heat.stacks.get(name, resolve_outputs=False).stack_status)
 
-    def wait(self, name: str, status: str) -> None:
+    def wait(self, name: str, status: str, *, within_s: float = SETTLES_WITHIN_S) -> None:
         """Until the stack has the status; another end of its action is a failure."""
-        self._wait_for(name, status.__eq__, status)
+        self._wait_for(name, status.__eq__, status, within_s)
 
-    def _wait_for(self, name: str, is_it: Callable[[str], bool], what: str) -> None:
+    def _wait_for(
+        self,
+        name: str,
+        is_it: Callable[[str], bool],
+        what: str,
+        within_s: float = SETTLES_WITHIN_S,
+    ) -> None:
         def reached() -> bool:
             try:
                 now = self.heat.stacks.get(name, resolve_outputs=False)
@@ -50,14 +63,14 @@ class User:
             assert not now.stack_status.endswith("_FAILED"), now.stack_status_reason
             return is_it(now.stack_status)
 
-        wait_until(reached, f"{name} is {what}", within_s=SETTLES_WITHIN_S)
+        wait_until(reached, f"{name} is {what}", within_s=within_s)
 
     def wait_complete(self, name: str) -> None:
         """Until the stack's last action, whichever it was, is done well."""
         self._wait_for(name, lambda status: status.endswith("_COMPLETE"), "COMPLETE")
 
-    def wait_gone(self, name: str) -> None:
-        wait_until(lambda: not self._there(name), f"{name} is gone", within_s=SETTLES_WITHIN_S)
+    def wait_gone(self, name: str, *, within_s: float = SETTLES_WITHIN_S) -> None:
+        wait_until(lambda: not self._there(name), f"{name} is gone", within_s=within_s)
 
     def outputs(self, name: str) -> dict[str, Any]:
         found = self.heat.stacks.get(name).outputs

@@ -34,7 +34,6 @@ KILLS = 9
 BETWEEN_KILLS_S = 2.5
 AWAY_S = 2.0
 PAUSE_S = 0.7  # of an owner between two requests
-MARIADB_GIVES_WAY = 2  # among some thousand transactions
 DEADLOCKS = ("deadlock", "Deadlock", "gave way")
 
 Proxied = Callable[[str, str], tuple[Deployment, Proxy, Proxy]]
@@ -158,7 +157,7 @@ def _unfinished(url: str) -> str:
     jobs = rows(
         url,
         "SELECT stack_id, id, name, version, desired, job, job_state, action, status, observed,"
-        " status_reason, posted_at, observe_at, lease_expires_at, held_requires"
+        " status_reason, posted_at, observe_at, lease_expires_at, holds"
         " FROM resource WHERE job IS NOT NULL ORDER BY stack_id, id",
     )
     edges = rows(
@@ -199,9 +198,7 @@ def _expected(goal: Goal) -> Held:
 
 def _no_deadlock(deployment: Deployment, url: str) -> None:
     told = {str(daemon.log): max(map(daemon.said, DEADLOCKS)) for daemon in deployment.daemons}
-    # Where MariaDB is to skip what is locked, it still waits at index entries that another
-    # transaction has only just made: of two that take their turns at once, one may give way.
-    assert sum(told.values()) <= (MARIADB_GIVES_WAY if url.startswith("mysql") else 0), told
+    assert sum(told.values()) == 0, told
     if url.startswith("postgresql"):
         counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         assert rows(url, counted) == [(0,)]

@@ -21,7 +21,7 @@ def test_no_rule_is_broken(first: int) -> None:
 
 def test_every_kind_of_trouble_comes_up() -> None:
     expected = {f"{kind} {fault}" for kind, faults in KINDS.items() for fault in faults}
-    expected |= FOLLOWS | {f"user {verb}" for verb in VERBS}
+    expected |= FOLLOWS | {f"user {verb}" for verb in VERBS if verb != "clear"}  # trees do
     tally = total(FIRSTS, "memory")
     assert tally.seeds == 400
     assert {name for name in expected if tally.happened[name] < 3} == set()

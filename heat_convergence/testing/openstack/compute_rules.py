@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heat_convergence.testing.openstack import network_rules
 from heat_convergence.testing.openstack.emulation import (
     Asked,
     Emulation,
@@ -15,8 +16,10 @@ from heat_convergence.testing.openstack.shelf import Item
 
 Json = Any
 SPAWNING_S = 3.0
+WAITING_S = 1.5  # for a host, with which a server spawns
 RESIZING_S = 4.0
 DELETING_S = 2.0
+SAVING_S = 2.0
 
 
 def install(emulation: Emulation) -> None:
@@ -25,6 +28,7 @@ def install(emulation: Emulation) -> None:
     emulation.latency_s["nova.server delete"] = DELETING_S
     rules = (
         ("POST", "/servers", _create),
+        ("GET", "/servers/detail", _list),
         ("DELETE", "/servers/{id}", _delete),
         ("POST", "/servers/{id}/action", _act),
         ("PUT", "/servers/{id}/metadata", _set_metadata),
@@ -35,6 +39,7 @@ def install(emulation: Emulation) -> None:
         ("GET", "/servers/{id}/os-volume_attachments/{volume}", _attachment),
         ("DELETE", "/servers/{id}/os-volume_attachments/{volume}", _detach_volume),
         ("POST", "/os-keypairs", _create_key),
+        ("GET", "/os-keypairs", _list_keys),
         ("POST", "/flavors/{id}/os-extra_specs", _done),
         ("DELETE", "/flavors/{id}/os-extra_specs/{key}", _done),
         ("GET", "/flavors/{id}/os-flavor-access", _access),
@@ -63,6 +68,7 @@ def _create(emulation: Emulation, asked: Asked) -> Told:
         "image": {"id": image} if image else "",
         "addresses": {},
         "OS-EXT-STS:task_state": "spawning",
+        "taken_up_s": emulation.now_s + WAITING_S,
     }
     for nic in given.get("networks") or () if given.get("networks") != "auto" else ():
         _join(emulation, server_id, nic.get("port"), nic.get("uuid"), nic.get("fixed_ip"))
@@ -75,6 +81,15 @@ def _create(emulation: Emulation, asked: Asked) -> Told:
     return Told(202, {"server": {"id": server_id, "adminPass": "x"}})
 
 
+def _list(emulation: Emulation, asked: Asked) -> Told:
+    """What no host has taken up yet is in no list of changes."""
+    bodies, more = emulation.shelf("nova.server").listed(asked.query)
+    if "changes-since" in asked.query:
+        bodies = [body for body in bodies if body.get("taken_up_s", 0.0) <= emulation.now_s]
+    links = [{"rel": "next", "href": asked.path}] if more else []
+    return Told(200, {"servers": bodies, "servers_links": links})
+
+
 def _join(
     emulation: Emulation, server_id: str, port: str | None, network: str | None,
     fixed_ip: str | None = None,
@@ -82,10 +97,13 @@ def _join(
     """A port of the service's own is marked so and goes with the server."""
     ports = emulation.shelf("neutron.port")
     if port is None:
-        ips = [{"subnet_id": None, "ip_address": fixed_ip}] if fixed_ip else []
+        given = [{"subnet_id": None, "ip_address": fixed_ip}] if fixed_ip else []
+        ips = given or network_rules.addresses_on(emulation, str(network))
         made = ports.add({"network_id": network, "fixed_ips": ips, "nova": True, "name": ""})
         port = made.body["id"]
     body = emulation.existing("neutron.port", port).body
+    if body.get("device_id"):
+        raise Refusal(409, f"Port {port} is still in use.")
     body.update(device_id=server_id, device_owner="compute:nova", status="ACTIVE")
     return body
 
@@ -117,10 +135,21 @@ def _delete(emulation: Emulation, asked: Asked) -> Told:
 def _act(emulation: Emulation, asked: Asked) -> Told:
     item = emulation.existing("nova.server", asked.places["id"])
     ((name, given),) = asked.body.items()
-    if item.body["status"] == "BUILD":
-        raise Refusal(409, f"Cannot '{name}' instance while it is in vm_state building")
+    if item.body["status"] not in _FROM.get(name, ("ACTIVE",)):
+        raise Refusal(409, f"Cannot '{name}' instance while it is {item.body['status']}")
+    if name == "createImage":
+        return _create_image(emulation, item, given)
     _ACTIONS[name](emulation, item, given)
     return Told(202)
+
+
+def _create_image(emulation: Emulation, item: Item, given: Json) -> Told:
+    image = emulation.add("glance.image", name=given["name"], server=item.body["id"])
+    saved = emulation.existing("glance.image", image["id"])
+    saved.body["status"] = "queued"
+    saved.coming = [(emulation.now_s + SAVING_S, {"status": "active"})]
+    url = f"http://image.example/v2/images/{image['id']}"
+    return Told(202, headers={"Location": url})
 
 
 def _resize(emulation: Emulation, item: Item, given: Json) -> None:
@@ -130,8 +159,6 @@ def _resize(emulation: Emulation, item: Item, given: Json) -> None:
 
 
 def _confirm(emulation: Emulation, item: Item, given: Json) -> None:
-    if item.body["status"] != "VERIFY_RESIZE":
-        raise Refusal(409, "Cannot 'confirmResize' instance while it is in vm_state active")
     item.body["status"] = "ACTIVE"
 
 
@@ -160,6 +187,9 @@ _ACTIONS = {
     "resume": _resume,
     "changePassword": _password,
 }
+
+
+_FROM = {"confirmResize": ("VERIFY_RESIZE",), "resume": ("SUSPENDED",)}
 
 
 def _set_metadata(emulation: Emulation, asked: Asked) -> Told:
@@ -232,6 +262,13 @@ def _create_key(emulation: Emulation, asked: Asked) -> Told:
     return Told(201, {"keypair": {**body, **private}})
 
 
+def _list_keys(emulation: Emulation, asked: Asked) -> Told:
+    """Each is wrapped by itself, and there is no filter by name."""
+    query = {name: values for name, values in asked.query.items() if name != "name"}
+    bodies, _ = emulation.shelf("nova.keypair").listed(query)
+    return Told(200, {"keypairs": [{"keypair": body} for body in bodies]})
+
+
 def _access(emulation: Emulation, asked: Asked) -> Told:
     body = emulation.existing("nova.flavor", asked.places["id"]).body
     found = [{"tenant_id": tenant} for tenant in sorted(body.get("tenants", ()))]
@@ -249,8 +286,13 @@ def _change_access(emulation: Emulation, asked: Asked) -> Told:
 def _change_aggregate(emulation: Emulation, asked: Asked) -> Told:
     body = emulation.existing("nova.aggregate", asked.places["id"]).body
     ((name, given),) = asked.body.items()
+    there = set(body.get("hosts", ()))
     if name == "set_metadata":
         body.setdefault("metadata", {}).update(given["metadata"])
+    elif (given["host"] in there) is (name == "add_host"):
+        raise Refusal(409, f"{name}: {given['host']}")
+    else:
+        body["hosts"] = sorted(there ^ {given["host"]})
     return Told(200, {"aggregate": body})
 
 

@@ -19,7 +19,8 @@ Json = Any
 
 
 def install(emulation: Emulation) -> None:
-    public = emulation.add("neutron.network", name="public", status="ACTIVE", subnets=[])
+    public = emulation.add("neutron.network", name="public", status="ACTIVE", subnets=[],
+                           **{"router:external": True})
     emulation.add("neutron.subnet", name="public-subnet", cidr="172.24.4.0/22",
                   network_id=public["id"], gateway_ip="172.24.4.1", allocated=1)
     emulation.add("neutron.security_group", name="default", project_id=PROJECT,
@@ -30,6 +31,7 @@ def install(emulation: Emulation) -> None:
     ):
         emulation.made(f"neutron.{noun}", change)
     rules = (
+        ("PUT", "/ports/{id}", _change_port),
         ("PUT", "/routers/{id}", _change_router),
         ("PUT", "/routers/{id}/add_router_interface", _add_interface),
         ("PUT", "/routers/{id}/remove_router_interface", _remove_interface),
@@ -50,6 +52,7 @@ def install(emulation: Emulation) -> None:
 
 def _network(emulation: Emulation, item: Item) -> None:
     item.body.setdefault("subnets", [])
+    item.body.setdefault("router:external", False)
 
 
 def _subnet(emulation: Emulation, item: Item) -> None:
@@ -68,14 +71,49 @@ def _port(emulation: Emulation, item: Item) -> None:
     body.setdefault("security_groups", [group["id"] for group in default])
     body.setdefault("mac_address", "fa:16:3e:00:00:01")
     if body.get("fixed_ips") is None:
-        subnets, _ = emulation.shelf("neutron.subnet").listed(
-            {"network_id": [body["network_id"]]}
-        )
-        body["fixed_ips"] = [_address(subnet) for subnet in subnets[:1]]
+        body["fixed_ips"] = addresses_on(emulation, body["network_id"])
     for ip in body["fixed_ips"]:
-        if "ip_address" not in ip:
+        if "subnet_id" not in ip:
+            ip["subnet_id"] = _subnet_of(emulation, body["network_id"], ip["ip_address"])
+        elif "ip_address" not in ip:
             subnet = emulation.existing("neutron.subnet", ip["subnet_id"]).body
             ip.update(_address(subnet))
+    try:
+        _refuse_twice(emulation, body)
+    except Refusal:
+        emulation.shelf("neutron.port").remove(body["id"])
+        raise
+
+
+def addresses_on(emulation: Emulation, network_id: str) -> list[dict[str, Json]]:
+    """What a port gets that asks for no address in particular."""
+    subnets, _ = emulation.shelf("neutron.subnet").listed({"network_id": [network_id]})
+    return [_address(subnet) for subnet in subnets[:1]]
+
+
+def _refuse_twice(emulation: Emulation, port: dict[str, Json]) -> None:
+    """An address belongs to one port of a subnet."""
+    given = {(ip["subnet_id"], ip["ip_address"]) for ip in port["fixed_ips"]}
+    for other in emulation.shelf("neutron.port").bodies():
+        taken = {(ip.get("subnet_id"), ip.get("ip_address")) for ip in other["fixed_ips"]}
+        if other["id"] != port["id"] and given & taken:
+            raise Refusal(409, "IP address already allocated", "IpAddressAlreadyAllocated")
+
+
+def _change_port(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("neutron.port", asked.places["id"]).body
+    changed = {**body, **asked.body["port"]}
+    _refuse_twice(emulation, changed)
+    body.update(changed)
+    return Told(200, {"port": body})
+
+
+def _subnet_of(emulation: Emulation, network_id: str, address: str) -> str:
+    subnets, _ = emulation.shelf("neutron.subnet").listed({"network_id": [network_id]})
+    for subnet in subnets:
+        if ipaddress.ip_address(address) in ipaddress.ip_network(subnet["cidr"]):
+            return str(subnet["id"])
+    raise Refusal(400, f"IP address {address} is not a valid IP for any of the subnets")
 
 
 def _address(subnet: dict[str, Json]) -> dict[str, Json]:

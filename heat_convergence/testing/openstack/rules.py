@@ -11,6 +11,8 @@ from heat_convergence.testing.openstack import (
     balancer_rules,
     compute_rules,
     identity_rules,
+    image_rules,
+    network_part_rules,
     network_rules,
     object_rules,
     storage_rules,
@@ -22,8 +24,10 @@ Json = Any
 
 SERVICES = (
     network_rules,
+    network_part_rules,
     compute_rules,
     storage_rules,
+    image_rules,
     identity_rules,
     balancer_rules,
     object_rules,

@@ -39,15 +39,22 @@ SERVICES: Mapping[str, tuple[str, str, str]] = {
 
 
 class Wire(BaseAdapter):
-    """``missing`` are services that the catalogue lacks."""
+    """``missing`` are services that the catalogue lacks, ``host`` is where they say
+    they are."""
 
-    def __init__(self, emulation: Emulation, missing: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        emulation: Emulation,
+        missing: frozenset[str] = frozenset(),
+        host: str = HOST,
+    ) -> None:
         super().__init__()
         self._emulation = emulation
         self._missing = missing
+        self._host = host
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
-        told = self._told(request)
+        told = self.told(request)
         response = requests.Response()
         response.status_code = told.status
         response.url = str(request.url)
@@ -60,13 +67,14 @@ class Wire(BaseAdapter):
     def close(self) -> None:
         """Nothing is open."""
 
-    def _told(self, request: requests.PreparedRequest) -> Told:
+    def told(self, request: requests.PreparedRequest) -> Told:
+        """The answer to a request, whatever carries it."""
         parts = urlsplit(str(request.url))
         if parts.path.endswith("/auth/tokens"):
-            return Told(201, _token(self._missing), {"X-Subject-Token": "t"})
+            return Told(201, _token(self._missing, self._host), {"X-Subject-Token": "t"})
         for name, (_, path, newest) in SERVICES.items():
             if parts.path.rstrip("/") == path:
-                return Told(200, _version(path, newest))
+                return Told(200, _version(path, newest, self._host))
             if parts.path.startswith(path + "/"):
                 return self._emulation.handle(
                     Asked(
@@ -97,7 +105,7 @@ def emulated(rules: Callable[[Emulation], None] = install) -> Emulation:
     return emulation
 
 
-def _token(missing: frozenset[str]) -> Json:
+def _token(missing: frozenset[str], host: str) -> Json:
     until = datetime.now(UTC) + timedelta(hours=1)
     return {
         "token": {
@@ -117,7 +125,7 @@ def _token(missing: frozenset[str]) -> Json:
                             "region": "RegionOne",
                             "region_id": "RegionOne",
                             "id": name,
-                            "url": f"http://{HOST}{path}",
+                            "url": f"http://{host}{path}",
                         }
                     ],
                 }
@@ -128,7 +136,7 @@ def _token(missing: frozenset[str]) -> Json:
     }
 
 
-def _version(path: str, newest: str) -> Json:
+def _version(path: str, newest: str, host: str) -> Json:
     """A discovery document of the one version that there is."""
     major = path.rpartition("/")[2]
     if "AUTH_" in path:
@@ -139,6 +147,6 @@ def _version(path: str, newest: str) -> Json:
         "version": newest,
         "max_version": newest,
         "min_version": newest and f"{newest.partition('.')[0]}.0",
-        "links": [{"rel": "self", "href": f"http://{HOST}{path}/"}],
+        "links": [{"rel": "self", "href": f"http://{host}{path}/"}],
     }
     return {"version": version}

@@ -35,12 +35,12 @@ BUILDING = resource_row(
 )
 
 
-def _stored(row: Resource, **stack: object) -> MemoryStore:
+def _stored(*rows: Resource, **stack: object) -> MemoryStore:
     store = MemoryStore()
     with store.transaction() as tx:
         tx.insert_stack(stack_row(**stack))
-        tx.insert_resources([row])
-        tx.add_edges("stack-1", row.version, [Edge("a", None)])
+        tx.insert_resources(rows)
+        tx.add_edges("stack-1", rows[0].version, [Edge(row.id, None) for row in rows])
     return store
 
 
@@ -94,3 +94,33 @@ def test_what_was_seen_before_a_deletion_does_not_hide_that_it_is_done() -> None
     )
     store = _stored(deleted, version=2, action=Action.DELETE)
     assert _note(store, Sighting(Observed.READY, job=job_of(BUILDING))) is None
+
+
+def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_is() -> None:
+    refused = "ResourceActionRestricted: resources.b: update is restricted for resource."
+    common = {"job_state": JobState.WATCHED, "observed": Observed.FAILED, "observe_at": at(9)}
+    rows = [
+        resource_row(
+            "a", action=Action.CREATE, status=Status.IN_PROGRESS, status_reason="why", **common
+        ),
+        resource_row(
+            "b", action=Action.CREATE, status=Status.COMPLETE, status_reason=refused, **common
+        ),
+    ]
+    store = _stored(*rows)
+    means = Means(at(5), IdGenerator(lambda: START, random.Random(1)), Settings())
+    with store.transaction() as tx:
+        advance(tx, "stack-1", ["a", "b"], {}, means)
+    with store.transaction() as tx:
+        a, b = tx.get_resources(["a", "b"])
+    assert (a.status, a.status_reason) == (Status.FAILED, "why")
+    assert (b.status, b.status_reason) == (
+        Status.COMPLETE, "update is restricted for resource."
+    )
+    assert {a.job_state, b.job_state} == {JobState.HALTED}
+    assert {a.observe_at, b.observe_at} == {None}
+    events = [event for event in store.tables.events if event.resource_name in ("a", "b")]
+    assert [(event.action, event.status, event.reason) for event in events] == [
+        (Action.CREATE, Status.FAILED, "why"),
+        (Action.UPDATE, Status.FAILED, "update is restricted for resource."),
+    ]

@@ -1,0 +1,42 @@
+"""What reality may still use, by what is known of the last traversal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from heat_convergence.convergence.model import Desired, JobState, Resource, Verb
+from heat_convergence.convergence.ordering import holds
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def row(**values: object) -> Resource:
+    given: dict[str, object] = {
+        "id": "a-1", "stack_id": "stack", "name": "a", "type": "T", "implementation": "T",
+        "version": 2, "desired": Desired.PRESENT, "definition": {}, "definition_hash": "new",
+        "physical_name": "a", "created_at": NOW, "requires": ("b", "gone"), "holds": ("c-1",),
+        "applied_hash": "old",
+    }  # fmt: skip
+    return Resource(**{**given, **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        ({"applied_hash": "new"}, ("b-2",)),
+        ({}, ("c-1",)),  # a verb came before the definition was applied
+        ({"job": Verb.CONVERGE, "job_state": JobState.BLOCKED}, ("c-1",)),
+        ({"job": Verb.CONVERGE, "job_state": JobState.QUEUED}, ("c-1",)),
+        ({"job": Verb.CONVERGE, "job_state": JobState.BEGUN}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.HALTED}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.HALTED, "id": "a-2"}, ("c-1",)),
+        ({"job": Verb.RESUME, "job_state": JobState.BEGUN}, ("c-1",)),
+        ({"job": Verb.ADOPT, "job_state": JobState.BLOCKED}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.BEGUN, "desired": Desired.ABSENT},
+         ("c-1",)),
+    ],
+)  # fmt: skip
+def test_what_a_row_holds(values: dict[str, object], held: tuple[str, ...]) -> None:
+    assert holds(row(**values), {"a": "a-1", "b": "b-2"}, {"a-2"}) == held
