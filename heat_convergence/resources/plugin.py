@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import ResourceActionNotSupported
+from heat_convergence.common.errors import Error, ResourceActionNotSupported
 from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.resources.adjustment import Adjustment
 from heat_convergence.resources.schema import TypeSchema
 
 Json = Any
@@ -35,7 +36,10 @@ class View:
     ones recorded last.  ``started_at`` is when the current action began and
     ``random`` is seeded by the resource's id and action, so that a repeated
     verb draws the same numbers.  ``others`` are the resources it draws on, by name,
-    for types that say ``sees_others``.
+    for types that say ``sees_others``; ``rivals`` the physical ids of other incarnations
+    that are on their way out, for types that say ``lets_go``: what only one can have,
+    create and update take from them first.  ``copy_name`` is what a snapshot is to be
+    saved under: the same at every try of one snapshot, and no other's.
     """
 
     stack_id: str
@@ -55,8 +59,10 @@ class View:
     random: random.Random
     timeout_s: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    copy_name: str = ""
     cloud: Any = None  # clients.clouds.StackCloud, for types that need one
     others: Mapping[str, View] = field(default_factory=dict)
+    rivals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,8 @@ class Look:
     ``attributes`` and ``data`` None mean unchanged.  ``again_s`` is how long to
     leave a BUSY resource before the next look, in seconds; None: until the stack
     behind it ends.  ``retry`` says of a new
-    resource that is FAILED that another one may turn out better.
+    resource that is FAILED that another one may turn out better; ``error`` what such a
+    failure is called.
     """
 
     observed: Observed
@@ -76,16 +83,24 @@ class Look:
     reason: str = ""
     again_s: float | None = 1.0
     retry: bool = False
+    error: str = "ResourceInError"
+
+    @classmethod
+    def failed(cls, error: Error) -> Look:
+        """Of a look that failed itself, for good."""
+        return cls(Observed.FAILED, reason=str(error), error=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
     """What a signal did.  ``reason`` is what the event tells, None to have it told
-    from the signal; ``data`` and ``attributes`` None mean unchanged."""
+    from the signal; ``data`` and ``attributes`` None mean unchanged; ``adjust`` is what
+    it wants of the group that ``scales`` names."""
 
     reason: str | None = None
     data: Mapping[str, Json] | None = None
     attributes: Mapping[str, Json] | None = None
+    adjust: Adjustment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +132,9 @@ class ResourceType(ABC):
     service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
     snapshots_on_delete: ClassVar[bool] = False  # deletion policy Snapshot is allowed
     replaced_when_check_failed: ClassVar[bool] = True
+    new_at_every_update: ClassVar[bool] = False  # changed or not
+    mended_when_failed: ClassVar[bool] = False  # True: an update may mend it, if it lives
+    lets_go: ClassVar[bool] = False  # True: ``View.rivals`` may hold what it wants
     no_signal_during: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     secret_data: ClassVar[frozenset[str]] = frozenset()  # names in data never shown
     sees_others: ClassVar[bool] = False  # True: looks at what it draws on, not only at itself
@@ -172,7 +190,8 @@ class ResourceType(ABC):
 
     def snapshot(self, view: View) -> Look | None:
         """Start to take a snapshot, named in ``Look.data``, for SNAPSHOT and before
-        a delete whose deletion policy asks for one."""
+        a delete whose deletion policy asks for one.  What an earlier try has made is to
+        be found by ``view.copy_name``; ``view.data`` may tell of an earlier snapshot."""
         return None
 
     def restored(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -181,8 +200,9 @@ class ResourceType(ABC):
         return {}
 
     def delete_snapshot(self, view: View) -> None:  # most keep nothing
-        """Delete what ``snapshot`` took; ``view.data`` are those of the snapshot.
-        Nothing there any more is no error."""
+        """Delete what ``snapshot`` took; ``view.data`` are those of the snapshot, or
+        empty where it was not seen to end: what it made is found by ``view.copy_name``,
+        if there is anything.  Nothing there any more is no error."""
 
     def signal(self, view: View, details: Json) -> Signalled:
         """Take a signal, with what its sender told: a map, or None for nothing.
@@ -202,6 +222,10 @@ class ResourceType(ABC):
         """
         raise ResourceActionNotSupported("signal is not supported for resource.")
 
+    def scales(self, properties: Mapping[str, Json]) -> str | None:
+        """Physical id of the group whose size signals change; None for most types."""
+        return None
+
     def reference_id(self, view: View) -> Json:
         """The value of ``get_resource``."""
         return view.physical_id or view.name
@@ -220,9 +244,17 @@ class ResourceType(ABC):
         """Names of all that it has."""
         return self.schema.attributes
 
+    def check_external(self, physical_id: str) -> None:
+        """Raises ``StackValidationFailed`` where what a template names by ``external_id``
+        is not there for whoever asks."""
+
     def check_available(self) -> None:
         """Raises ``ResourceTypeUnavailable`` where the type's service is not there for
         who asks."""
+
+    def metadata_of(self, view: View, given: Mapping[str, Json]) -> Mapping[str, Json]:
+        """What clients read as its metadata; ``given`` are those of the template."""
+        return given
 
     def validate_names(self, given: frozenset[str]) -> None:
         """Checks of which properties are given at all, their values known or not.

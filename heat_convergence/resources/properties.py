@@ -33,7 +33,8 @@ class Mistake:
 
     path: Path
     message: str
-    name: str | None = None  # the key below it that should not be there
+    name: str | None = None  # the key below it that should not be there ...
+    absent: bool = False  # ... or that should be
 
     def __str__(self) -> str:
         return f"{path_text(self.path)}: {self.message}" if self.path else self.message
@@ -145,7 +146,7 @@ class _Reader:
                 self._found(path, f"Property {name} not implemented yet")
             return value
         if schema.default is None and schema.required:
-            self._found(path, f"Property {name} not assigned")
+            self._found(path, f"Property {name} not assigned", name, absent=True)
         return schema.default
 
     def _value(self, schema: PropertySchema, value: Json, path: Path) -> Json:
@@ -182,8 +183,10 @@ class _Reader:
             if problem:
                 self._found(path, problem)
 
-    def _found(self, path: Path, message: str, name: str | None = None) -> None:
-        self.mistakes.append(Mistake(path, message, name))
+    def _found(
+        self, path: Path, message: str, name: str | None = None, *, absent: bool = False
+    ) -> None:
+        self.mistakes.append(Mistake(path, message, name, absent))
 
 
 def _renamed(

@@ -16,8 +16,10 @@ from typing import Any
 from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
 from heat_convergence.convergence.document import resources_of
 from heat_convergence.convergence.model import Action, SavedStack, Stack
+from heat_convergence.convergence.saving import UNSEEN
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.views import copy_name
 from heat_convergence.template.template import Template
 
 LOG = logging.getLogger(__name__)
@@ -30,7 +32,8 @@ def kept(saved: SavedStack, registry: Registry) -> Kept:
     found = []
     for name, entry in resources_of(saved.data):
         kind = _type_of(entry, registry)
-        if entry.get("resource_data") and kind is not None and _deletes(kind):
+        saved_any = entry.get("resource_data") or entry.get(UNSEEN)
+        if saved_any and kind is not None and _deletes(kind):
             found.append((name, kind, entry))
     return found
 
@@ -38,10 +41,14 @@ def kept(saved: SavedStack, registry: Registry) -> Kept:
 def forget(data: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
     """The document without what these resources saved, for it is gone."""
     resources = {
-        name: {**entry, "resource_data": {}} if name in names else entry
+        name: _without(entry) if name in names else entry
         for name, entry in data["resources"].items()
     }
     return {**data, "resources": resources}
+
+
+def _without(entry: Mapping[str, Json]) -> dict[str, Json]:
+    return {**{key: entry[key] for key in entry if key != UNSEEN}, "resource_data": {}}
 
 
 def delete(
@@ -85,7 +92,7 @@ def _delete(kind: ResourceType, view: View) -> Error | None:
         return error
     except Exception as error:
         # The edge towards third-party code, as in ``engine.performing``.
-        LOG.exception("resource type raised", extra={"resource": view.name})
+        LOG.exception("resource type raised: resource %(resource)s", {"resource": view.name})
         return ResourceFailure(f"{type(error).__name__}: {error}")
     return None
 
@@ -113,7 +120,8 @@ def _view(
         resource_id=saved.id,
         name=name,
         type=entry["type"],
-        physical_name="",
+        physical_name=entry.get(UNSEEN, ""),
+        copy_name=copy_name(entry[UNSEEN], saved.version) if UNSEEN in entry else "",
         physical_id=entry.get("resource_id"),
         properties={},
         attributes={},

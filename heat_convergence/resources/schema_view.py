@@ -9,7 +9,8 @@ Source: heat-facts ``rest_api.md``, views ``resource_schema`` and ``template``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.resources.declaration import (
@@ -19,6 +20,7 @@ from heat_convergence.resources.declaration import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.template.versions import CFN, HOT, HOT_KEY, OLD_CFN_KEY, Dialect
 
 Json = Any
 
@@ -79,8 +81,7 @@ def to_template(name: str, schema: TypeSchema, kind: str) -> dict[str, Json]:
         for key, declared in schema.all_attributes.items()
         if not declared.support_status.hidden
     }
-    builders = {"hot": _hot_template, "cfn": _cfn_template}
-    return builders[kind](name, properties, attributes)
+    return _template(_STYLES[kind], name, properties, attributes)
 
 
 def _property(declared: PropertySchema) -> dict[str, Json]:
@@ -119,72 +120,47 @@ def _support(support: SupportStatus) -> dict[str, Json]:
     }
 
 
-def _hot_template(
+def _template(
+    style: _Style,
     name: str,
     properties: Mapping[str, PropertySchema],
     attributes: Mapping[str, AttributeSchema],
 ) -> dict[str, Json]:
-    resource = _resource_name(name)
+    words, resource = style.words, _resource_name(name)
     return {
-        "heat_template_version": "2016-10-14",
-        "description": f"Initial template of {resource}",
-        "parameters": {key: _hot_parameter(item) for key, item in properties.items()},
-        "resources": {
+        style.key: style.date,
+        words.description: f"Initial template of {resource}",
+        words.parameters: {key: _parameter(item, style) for key, item in properties.items()},
+        words.resources: {
             resource: {
-                "type": name,
-                "properties": {key: {"get_param": key} for key in properties},
+                words.type: name,
+                words.properties: {key: {style.parameter: key} for key in properties},
             }
         },
-        "outputs": {
-            key: {**_described(item), "value": {"get_attr": [resource, key]}}
+        words.outputs: {
+            key: {**_described(item, words), words.value: {style.attribute: [resource, key]}}
             for key, item in attributes.items()
         },
     }
 
 
-def _hot_parameter(declared: PropertySchema) -> dict[str, Json]:
+def _parameter(declared: PropertySchema, style: _Style) -> dict[str, Json]:
     kind = _parameter_type(declared)
-    shown: dict[str, Json] = {"type": kind, **_described(declared)}
+    shown = {style.words.type: style.types.get(kind, kind), **_described(declared, style.words)}
     default = _default(declared, kind)
     if default is not None:
-        shown["default"] = default
-    if declared.constraints:
-        shown["constraints"] = [rule.describe() for rule in declared.constraints]
-    return shown
+        shown[style.default] = default
+    return {**shown, **style.constraints(declared)}
 
 
-def _cfn_template(
-    name: str,
-    properties: Mapping[str, PropertySchema],
-    attributes: Mapping[str, AttributeSchema],
-) -> dict[str, Json]:
-    resource = _resource_name(name)
-    return {
-        "HeatTemplateFormatVersion": "2012-12-12",
-        "Description": f"Initial template of {resource}",
-        "Parameters": {key: _cfn_parameter(item) for key, item in properties.items()},
-        "Resources": {
-            resource: {
-                "Type": name,
-                "Properties": {key: {"Ref": key} for key in properties},
-            }
-        },
-        "Outputs": {
-            key: {
-                **_capitalised(_described(item)),
-                "Value": {"Fn::GetAtt": [resource, key]},
-            }
-            for key, item in attributes.items()
-        },
-    }
+def _hot_constraints(declared: PropertySchema) -> dict[str, Json]:
+    if not declared.constraints:
+        return {}
+    return {"constraints": [rule.describe() for rule in declared.constraints]}
 
 
-def _cfn_parameter(declared: PropertySchema) -> dict[str, Json]:
-    kind = _parameter_type(declared)
-    shown: dict[str, Json] = {"Type": _CFN_TYPES[kind], **_capitalised(_described(declared))}
-    default = _default(declared, kind)
-    if default is not None:
-        shown["Default"] = default
+def _cfn_constraints(declared: PropertySchema) -> dict[str, Json]:
+    shown = {}
     for rule in declared.constraints:
         for key, body in rule.describe().items():
             for bound, cfn_name in _CFN_BOUNDS.get(key, {}).items():
@@ -193,6 +169,28 @@ def _cfn_parameter(declared: PropertySchema) -> dict[str, Json]:
             if key in _CFN_PLAIN:
                 shown[_CFN_PLAIN[key]] = body
     return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How templates of one kind say it."""
+
+    key: str
+    date: str
+    words: Dialect
+    parameter: str
+    attribute: str
+    default: str
+    types: Mapping[str, str]
+    constraints: Callable[[PropertySchema], dict[str, Json]]
+
+
+_STYLES: Mapping[str, _Style] = {
+    "hot": _Style(HOT_KEY, "2016-10-14", HOT, "get_param", "get_attr", "default", {},
+                  _hot_constraints),
+    "cfn": _Style(OLD_CFN_KEY, "2012-12-12", CFN, "Ref", "Fn::GetAtt", "Default", _CFN_TYPES,
+                  _cfn_constraints),
+}  # fmt: skip
 
 
 def _parameter_type(declared: PropertySchema) -> str:
@@ -212,12 +210,8 @@ def _default(declared: PropertySchema, kind: str) -> Json:
     return declared.default
 
 
-def _described(declared: PropertySchema | AttributeSchema) -> dict[str, Json]:
-    return {"description": declared.description} if declared.description else {}
-
-
-def _capitalised(entries: Mapping[str, Json]) -> dict[str, Json]:
-    return {key.capitalize(): value for key, value in entries.items()}
+def _described(declared: PropertySchema | AttributeSchema, words: Dialect) -> dict[str, Json]:
+    return {words.description: declared.description} if declared.description else {}
 
 
 def _resource_name(type_name: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.errors import Error, NotSupported, ResourceNotAvailable
+from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.ending import resource_event
 from heat_convergence.convergence.model import (
     Action,
@@ -24,6 +25,7 @@ from heat_convergence.convergence.model import (
 )
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
+from heat_convergence.resources.nesting.scaling import Scaler
 from heat_convergence.resources.plugin import Signalled
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import view_of
@@ -37,11 +39,13 @@ _ALARM = ("previous", "current", "reason")
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """What to do after the commit: the observer is told of ``woken`` (resource ids of
-    the stack's ``version``); ``refused`` is raised, its event stays."""
+    the stack's ``version``) and ``postings`` are cast; ``refused`` is raised, its event
+    stays."""
 
     version: int
     woken: tuple[str, ...] = ()
     refused: Error | None = None
+    postings: tuple[Posting, ...] = ()
 
 
 def deliver(
@@ -52,14 +56,17 @@ def deliver(
     *,
     registry: Registry,
     means: Means,
+    scaler: Scaler | None = None,
 ) -> Delivered:
-    """Hands ``details`` (None: nothing was told) to the resource's type.
+    """Hands ``details`` (None: nothing was told) to the resource's type; ``scaler`` is of
+    the group that its signals scale.
 
     Raises ``ResourceNotAvailable`` before its creation has begun, and what the type
     raises: ``ResourceActionNotSupported``, or ``Invalid`` for details it can't read.
     """
+    group = None if scaler is None else scaler.hold(tx, stack)
     users = _waiting_for(tx, stack, resource_id)
-    locked = tx.lock_jobs([resource_id, *users])
+    locked = tx.lock_jobs([resource_id, *users, *([] if group is None else [group])])
     (row,) = tx.get_resources([resource_id]) or (None,)
     if row is None or row.action is Action.INIT:
         raise ResourceNotAvailable(resource_id if row is None else row.name)
@@ -71,12 +78,18 @@ def deliver(
         refused = NotSupported(f"Signal resource during {row.action} is not supported")
         return Delivered(stack.version, refused=refused)
     taken = kind.signal(view, details)
+    postings: tuple[Posting, ...] = ()
+    if taken.adjust is not None and scaler is not None:
+        scaled = scaler.adjust(tx, stack, taken.adjust, means)
+        if scaled is None:
+            return Delivered(stack.version)
+        postings = scaled
     told = _told(details) if taken.reason is None else f"Signal: {taken.reason}"
     _keep(tx, row, taken)
     tx.insert_events([_event(row, told, means)])
-    woken = [user.id for user in locked if _waits(user)]
+    woken = [user.id for user in locked if _waits(user) and user.id != group]
     tx.update_resources(woken, observe_at=means.now)
-    return Delivered(stack.version, tuple(woken))
+    return Delivered(stack.version, tuple(woken), postings=postings)
 
 
 def _waiting_for(tx: Transaction, stack: Stack, resource_id: str) -> list[str]:

@@ -15,7 +15,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.common.errors import Error, ResourcePropertyConflict, StackValidationFailed
+from heat_convergence.common.errors import (
+    Error,
+    PropertyUnspecifiedError,
+    ResourcePropertyConflict,
+    ResourceTypeUnavailable,
+    StackValidationFailed,
+)
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.properties import (
     CustomChecks,
@@ -38,7 +44,7 @@ Value = Any
 
 PROPERTY_ERROR = "Property error"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_KEPT = (ResourcePropertyConflict,)  # reach the client as they are
+_KEPT = (ResourcePropertyConflict, PropertyUnspecifiedError)  # reach the client as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,9 @@ class Checks:
     type, after the environment's mappings.  ``custom`` None leaves custom
     constraints, which ask the cloud, unchecked.  ``functions`` are those that the
     template may call, for a hint where a misspelled call was taken for data.
+    ``absent_services``: types whose service is not there are none the worse for it.
+    ``written`` are the resources as the template has them: with it, no more is judged
+    of properties than stands there, nothing that calls give.
     """
 
     registry: Registry
@@ -57,6 +66,8 @@ class Checks:
     timeout_s: float | None = None
     custom: CustomChecks | None = None
     functions: Collection[str] = ()
+    absent_services: bool = False
+    written: Mapping[str, Value] | None = None
 
 
 def validate_template(
@@ -112,12 +123,20 @@ def _types(
     for name, definition in definitions.items():
         try:
             kind = checks.registry.in_template(checks.implementation(definition))
-            kind.check_available()
-            found[name] = kind
+            found[name] = _available(kind, checks)
         except Error as error:
             path = (checks.dialect.resources, name, checks.dialect.type)
             problems.add(Phase.DEFINITIONS, error, path)
     return found
+
+
+def _available(kind: ResourceType, checks: Checks) -> ResourceType:
+    try:
+        kind.check_available()
+    except ResourceTypeUnavailable:
+        if not checks.absent_services:
+            raise
+    return kind
 
 
 def _check_attributes(
@@ -155,12 +174,20 @@ class _Resource:
     def check(self) -> None:
         if self.definition.external_id is None:
             self._check_properties()
+        else:
+            self._check_external(self.definition.external_id)
         self._check_update_policy()
         if self.definition.deletion_policy == SNAPSHOT and not self.type.snapshots_on_delete:
             self._found(
                 f'"{SNAPSHOT}" deletion policy not supported by {self.type.name}',
                 self._path(self.checks.dialect.deletion_policy),
             )
+
+    def _check_external(self, physical_id: str) -> None:
+        try:
+            self.type.check_external(physical_id)
+        except StackValidationFailed as error:
+            self._found(error.message, self._path(self.checks.dialect.external_id))
 
     def _check_properties(self) -> None:
         raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
@@ -189,6 +216,7 @@ class _Resource:
         if isinstance(raw, Expression):
             return []  # a whole map that another resource gives
         mistakes = validate(schema, raw or {}, path, custom=self.checks.custom)
+        mistakes = [mistake for mistake in mistakes if self._is_judged(mistake)]
         for mistake in mistakes:
             hint = self._misspelled_call(raw, mistake.path[len(path) :])
             self.problems.add(
@@ -199,6 +227,12 @@ class _Resource:
                 within=() if mistake.name is None else (mistake.name,),
             )
         return mistakes
+
+    def _is_judged(self, mistake: Mistake) -> bool:
+        written = self.checks.written
+        return written is None or stands_there(
+            written, mistake.path[1:], mistake, self.checks.functions
+        )
 
     def _misspelled_call(self, raw: Value, place: Path) -> str:
         """What is no function is data, and then of the wrong type perhaps."""
@@ -216,3 +250,35 @@ class _Resource:
 
     def _found(self, message: str, path: Path) -> None:
         self.problems.add(Phase.RESOURCES, message, path)
+
+
+def stands_there(
+    written: Value, path: Path, mistake: Mistake, calls: Collection[str]
+) -> bool:
+    """Whether what is wrong at the path was written so, rather than given by a call."""
+    node = written
+    for part in path:
+        members = node if isinstance(node, list) else [node]
+        if any(_is_call(member, calls) for member in members):
+            return False
+        try:
+            node = node[part]
+        except (LookupError, TypeError):
+            return False
+    if _is_call(node, calls):
+        return False
+    if mistake.name is not None and isinstance(node, Mapping):
+        return (mistake.name in node) is not mistake.absent
+    return not _has_call(node, calls)
+
+
+def _is_call(node: Value, calls: Collection[str]) -> bool:
+    return isinstance(node, Mapping) and len(node) == 1 and next(iter(node)) in calls
+
+
+def _has_call(node: Value, calls: Collection[str]) -> bool:
+    if _is_call(node, calls):
+        return True
+    members = node.values() if isinstance(node, Mapping) else node
+    is_tree = isinstance(node, Mapping | list)
+    return is_tree and any(_has_call(member, calls) for member in members)

@@ -26,10 +26,11 @@ def view_of(
     properties: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Input] | None = None,
     cloud: Any = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> View:
     """What a type's verb sees of a row; ``properties`` other than the recorded
     ones when it is about to be created with them, ``inputs`` what it draws on where
-    its type looks at that."""
+    its type looks at that; ``metadata`` for verbs that make or change it."""
     goes_on = row.action is action and row.status is Status.IN_PROGRESS
     started_at = row.action_started_at if goes_on else None
     return View(
@@ -48,7 +49,10 @@ def view_of(
         started_at=started_at or now,
         now=now,
         random=random.Random(f"{row.id} {action}"),
-        metadata=row.definition.get("metadata") or {},
+        metadata=metadata or {},
+        copy_name=copy_name(
+            row.physical_name, LAST if action is Action.DELETE else row.version
+        ),
         others={
             name: input_view(inputs[name], stack, now)
             for name in row.draws_on
@@ -56,6 +60,16 @@ def view_of(
         },
         cloud=cloud,
     )
+
+
+LAST = "last"
+
+
+def copy_name(physical_name: str, of: int | str) -> str:
+    """What a resource's copy is called: of the snapshot that a version of the stack is,
+    or the one that outlives the resource.  At most 255 characters."""
+    tail = f"-{of}"
+    return physical_name[len(tail) - 255 :] + tail
 
 
 def input_view(found: Input, stack: Stack, now: datetime) -> View:

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -65,30 +69,95 @@ def emulated_bed(registry) -> Bed:
             now=lambda: START + timedelta(seconds=emulation.now_s),
         )
 
-    bed = Bed({"other_project": "5f1c0de0000000000000000000000002"}, driver)
-    bed.emulation = emulation
-    return bed
+    words = {
+        "other_project": "5f1c0de0000000000000000000000002",
+        "third_project": "5f1c0de0000000000000000000000003",
+        "agent": str(uuid.uuid4()),
+        "uuid": str(uuid.uuid4()),
+        "file": "http://files.invalid/image",
+        "second_image": "cirros-2",
+        "host": "host-1",
+    }
+    return Bed(words, driver)
 
 
 @pytest.fixture(scope="session")
-def real_bed(registry) -> Bed:
+def real_bed(registry) -> Iterator[Bed]:
     path = os.environ.get(VARIABLE)
     if not path:
         pytest.skip(f"{VARIABLE} names no cloud: the real services are left out")
     facts = json.loads(Path(path).read_text())
-    clouds = {user: _cloud(facts, user) for user in ("demo", "admin")}
+    connections = {user: _connection(facts, user) for user in ("demo", "admin")}
+    clouds = {
+        user: Connected(user, facts["projects"][user], lambda it=it: it, Slots(8))
+        for user, it in connections.items()
+    }
 
     def driver(admin: bool) -> Driver:
         user = "admin" if admin else "demo"
         return Driver(clouds[user], facts["projects"][user], registry)
 
-    return Bed({"other_project": facts["projects"]["alt_demo"], **facts["ids"]}, driver)
+    hosts = connections["admin"].compute.services(binary="nova-compute")
+    words = {
+        "other_project": facts["projects"]["alt_demo"],
+        "third_project": facts["projects"]["service"],
+        "uuid": str(uuid.uuid4()),
+        "host": next(iter(hosts)).host,
+        **facts["ids"],
+    }
+    with _another_image(connections["demo"]) as image, _files() as url:
+        yield Bed({**words, "second_image": image, "file": url}, driver)
 
 
-def _cloud(facts: dict[str, Any], user: str) -> Connected:
-    connection = openstack.connect(
+@contextmanager
+def _another_image(cloud: openstack.connection.Connection) -> Iterator[str]:
+    image = cloud.image.create_image(
+        name=f"hc-image-{uuid.uuid4().hex[:8]}", disk_format="raw", container_format="bare",
+        data=bytes(1024),
+    )
+    try:
+        yield image.id
+    finally:
+        cloud.image.delete_image(image.id)
+
+
+@contextmanager
+def _files() -> Iterator[str]:
+    """A place that Glance may fetch from: its imports know two ports, and no loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        address = probe.getsockname()[0]
+    try:
+        server = ThreadingHTTPServer((address, 80), _File)
+    except OSError as error:
+        yield f"http://{address}/{type(error).__name__}"
+        return
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://{address}/image"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _File(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:  # the library's word
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1024")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(bytes(1024))
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing: a test's output is its own."""
+
+
+def _connection(facts: dict[str, Any], user: str) -> openstack.connection.Connection:
+    return openstack.connect(
         auth_url=facts["auth_url"], username=user, password=facts["password"],
         project_name=user, user_domain_id="default", project_domain_id="default",
         region_name=facts["region"],
     )
-    return Connected(user, facts["projects"][user], lambda: connection, Slots(8))

@@ -2,7 +2,8 @@
 
 A case is a few resources in order, the last of which is the one on trial.  ``{"get":
 name}`` in properties stands for another's id, ``{"attr": [name, attribute]}`` for an
-attribute.
+attribute, ``{"segment_of": name}`` for the one segment of a network, ``{"backup_of": name}`` for a
+backup of a volume, which is deleted with the volume.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
+from heat_convergence.clients.rest import Request
 from heat_convergence.common.errors import Error, ResourceGone, Retry
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.plugin import Look, NeedsReplacement, ResourceType, View
@@ -22,6 +25,11 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.schema import changed, resolve
 
 PATIENCE = 120  # looks, or repetitions of what may be repeated
+
+
+class Answer(Enum):
+    TAKEN = "taken"
+    LOST = "lost"
 
 
 @dataclass
@@ -44,7 +52,14 @@ class Driver:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     alive: dict[str, Living] = field(default_factory=dict)
 
-    def create(self, name: str, type_name: str, properties: Mapping[str, Any]) -> Living:
+    def create(
+        self,
+        name: str,
+        type_name: str,
+        properties: Mapping[str, Any],
+        answer: Answer = Answer.TAKEN,
+    ) -> Living:
+        """``LOST``: as when an engine dies between the answer and our record."""
         kind = self.registry.get(type_name)
         resolved = resolve(kind.schema, self._filled(properties))
         kind.validate(resolved, None)
@@ -67,9 +82,17 @@ class Driver:
             now=now,
             random=random.Random(resource_id),
             cloud=self.cloud,
+            copy_name=f"hc-{name}-{resource_id[:8]}-1",
         )
         living = self.alive[name] = Living(kind, view)
-        self._note(living, self._persistently(lambda: kind.create(self._at(living))))
+        look = self._persistently(lambda: kind.create(self._at(living)))
+        if answer is Answer.LOST:
+            made = look.physical_id
+            found = self._persistently(lambda: kind.find(self._at(living)))
+            assert found == made, f"made {made}, found {found}"
+            there = replace(self._at(living), physical_id=found)
+            look = replace(self._persistently(lambda: kind.found(there)), physical_id=found)
+        self._note(living, look)
         return self.settle(living)
 
     def update(self, name: str, properties: Mapping[str, Any]) -> Living:
@@ -103,6 +126,8 @@ class Driver:
 
     def delete(self, name: str) -> None:
         living = self.alive[name]
+        if "backup_id" in living.view.data:
+            self._persistently(lambda: living.type.delete_snapshot(living.view))
         living.view = replace(living.view, action=Action.DELETE, started_at=self.now())
         look = self._persistently(lambda: _deleted(living.type, self._at(living)))
         for _ in range(PATIENCE):
@@ -159,6 +184,17 @@ class Driver:
             data=view.data if look.data is None else look.data,
         )
 
+    def _segment(self, network: View) -> str:
+        asked = Request("network", "GET", "/segments", query={"network_id": network.physical_id})
+        (segment,) = self.cloud.send(asked).body["segments"]
+        return str(segment["id"])
+
+    def _backup(self, name: str) -> str:
+        living = self.alive[name]
+        if "backup_id" not in living.view.data:
+            self.verb(name, Action.SNAPSHOT)
+        return str(living.view.data["backup_id"])
+
     def _persistently(self, call: Callable[[], Any]) -> Any:
         for attempt in range(PATIENCE):
             try:
@@ -176,6 +212,10 @@ class Driver:
                 return living.type.reference_id(living.view)
             if set(value) == {"attr"}:
                 return self.attribute(*value["attr"])
+            if set(value) == {"segment_of"}:
+                return self._segment(self.alive[value["segment_of"]].view)
+            if set(value) == {"backup_of"}:
+                return self._backup(value["backup_of"])
             return {key: self._filled(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._filled(item) for item in value]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import Case
-from tests.conformance.neutron_cases import NET, SUBNET
+from tests.conformance.case import Case, On
+from tests.conformance.neutron_cases import NET, OTHER, PORT, ROUTER, SUBNET
 
 BALANCER = ("lb", "OS::Octavia::LoadBalancer", {"vip_subnet": {"get": "subnet"}})
 LISTENER: tuple[str, str, dict[str, Any]] = (
@@ -19,65 +19,150 @@ POOL: tuple[str, str, dict[str, Any]] = (
 ALL = (NET, SUBNET, BALANCER, LISTENER, POOL)
 POLICY = ("policy", "OS::Octavia::L7Policy",
           {"action": "REJECT", "listener": {"get": "listener"}})
+FIREWALL_RULE: tuple[str, str, dict[str, Any]] = ("rule", "OS::Neutron::FirewallRule", {})
+FIREWALL_POLICY: tuple[str, str, dict[str, Any]] = (
+    "policy", "OS::Neutron::FirewallPolicy", {}
+)
+SECOND_POLICY = ("second", FIREWALL_POLICY[1], FIREWALL_POLICY[2])
+IKE: tuple[str, str, dict[str, Any]] = ("ike", "OS::Neutron::IKEPolicy", {})
+IPSEC: tuple[str, str, dict[str, Any]] = ("ipsec", "OS::Neutron::IPsecPolicy", {})
+VPN: tuple[str, str, dict[str, Any]] = (
+    "vpn", "OS::Neutron::VPNService",
+    {"subnet": {"get": "subnet"}, "router": {"get": "router"}},
+)
+TAP = ("tap", "OS::Neutron::TaaS::TapService", {"port": {"get": "port"}})
+PAIR: tuple[str, str, dict[str, Any]] = (
+    "pair", "OS::Neutron::PortPair", {"ingress": {"get": "port"}, "egress": {"get": "other"}}
+)
+PAIRS: tuple[str, str, dict[str, Any]] = (
+    "pairs", "OS::Neutron::PortPairGroup", {"port_pairs": [{"get": "pair"}]}
+)
+FLOWS: tuple[str, str, dict[str, Any]] = (
+    "flows", "OS::Neutron::FlowClassifier", {"protocol": "tcp"}
+)
+GATEWAY: tuple[str, str, dict[str, Any]] = (
+    "gateway", "OS::Neutron::L2Gateway",
+    {"name": "hc-l2gw", "devices": [{"device_name": "d", "interfaces": [{"name": "eth0"}]}]},
+)
+TOLD = {"name": "hc-named", "description": "told"}
 
 
 def _case(name: str, *before: Any, **given: Any) -> Case:
-    return Case(f"OS::{name}", before, **given)
+    return Case(f"OS::{name}", before, on=On.EMULATION, **given)
 
 
 CASES = [
     _case("Octavia::LoadBalancer", NET, SUBNET,
           properties={"vip_subnet": {"get": "subnet"}},
-          updates=[{"vip_subnet": {"get": "subnet"}, "name": "hc-lb", "description": "d"}]),
-    _case("Octavia::Listener", NET, SUBNET, BALANCER, properties=LISTENER[2],
-          updates=[{**LISTENER[2], "connection_limit": 5, "admin_state_up": False}]),
+          changes=[TOLD, {"admin_state_up": False}]),
+    _case("Octavia::Listener", NET, SUBNET, BALANCER,
+          ("pool", "OS::Octavia::Pool", {"loadbalancer": {"get": "lb"}, "protocol": "HTTP",
+                                        "lb_algorithm": "ROUND_ROBIN"}),
+          properties=LISTENER[2],
+          changes=[{"connection_limit": 5, "admin_state_up": False, **TOLD},
+                   {"default_pool": {"get": "pool"}, "allowed_cidrs": ["10.0.0.0/8"],
+                    "default_tls_container_ref": "r", "sni_container_refs": ["s"]}],
+          successor={"protocol_port": 81}),
     _case("Octavia::Pool", NET, SUBNET, BALANCER, LISTENER, properties=POOL[2],
-          updates=[{**POOL[2], "lb_algorithm": "SOURCE_IP"}]),
+          changes=[{"lb_algorithm": "SOURCE_IP", **TOLD},
+                   {"admin_state_up": False, "tls_enabled": True,
+                    "session_persistence": {"type": "SOURCE_IP"}}]),
     _case("Octavia::PoolMember", *ALL,
           properties={"pool": {"get": "pool"}, "address": "10.0.0.4", "protocol_port": 80,
                       "subnet": {"get": "subnet"}},
-          updates=[{"pool": {"get": "pool"}, "address": "10.0.0.4", "protocol_port": 80,
-                    "subnet": {"get": "subnet"}, "weight": 7}]),
+          changes=[{"weight": 7}, {"admin_state_up": False, "tags": ["t"]}],
+          successor={"protocol_port": 81}),
     _case("Octavia::HealthMonitor", *ALL,
-          properties={"pool": {"get": "pool"}, "type": "PING", "delay": 1, "timeout": 1,
+          properties={"pool": {"get": "pool"}, "type": "HTTP", "delay": 1, "timeout": 1,
                       "max_retries": 2},
-          updates=[{"pool": {"get": "pool"}, "type": "PING", "delay": 2, "timeout": 1,
-                    "max_retries": 3}]),
+          changes=[{"delay": 2, "max_retries": 3, "timeout": 2},
+                   {"admin_state_up": False, "expected_codes": "200", "http_method": "HEAD",
+                    "url_path": "/x"}]),
     _case("Octavia::L7Policy", *ALL, properties=POLICY[2],
-          updates=[{"action": "REDIRECT_TO_POOL", "listener": {"get": "listener"},
-                    "redirect_pool": {"get": "pool"}}]),
+          changes=[{"action": "REDIRECT_TO_POOL", "redirect_pool": {"get": "pool"}, **TOLD},
+                   {"action": "REDIRECT_TO_URL", "redirect_pool": None,
+                    "redirect_url": "http://a.example", "position": 2,
+                    "admin_state_up": False}]),
     _case("Octavia::L7Rule", *ALL, POLICY,
           properties={"l7policy": {"get": "policy"}, "type": "PATH", "value": "/x",
                       "compare_type": "STARTS_WITH"},
-          updates=[{"l7policy": {"get": "policy"}, "type": "PATH", "value": "/y",
-                    "compare_type": "STARTS_WITH"}]),
+          changes=[{"value": "/y"},
+                   {"type": "HEADER", "key": "k", "compare_type": "CONTAINS", "invert": True,
+                    "admin_state_up": False}],
+          successor={"value": "/z"}),
     _case("Octavia::FlavorProfile", properties={"flavor_data": "{}", "provider_name": "p"},
-          updates=[{"flavor_data": "{}", "provider_name": "q"}]),
+          changes=[{"provider_name": "q"}, {"flavor_data": '{"a": 1}', "name": "hc-fp"}]),
     _case("Octavia::Flavor", ("profile", "OS::Octavia::FlavorProfile", {"flavor_data": "{}"}),
           properties={"flavor_profile": {"get": "profile"}},
-          updates=[{"flavor_profile": {"get": "profile"}, "enabled": False}]),
+          changes=[{"enabled": False}, TOLD]),
     _case("Octavia::AvailabilityZoneProfile",
           properties={"availability_zone_data": "{}"},
-          updates=[{"availability_zone_data": "{}", "name": "hc-azp"}]),
+          changes=[{"name": "hc-azp"}, {"availability_zone_data": '{"a": 1}'},
+                   {"provider_name": "p"}]),
     _case("Octavia::AvailabilityZone",
           ("profile", "OS::Octavia::AvailabilityZoneProfile", {"availability_zone_data": "{}"}),
-          properties={"availability_zone_profile": {"get": "profile"}}),
-    _case("Octavia::Quota", lasting=True,
+          properties={"availability_zone_profile": {"get": "profile"}},
+          changes=[{"description": "d", "enabled": False}]),
+    _case("Octavia::Quota", lasting=True, successor=None,
           properties={"project": "{other_project}", "pool": 7},
-          updates=[{"project": "{other_project}", "pool": 8}]),
+          changes=[{"pool": 8}, {"healthmonitor": 1, "listener": 2, "loadbalancer": 3,
+                                 "member": 4}]),
     _case("Swift::Container",
           properties={"name": "hc-box", "PurgeOnDelete": True, "X-Container-Meta": {"a": "b"}},
-          attributes={"ObjectCount": 1, "DomainName": "cloud.invalid"}),
+          attributes={"ObjectCount": 1, "DomainName": "cloud.invalid"},
+          successor={"name": "hc-box-2"}),
     _case("Neutron::FirewallRule", properties={"protocol": "tcp"},
-          updates=[{"protocol": "udp", "name": "hc-rule"}]),
-    _case("Neutron::IKEPolicy", properties={}, updates=[{"ike_version": "v2"}]),
-    _case("Neutron::IPsecPolicy", properties={}, updates=[{"name": "hc-ipsec"}]),
-    _case("Neutron::VPNService", NET, SUBNET, ("router", "OS::Neutron::Router", {}),
+          changes=[{"protocol": "udp", "shared": True, **TOLD},
+                   {"action": "allow", "enabled": False, "ip_version": "6"},
+                   {"source_ip_address": "10.0.0.0/8", "destination_ip_address": "10.1.0.0/16",
+                    "source_port": "1:2", "destination_port": "3"}]),
+    _case("Neutron::FirewallPolicy", FIREWALL_RULE,
+          changes=[TOLD, {"firewall_rules": [{"get": "rule"}], "audited": True},
+                   {"shared": True}]),
+    _case("Neutron::Firewall", FIREWALL_POLICY, SECOND_POLICY,
+          properties={"firewall_policy_id": {"get": "policy"}},
+          changes=[TOLD, {"admin_state_up": False, "firewall_policy_id": {"get": "second"}},
+                   {"value_specs": {"a": "b"}, "shared": True}],
+          attributes={"status": "ACTIVE"}),
+    _case("Neutron::IKEPolicy",
+          changes=[{"ike_version": "v2", **TOLD},
+                   {"auth_algorithm": "sha256", "encryption_algorithm": "aes-256",
+                    "lifetime": {"value": 60}, "pfs": "group14"}]),
+    _case("Neutron::IPsecPolicy", changes=[TOLD]),
+    _case("Neutron::VPNService", NET, SUBNET, ROUTER,
           properties={"subnet_id": {"get": "subnet"}, "router_id": {"get": "router"}},
-          updates=[{"subnet": {"get": "subnet"}, "router": {"get": "router"},
-                    "admin_state_up": False}]),
-    _case("Neutron::TaaS::TapService", NET,
-          ("port", "OS::Neutron::Port", {"network": {"get": "net"}}),
-          properties={"port": {"get": "port"}},
-          updates=[{"port": {"get": "port"}, "description": "d"}]),
+          changes=[{"admin_state_up": False}, TOLD]),
+    _case("Neutron::IPsecSiteConnection", NET, SUBNET, ROUTER, IKE, IPSEC, VPN,
+          properties={"ikepolicy_id": {"get": "ike"}, "ipsecpolicy_id": {"get": "ipsec"},
+                      "vpnservice_id": {"get": "vpn"}, "peer_address": "192.0.2.1",
+                      "peer_id": "192.0.2.1", "peer_cidrs": ["10.9.0.0/16"], "psk": "secret"},
+          changes=[TOLD, {"admin_state_up": False}],
+          attributes={"status": "ACTIVE", "mtu": 1500}),
+    _case("Neutron::TaaS::TapService", NET, SUBNET, PORT,
+          properties={"port": {"get": "port"}}, changes=[TOLD]),
+    _case("Neutron::TaaS::TapFlow", NET, SUBNET, PORT, OTHER, TAP,
+          properties={"port": {"get": "other"}, "tap_service": {"get": "tap"}},
+          changes=[TOLD]),
+    _case("Neutron::FlowClassifier", properties={"protocol": "tcp"}, changes=[TOLD]),
+    _case("Neutron::PortPair", NET, SUBNET, PORT, OTHER, properties=PAIR[2], changes=[TOLD]),
+    _case("Neutron::PortPairGroup", NET, SUBNET, PORT, OTHER, PAIR,
+          properties=PAIRS[2], changes=[TOLD, {"port_pairs": []}]),
+    _case("Neutron::PortChain", NET, SUBNET, PORT, OTHER, PAIR, PAIRS, FLOWS,
+          ("more", PAIRS[1], {"port_pairs": []}),
+          properties={"port_pair_groups": [{"get": "pairs"}]},
+          changes=[TOLD, {"flow_classifiers": [{"get": "flows"}]},
+                   {"port_pair_groups": [{"get": "pairs"}, {"get": "more"}]}]),
+    _case("Neutron::L2Gateway", properties=GATEWAY[2],
+          changes=[{"name": "hc-l2gw-2"},
+                   {"devices": [{"device_name": "e", "interfaces": [{"name": "eth1"}]}]}],
+          successor={"name": "hc-l2gw-3"}),
+    _case("Neutron::L2GatewayConnection", NET, GATEWAY,
+          properties={"l2_gateway_id": {"get": "gateway"}, "network_id": {"get": "net"}},
+          successor={"segmentation_id": "9"}),
+    _case("Neutron::NetworkGateway", NET,
+          properties={"devices": [{"id": "d", "interface_name": "eth0"}],
+                      "connections": [{"network": {"get": "net"}}]},
+          changes=[{"name": "hc-gw"}, {"connections": [
+              {"network": {"get": "net"}, "segmentation_type": "vlan", "segmentation_id": 5}]},
+              {"connections": []}, {"devices": [{"id": "e", "interface_name": "eth0"}]}]),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.case import Case
+from tests.conformance.case import Case, On
 
 NET = ("net", "OS::Neutron::Net", {})
 SUBNET: tuple[str, str, dict[str, Any]] = (
@@ -18,45 +18,110 @@ def _case(name: str, *before: Any, admin: bool = False, **given: Any) -> Case:
     return Case(f"OS::Neutron::{name}", before, admin=admin, **given)
 
 
+ROUTER: tuple[str, str, dict[str, Any]] = ("router", "OS::Neutron::Router", {})
+OUTER: tuple[str, str, dict[str, Any]] = (
+    "router", "OS::Neutron::Router", {"external_gateway_info": {"network": "public"}}
+)
+LINK: tuple[str, str, dict[str, Any]] = (
+    "link", "OS::Neutron::RouterInterface",
+    {"router": {"get": "router"}, "subnet": {"get": "subnet"}},
+)
+PORT: tuple[str, str, dict[str, Any]] = (
+    "port", "OS::Neutron::Port",
+    {"network": {"get": "net"}, "fixed_ips": [{"ip_address": "10.90.0.77"}]},
+)
+OTHER: tuple[str, str, dict[str, Any]] = (
+    "other", "OS::Neutron::Port",
+    {"network": {"get": "net"}, "fixed_ips": [{"ip_address": "10.90.0.78"}]},
+)
+IP: tuple[str, str, dict[str, Any]] = (
+    "ip", "OS::Neutron::FloatingIP", {"floating_network": "public"}
+)
+SECOND_IP = ("second", IP[1], IP[2])
+AGENTS = ["{agent}"]
+
+
 CASES = [
     _case(
         "Net",
         properties={"name": "hc-net", "admin_state_up": True, "tags": ["a"]},
-        updates=[
+        changes=[
             {"name": "hc-net-2", "tags": ["b", "c"]},
-            {"admin_state_up": False, "port_security_enabled": False},
-            {"name": "hc-net-2", "value_specs": {"description": "told by hand"},
-             "admin_state_up": False},
+            {"admin_state_up": False, "port_security_enabled": False, "dns_domain": "a.org."},
+            {"value_specs": {"description": "told by hand"}},
         ],
         attributes={"status": "ACTIVE", "name": "hc-net-2", "admin_state_up": False},
     ),
     _case(
-        "ProviderNet",
-        admin=True,
+        "Net", POLICY, admin=True,
+        changes=[{"shared": True, "qos_policy": {"get": "policy"}}, {"qos_policy": None}],
+        label="Net of an administrator",
+    ),
+    _case(
+        "Net", on=On.EMULATION, properties={"dhcp_agent_ids": AGENTS},
+        changes=[{"dhcp_agent_ids": []}, {"dhcp_agent_ids": AGENTS}],
+        label="Net on agents",
+    ),
+    _case(
+        "ProviderNet", admin=True,
         properties={"network_type": "vxlan", "segmentation_id": 4042},
-        updates=[{"network_type": "vxlan", "segmentation_id": 4042, "name": "hc-prov",
-                  "shared": False, "tags": ["t"]}],
+        changes=[
+            {"name": "hc-prov", "shared": False, "tags": ["t"], "admin_state_up": False},
+            {"dns_domain": "b.org.", "port_security_enabled": False, "router_external": True},
+        ],
+        successor={"segmentation_id": 4043},
+    ),
+    _case(
+        "ProviderNet", admin=True, on=On.EMULATION,
+        properties={"network_type": "vlan", "segmentation_id": 7},
+        changes=[{"network_type": "vxlan", "segmentation_id": 8}, {"physical_network": "p"},
+                 {"availability_zone_hints": ["nova"]}],
+        label="ProviderNet moved",
     ),
     _case(
         "Subnet", NET,
-        properties={"network_id": {"get": "net"}, "cidr": "10.91.0.0/24",
-                    "tags": ["x"]},
+        properties={"network_id": {"get": "net"}, "cidr": "10.91.0.0/24", "tags": ["x"]},
         updates=[
             {"network": {"get": "net"}, "cidr": "10.91.0.0/24", "gateway_ip": "",
              "name": "hc-sub", "dns_nameservers": ["192.0.2.1"], "enable_dhcp": False},
             {"network": {"get": "net"}, "cidr": "10.91.0.0/24", "gateway_ip": "10.91.0.1",
-             "host_routes": [{"destination": "10.99.0.0/24", "nexthop": "10.91.0.9"}]},
+             "host_routes": [{"destination": "10.99.0.0/24", "nexthop": "10.91.0.9"}],
+             "allocation_pools": [{"start": "10.91.0.20", "end": "10.91.0.30"}],
+             "value_specs": {"description": "told by hand"}},
         ],
-        attributes={"cidr": "10.91.0.0/24", "gateway_ip": "10.91.0.1"},
+        attributes={"cidr": "10.91.0.0/24", "gateway_ip": "10.91.0.1",
+                    "allocation_pools": [{"start": "10.91.0.20", "end": "10.91.0.30"}]},
+        successor={"cidr": "10.92.0.0/24", "gateway_ip": None, "host_routes": None,
+                   "allocation_pools": None},
     ),
-    _case("AddressScope", properties={"ip_version": 4}, updates=[{"name": "hc-scope"}]),
+    _case(
+        "Subnet", ("net", "OS::Neutron::ProviderNet",
+                   {"network_type": "vxlan", "segmentation_id": 4050}),
+        admin=True, on=On.REAL,
+        properties={"network": {"get": "net"}, "cidr": "10.93.0.0/24"},
+        changes=[{"segment": {"segment_of": "net"}}],
+        successor=None,
+        label="Subnet of a segment",
+    ),
+    _case("AddressScope", properties={"ip_version": 4}, changes=[{"name": "hc-scope"}]),
+    _case("AddressScope", admin=True, changes=[{"shared": True}],
+          label="AddressScope of an administrator"),
     _case(
         "SubnetPool", ("scope", "OS::Neutron::AddressScope", {}),
+        ("wider", "OS::Neutron::AddressScope", {}),
         properties={"prefixes": ["10.80.0.0/16"], "address_scope": {"get": "scope"},
                     "default_prefixlen": 26},
-        updates=[{"prefixes": ["10.80.0.0/16", "10.81.0.0/16"], "default_prefixlen": 25,
-                  "address_scope": {"get": "scope"}, "name": "hc-pool", "tags": ["p"]}],
+        changes=[
+            {"prefixes": ["10.80.0.0/16", "10.81.0.0/16"], "default_prefixlen": 25,
+             "name": "hc-pool", "tags": ["p"]},
+            {"min_prefixlen": 20, "max_prefixlen": 28, "default_quota": 1000,
+             "address_scope": {"get": "wider"}},
+        ],
+        successor={"prefixes": ["10.82.0.0/16"]},
     ),
+    _case("SubnetPool", admin=True, properties={"prefixes": ["10.83.0.0/16"]},
+          changes=[{"is_default": True}, {"is_default": False}],
+          label="SubnetPool of an administrator"),
     _case(
         "Port", NET, SUBNET, GROUP,
         properties={"network": {"get": "net"}},
@@ -66,9 +131,27 @@ CASES = [
              "fixed_ips": [{"subnet": {"get": "subnet"}, "ip_address": "10.90.0.50"}]},
             {"network": {"get": "net"}, "tags": ["one"], "device_id": "d", "device_owner": "o:x",
              "allowed_address_pairs": [{"ip_address": "10.90.0.0/24"}]},
-            {"network": {"get": "net"}, "no_fixed_ips": True},
+            {"network": {"get": "net"}, "no_fixed_ips": True, "binding:vnic_type": "direct",
+             "dns_name": "hc",
+             "value_specs": {"description": "told by hand"}},
+            {"network": {"get": "net"}, "port_security_enabled": False, "no_fixed_ips": True,
+             "security_groups": []},
         ],
         attributes={"status": "DOWN", "fixed_ips": []},
+    ),
+    _case(
+        "Port", NET, SUBNET, on=On.EMULATION,
+        properties={"network": {"get": "net"}, "propagate_uplink_status": False},
+        changes=[{"propagate_uplink_status": True}],
+        label="Port that passes on its uplink's status",
+    ),
+    _case(
+        "Port", POLICY, NET, SUBNET, admin=True,
+        properties={"network": {"get": "net"}, "mac_address": "fa:16:3e:0a:0b:0c"},
+        changes=[{"qos_policy": {"get": "policy"}}, {"qos_policy": None}],
+        attributes={"mac_address": "fa:16:3e:0a:0b:0c"},
+        successor={"mac_address": None},
+        label="Port of an administrator",
     ),
     _case(
         "Router",
@@ -77,19 +160,30 @@ CASES = [
             {"name": "hc-router", "external_gateway_info": {"network": "public"}},
             {"external_gateway_info": {"network": "public"}, "tags": ["r"],
              "admin_state_up": False},
-            {"admin_state_up": True},
+            {"admin_state_up": True, "value_specs": {"description": "told by hand"}},
         ],
         attributes={"external_gateway_info": None},
     ),
     _case(
-        "RouterInterface", NET, SUBNET, ("router", "OS::Neutron::Router", {}),
-        properties={"router": {"get": "router"}, "subnet": {"get": "subnet"}},
+        "Router", on=On.EMULATION, properties={"l3_agent_ids": AGENTS},
+        changes=[{"l3_agent_ids": []}, {"l3_agent_ids": AGENTS},
+                 {"availability_zone_hints": ["nova"]}],
+        label="Router on agents",
     ),
     _case(
-        "RouterInterface", NET, SUBNET, ("router", "OS::Neutron::Router", {}),
-        ("port", "OS::Neutron::Port", {"network": {"get": "net"}, "fixed_ips": [
-            {"subnet": {"get": "subnet"}}]}),
+        "Router", admin=True,
+        changes=[{"external_gateway_info": {"network": "public", "enable_snat": False}}],
+        label="Router of an administrator",
+    ),
+    _case(
+        "RouterInterface", NET, SUBNET, ROUTER,
+        properties={"router": {"get": "router"}, "subnet": {"get": "subnet"}},
+        successor=None,
+    ),
+    _case(
+        "RouterInterface", NET, SUBNET, ROUTER, PORT,
         properties={"router_id": {"get": "router"}, "port_id": {"get": "port"}},
+        successor=None,
         label="RouterInterface by port",
     ),
     _case(
@@ -102,98 +196,121 @@ CASES = [
             {"rules": [{"protocol": "tcp", "port_range_min": 80, "port_range_max": 81}]},
             {"name": "hc-group", "description": "said", "rules": [
                 {"direction": "egress", "protocol": "udp", "remote_ip_prefix": "10.0.0.0/8"}]},
-            {"rules": []},
+            {"rules": [], "stateful": False},
         ],
     ),
     _case(
         "SecurityGroupRule", GROUP,
         properties={"security_group": {"get": "group"}, "protocol": "tcp",
                     "port_range_min": 80, "port_range_max": 80},
+        successor={"port_range_min": 79},
     ),
     _case(
-        "FloatingIP", NET, SUBNET, ("router", "OS::Neutron::Router",
-                                   {"external_gateway_info": {"network": "public"}}),
-        ("link", "OS::Neutron::RouterInterface",
-         {"router": {"get": "router"}, "subnet": {"get": "subnet"}}),
-        ("port", "OS::Neutron::Port", {"network": {"get": "net"}}),
+        "FloatingIP", NET, SUBNET, OUTER, LINK,
+        ("port", "OS::Neutron::Port", {"network": {"get": "net"}, "fixed_ips": [
+            {"ip_address": "10.90.0.60"}, {"ip_address": "10.90.0.61"}]}),
         properties={"floating_network": "public"},
         updates=[
-            {"floating_network": "public", "port_id": {"get": "port"}},
+            {"floating_network": "public", "port_id": {"get": "port"},
+             "fixed_ip_address": "10.90.0.60"},
+            {"floating_network": "public", "port_id": {"get": "port"},
+             "fixed_ip_address": "10.90.0.61"},
             {"floating_network": "public"},
         ],
     ),
     _case(
-        "FloatingIPAssociation", NET, SUBNET, ("router", "OS::Neutron::Router",
-                                   {"external_gateway_info": {"network": "public"}}),
-        ("link", "OS::Neutron::RouterInterface",
-         {"router": {"get": "router"}, "subnet": {"get": "subnet"}}),
-        ("port", "OS::Neutron::Port", {"network": {"get": "net"}}),
-        ("ip", "OS::Neutron::FloatingIP", {"floating_network": "public"}),
-        properties={"floatingip_id": {"get": "ip"}, "port_id": {"get": "port"}},
+        "FloatingIP", on=On.EMULATION,
+        properties={"floating_network": "public", "dns_name": "a", "dns_domain": "b.org."},
+        changes=[{"dns_name": "c", "dns_domain": "d.org."}],
+        label="FloatingIP with names",
     ),
     _case(
-        "FloatingIPPortForward", NET, SUBNET, ("router", "OS::Neutron::Router",
-                                   {"external_gateway_info": {"network": "public"}}),
-        ("link", "OS::Neutron::RouterInterface",
-         {"router": {"get": "router"}, "subnet": {"get": "subnet"}}),
-        ("port", "OS::Neutron::Port", {"network": {"get": "net"}, "fixed_ips": [
-            {"ip_address": "10.90.0.77"}]}),
-        ("ip", "OS::Neutron::FloatingIP", {"floating_network": "public"}),
+        "FloatingIPAssociation", NET, SUBNET, OUTER, LINK, PORT, OTHER, IP, SECOND_IP,
+        properties={"floatingip_id": {"get": "ip"}, "port_id": {"get": "port"}},
+        changes=[{"fixed_ip_address": "10.90.0.77"},
+                 {"port_id": {"get": "other"}, "fixed_ip_address": None},
+                 {"floatingip_id": {"get": "second"}}],
+        successor={"floatingip_id": {"get": "ip"}, "port_id": {"get": "port"}},
+    ),
+    _case(
+        "FloatingIPPortForward", NET, SUBNET, OUTER, LINK, PORT, OTHER, IP,
         properties={"floating_ip": {"get": "ip"}, "internal_port": {"get": "port"},
                     "internal_ip_address": "10.90.0.77", "internal_port_number": 22,
                     "external_port": 2222, "protocol": "tcp"},
-        updates=[{"floating_ip": {"get": "ip"}, "internal_port": {"get": "port"},
-                  "internal_ip_address": "10.90.0.77", "internal_port_number": 23,
-                  "external_port": 2223, "protocol": "tcp"}],
+        changes=[{"internal_port_number": 23, "external_port": 2223},
+                 {"internal_port": {"get": "other"}, "internal_ip_address": "10.90.0.78"},
+                 {"protocol": "udp"}],
+        successor={"external_port": 2224, "internal_port_number": 24},
     ),
     _case(
-        "ExtraRouteSet", NET, SUBNET, ("router", "OS::Neutron::Router", {}),
-        ("link", "OS::Neutron::RouterInterface",
-         {"router": {"get": "router"}, "subnet": {"get": "subnet"}}),
+        "ExtraRouteSet", NET, SUBNET, ROUTER, LINK,
         properties={"router": {"get": "router"}, "routes": [
             {"destination": "10.55.0.0/24", "nexthop": "10.90.0.5"}]},
-        updates=[{"router": {"get": "router"}, "routes": [
-            {"destination": "10.56.0.0/24", "nexthop": "10.90.0.5"}]}],
+        changes=[{"routes": [{"destination": "10.56.0.0/24", "nexthop": "10.90.0.5"}]}],
+        successor={"routes": [{"destination": "10.57.0.0/24", "nexthop": "10.90.0.5"}]},
+    ),
+    _case(
+        "ExtraRoute", NET, SUBNET, ROUTER, LINK,
+        properties={"router_id": {"get": "router"}, "destination": "10.58.0.0/24",
+                    "nexthop": "10.90.0.5"},
+        successor={"destination": "10.59.0.0/24"},
+    ),
+    _case(
+        "RouterGateway", NET, SUBNET, ROUTER, LINK,
+        properties={"router_id": {"get": "router"}, "network_id": "public"},
+        successor=None,
     ),
     _case("QoSPolicy", admin=True, properties={"description": "d"},
-          updates=[{"name": "hc-policy", "shared": True}]),
+          changes=[{"name": "hc-policy", "shared": True}, {"description": "e"}]),
     _case("QoSBandwidthLimitRule", POLICY, admin=True,
           properties={"policy": {"get": "policy"}, "max_kbps": 1000},
-          updates=[{"policy": {"get": "policy"}, "max_kbps": 2000, "max_burst_kbps": 100}]),
+          changes=[{"max_kbps": 2000, "max_burst_kbps": 100}, {"direction": "ingress"}],
+          successor={"direction": "egress"}),
     _case("QoSDscpMarkingRule", POLICY, admin=True,
           properties={"policy": {"get": "policy"}, "dscp_mark": 16},
-          updates=[{"policy": {"get": "policy"}, "dscp_mark": 18}]),
+          changes=[{"dscp_mark": 18}], successor=None),
     _case("QoSMinimumBandwidthRule", POLICY, admin=True,
           properties={"policy": {"get": "policy"}, "min_kbps": 10},
-          updates=[{"policy": {"get": "policy"}, "min_kbps": 20}]),
+          changes=[{"min_kbps": 20}, {"direction": "ingress"}],
+          successor={"direction": "egress"}),
     _case("QoSMinimumPacketRateRule", POLICY, admin=True,
           properties={"policy": {"get": "policy"}, "min_kpps": 10},
-          updates=[{"policy": {"get": "policy"}, "min_kpps": 20}]),
+          changes=[{"min_kpps": 20}, {"direction": "ingress"}],
+          successor={"direction": "egress"}),
     _case("Segment", ("net", "OS::Neutron::ProviderNet", {"network_type": "vxlan"}), admin=True,
           properties={"network": {"get": "net"}, "network_type": "vxlan",
                       "segmentation_id": 777},
-          updates=[{"network": {"get": "net"}, "network_type": "vxlan",
-                    "segmentation_id": 777, "name": "hc-seg", "description": "d"}]),
+          changes=[{"name": "hc-seg", "description": "d"}],
+          successor={"segmentation_id": 778}),
     _case(
         "Trunk", NET, ("parent", "OS::Neutron::Port", {"network": {"get": "net"}}),
         ("child", "OS::Neutron::Port", {"network": {"get": "net"}}),
+        ("third", "OS::Neutron::Port", {"network": {"get": "net"}}),
         properties={"port": {"get": "parent"}},
-        updates=[
-            {"port": {"get": "parent"}, "name": "hc-trunk", "sub_ports": [
+        changes=[
+            {"name": "hc-trunk", "sub_ports": [
                 {"port": {"get": "child"}, "segmentation_type": "vlan",
                  "segmentation_id": 100}]},
-            {"port": {"get": "parent"}},
+            {"sub_ports": None, "description": "d"},
+            {"admin_state_up": False},
+            {"admin_state_up": True},
         ],
         attributes={"port_id": {"get": "parent"}},
+        successor={"port": {"get": "third"}},
     ),
     _case("RBACPolicy", NET, admin=True,
           properties={"object_type": "network", "object_id": {"get": "net"},
-                      "target_tenant": "{other_project}", "action": "access_as_shared"}),
+                      "target_tenant": "{other_project}", "action": "access_as_shared"},
+          changes=[{"target_tenant": "{third_project}"}],
+          successor={"target_tenant": "{other_project}"}),
     _case("MeteringLabel", admin=True, properties={"description": "d"}),
     _case("MeteringRule", ("label", "OS::Neutron::MeteringLabel", {}), admin=True,
           properties={"metering_label_id": {"get": "label"},
-                      "remote_ip_prefix": "10.0.0.0/24"}),
-    _case("Quota", admin=True, lasting=True,
+                      "remote_ip_prefix": "10.0.0.0/24"},
+          successor={"remote_ip_prefix": "10.0.1.0/24"}),
+    _case("Quota", admin=True, lasting=True, successor=None,
           properties={"project": "{other_project}", "network": 77},
-          updates=[{"project": "{other_project}", "network": 78, "port": 9}]),
+          changes=[{"network": 78, "port": 9}, {
+              "floatingip": 1, "rbac_policy": 2, "router": 3, "security_group": 4,
+              "security_group_rule": 5, "subnet": 6, "subnetpool": 7}]),
 ]

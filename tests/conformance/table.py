@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from heat_convergence.resources.catalog.load import types
 from heat_convergence.resources.driver.declared import DeclaredType
 from heat_convergence.resources.driver.things import Many, Mark
-from tests.conformance.emulated_cases import CASES as EMULATED
-from tests.conformance.neutron_cases import CASES as NEUTRON
-from tests.conformance.other_cases import CASES as OTHERS
+from tests.conformance.case import On
+from tests.conformance.cases import CASES
 
 HEAD = """\
 The catalogue
@@ -29,9 +28,9 @@ This file is written by ``python -m tests.conformance.table``.
 
 """
 COLUMNS = ("type", "schema", "create", "update", "observe", "find", "tested on")
-REAL = {case.type for case in (*NEUTRON, *OTHERS)}
-TESTED = REAL | {case.type for case in EMULATED}
-UPDATED = {case.type for case in (*NEUTRON, *OTHERS, *EMULATED) if case.updates}
+REAL = {case.type for case in CASES if case.on is not On.EMULATION}
+TESTED = {case.type for case in CASES}
+UPDATED = {case.type for case in CASES if case.changed()}
 _MANY = {
     Many.IDS: "list by ids",
     Many.CHANGED: "list of changes",

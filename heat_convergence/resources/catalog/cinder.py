@@ -59,6 +59,7 @@ ROWS = (
     _row(
         "VolumeType", "vtype",
         arguments=sent(is_public="os-volume-type-access:is_public"),
+        renamed={"os-volume-type-access:is_public": "is_public"},
         parts=(EXTRA_SPECS, PROJECT_ACCESS),
     ),
     _row("EncryptedVolumeType", "encryption", named=False),

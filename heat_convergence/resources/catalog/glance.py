@@ -21,5 +21,6 @@ ROWS = (
         arguments=not_sent("location", "extra_properties", "active"),
         status=IMAGE_STATUS,
         parts=(MEMBERS,),
+        tested_on="Glance 33",
     ),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from heat_convergence.clients.rest import Slots
+from heat_convergence.clients.settings import REQUESTS_AT_ONCE
 from heat_convergence.resources.catalog import (
     cinder,
     glance,
@@ -22,12 +23,16 @@ from heat_convergence.resources.catalog import (
 from heat_convergence.resources.catalog.texts import TEXTS
 from heat_convergence.resources.catalog.things import THINGS
 from heat_convergence.resources.driver.declared import DeclaredType, Means
-from heat_convergence.resources.driver.lookups import Found
+from heat_convergence.resources.driver.lookups import Bodies, Found
 from heat_convergence.resources.driver.row import Row
 from heat_convergence.resources.openstack.attachments import (
     EncryptedVolumeType,
     QosAssociation,
     VolumeAttachment,
+)
+from heat_convergence.resources.openstack.compute_addresses import (
+    ComputeFloatingIP,
+    ComputeFloatingIPAssociation,
 )
 from heat_convergence.resources.openstack.containers import Container
 from heat_convergence.resources.openstack.identity_parts import (
@@ -38,8 +43,10 @@ from heat_convergence.resources.openstack.identity_parts import (
 from heat_convergence.resources.openstack.images import WebImage
 from heat_convergence.resources.openstack.keypairs import KeyPair
 from heat_convergence.resources.openstack.links import (
+    ExtraRoute,
     ExtraRouteSet,
     FloatingIPAssociation,
+    RouterGateway,
     RouterInterface,
 )
 from heat_convergence.resources.openstack.placeholders import placeholders
@@ -50,8 +57,6 @@ from heat_convergence.resources.openstack.server_groups import ServerGroup
 from heat_convergence.resources.openstack.servers import Server
 from heat_convergence.resources.openstack.volumes import Volume
 from heat_convergence.resources.plugin import ResourceType
-
-REQUESTS_AT_ONCE = 32  # that a process has open at one service
 
 ROWS: tuple[Row, ...] = (
     *cinder.ROWS,
@@ -73,12 +78,16 @@ BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
     "OS::Keystone::GroupRoleAssignment": GroupRoleAssignment,
     "OS::Keystone::Region": NamedById,
     "OS::Keystone::UserRoleAssignment": UserRoleAssignment,
+    "OS::Neutron::ExtraRoute": ExtraRoute,
     "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Port": Port,
     "OS::Neutron::Quota": Quota,
+    "OS::Neutron::RouterGateway": RouterGateway,
     "OS::Neutron::RouterInterface": RouterInterface,
     "OS::Neutron::SecurityGroup": SecurityGroup,
+    "OS::Nova::FloatingIP": ComputeFloatingIP,
+    "OS::Nova::FloatingIPAssociation": ComputeFloatingIPAssociation,
     "OS::Nova::KeyPair": KeyPair,
     "OS::Nova::Quota": Quota,
     "OS::Nova::Server": Server,
@@ -90,7 +99,7 @@ BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
 
 def means() -> Means:
     """What the types share; a new one for each registry."""
-    return Means(THINGS, TEXTS, Slots(REQUESTS_AT_ONCE), Found())
+    return Means(THINGS, TEXTS, Slots(REQUESTS_AT_ONCE), Found(), Bodies())
 
 
 def types() -> Iterator[ResourceType]:

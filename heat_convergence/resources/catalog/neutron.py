@@ -135,6 +135,8 @@ ROWS = (
             "remote_group": Arg("remote_group_id", "neutron.security_group"),
         },
         named=False,
+        found_by_content=True,
+        stays_as_made=True,
         tested_on=REAL,
     ),
     _row(
@@ -150,6 +152,7 @@ ROWS = (
         ),
         named=False,
         null_when_unset=frozenset({"port_id", "fixed_ip_address"}),
+        together=frozenset({"port_id", "fixed_ip_address"}),
         tested_on=REAL,
     ),
     _row(
@@ -160,6 +163,20 @@ ROWS = (
     _row(
         "ExtraRouteSet", "router",
         implied=(Implied("router", INTERFACE, "router"),),
+        tested_on=REAL,
+    ),
+    _row(
+        "ExtraRoute", "router",
+        implied=(Implied("router_id", INTERFACE, "router"),),
+        tested_on=REAL,
+    ),
+    _row(
+        "RouterGateway", "router",
+        aliases={"network_id": "network"},
+        implied=(
+            Implied("router_id", INTERFACE, "router"),
+            Implied("network", SUBNET, "network"),
+        ),
         tested_on=REAL,
     ),
     _row(
@@ -199,7 +216,7 @@ ROWS = (
     _row(
         "RBACPolicy", "rbac_policy", named=False, found_by_content=True, tested_on=REAL
     ),
-    _row("MeteringLabel", "metering_label", tested_on=REAL),
+    _row("MeteringLabel", "metering_label", stays_as_made=True, tested_on=REAL),
     _row(
         "MeteringRule", "metering_label_rule",
         named=False,

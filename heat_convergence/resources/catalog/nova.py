@@ -21,12 +21,12 @@ SERVER_STATUS = Status(
 )
 
 
-def _row(name: str, noun: str, **given: Any) -> Row:
+def _row(name: str, noun: str, *, service: str = "nova", **given: Any) -> Row:
     return Row(
         name=f"OS::Nova::{name}",
         schema="nova",
-        service="nova",
-        thing=THINGS[f"nova.{noun}"],
+        service=service,
+        thing=THINGS[f"{service}.{noun}"],
         tested_on=REAL,
         **given,
     )
@@ -80,4 +80,12 @@ ROWS = (
     ),
     _row("HostAggregate", "aggregate", parts=(HOSTS, AGGREGATE_METADATA)),
     _row("Quota", "quota", named=False),
+    _row(
+        "FloatingIP", "floatingip",
+        service="neutron",
+        arguments={"pool": Arg("floating_network_id", "neutron.network")},
+        attributes={"ip": "floating_ip_address"},
+        named=False,
+    ),
+    _row("FloatingIPAssociation", "floatingip", service="neutron", named=False),
 )

@@ -79,7 +79,7 @@ def _neutron(noun: str, resource: type[Any], **given: Any) -> Thing:
 
 def _unmarked(noun: str, resource: type[Any], **given: Any) -> Thing:
     """As ``_neutron``, of things without a description."""
-    return _neutron(noun, resource, mark=Mark.NONE, **given)
+    return _neutron(noun, resource, mark=Mark.NAME, **given)
 
 
 def _unnamed(noun: str, resource: type[Any], **given: Any) -> Thing:
@@ -148,11 +148,11 @@ _ALL = (
     _nova("server", server.Server, listing="/servers/detail", many=Many.CHANGED,
           mark=Mark.DESCRIPTION, microversion="2.26", name_query=None),
     _nova("flavor", flavor.Flavor, listing="/flavors/detail", name_query=None,
-          always_asked=_PRIVATE_TOO),
+          always_asked=_PRIVATE_TOO, mark=Mark.DESCRIPTION, microversion="2.55"),
     _nova("keypair", keypair.Keypair, id_key="name", name_query=None,
           microversion="2.10", word="key"),
     _nova("server_group", server_group.ServerGroup, name_query=None, microversion="2.15"),
-    _nova("aggregate", aggregate.Aggregate, name_query=None),
+    _nova("aggregate", aggregate.Aggregate, name_query=None, mark=Mark.NAME),
     _cinder("volume", volume.Volume, listing="/volumes/detail", mark=Mark.METADATA),
     _cinder("snapshot", snapshot.Snapshot, listing="/snapshots/detail", mark=Mark.METADATA),
     _cinder("backup", backup.Backup, listing="/backups/detail", mark=Mark.DESCRIPTION),
@@ -162,15 +162,15 @@ _ALL = (
     _cinder("quota", block_quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
     _nova("quota", quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
     _cinder("qos_specs", qos_spec.QoSSpec, name_query=None),
-    Thing(noun="glance.image", service="image", resource=image.Image),
+    Thing(noun="glance.image", service="image", resource=image.Image, mark=Mark.NAME),
     _keystone("project", project.Project, mark=Mark.DESCRIPTION),
     _keystone("user", user.User, mark=Mark.DESCRIPTION),
     _keystone("group", group.Group, mark=Mark.DESCRIPTION),
-    _keystone("role", role.Role),
+    _keystone("role", role.Role, mark=Mark.NAME),
     _keystone("domain", domain.Domain, mark=Mark.DESCRIPTION),
     _keystone("region", region.Region, name_key=None, uuids=False, mark=Mark.DESCRIPTION),
     _keystone("service", service.Service, mark=Mark.DESCRIPTION),
-    _keystone("endpoint", endpoint.Endpoint, name_query=None),
+    _keystone("endpoint", endpoint.Endpoint, name_query=None, mark=Mark.NAME),
 )
 
 THINGS: Mapping[str, Thing] = {

@@ -11,6 +11,7 @@ from typing import Any
 from heat_convergence.common.errors import EntityNotFound, PhysicalResourceNameAmbiguity
 from heat_convergence.resources.declaration import PropertyType, TypeSchema
 from heat_convergence.resources.driver.lookups import Lookups
+from heat_convergence.resources.driver.naming import MORE
 from heat_convergence.resources.driver.row import Arg, Row
 
 Json = Any
@@ -19,7 +20,6 @@ _NONE_OF: Mapping[PropertyType, Callable[[], Json]] = {
     PropertyType.MAP: dict,
     PropertyType.STRING: str,
 }
-MORE = "value_specs"  # a map of further arguments, as the service calls them
 
 
 class Arguments:

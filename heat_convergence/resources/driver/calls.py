@@ -63,7 +63,7 @@ class Calls:
         last = None
         for _ in range(MOST_PAGES):
             body = self.send("GET", path, query=asked).body
-            items = _items(body, self.thing.several)
+            items = [self._bare(item) for item in _items(body, self.thing.several)]
             yield from items
             marker = items[-1].get(self.thing.id_key) if items else None
             if not _goes_on(body, self.thing.several) or marker in (None, last):
@@ -121,6 +121,11 @@ class Calls:
 
     def _wrapped(self, body: dict[str, Json]) -> Json:
         return body if self.thing.one is None else {self.thing.one: body}
+
+    def _bare(self, item: dict[str, Json]) -> dict[str, Json]:
+        """Nova's key pairs are wrapped in lists, too."""
+        one = self.thing.one
+        return dict(item[one]) if one is not None and set(item) == {one} else item
 
     def _one(self, answer: Answer) -> dict[str, Json]:
         body = answer.body

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from heat_convergence.clients.addresses import LocalCloud
 from heat_convergence.clients.rest import Cloud, Connected, Slots
 from heat_convergence.common.errors import Error as AnyError
 from heat_convergence.common.errors import (
@@ -18,21 +19,20 @@ from heat_convergence.common.errors import (
     ResourceGone,
     ResourceTypeUnavailable,
     Retry,
+    StackValidationFailed,
 )
 from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.resources.driver import asking, pace, schemas
+from heat_convergence.resources.driver import asking, naming, pace, schemas
 from heat_convergence.resources.driver.arguments import Arguments
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.listing import bodies_of
-from heat_convergence.resources.driver.lookups import Found, Lookups
+from heat_convergence.resources.driver.lookups import Bodies, Found, Lookups
+from heat_convergence.resources.driver.naming import DESCRIPTION
 from heat_convergence.resources.driver.row import Made, Row
-from heat_convergence.resources.driver.things import MARK_KEY, Mark, Thing
+from heat_convergence.resources.driver.things import Mark, Thing
 from heat_convergence.resources.plugin import Look, ResourceType, View
 
 Json = Any
-NAME = "name"
-DESCRIPTION = "description"
-METADATA = "metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Means:
     texts: schemas.Texts
     slots: Slots
     found: Found
+    bodies: Bodies
 
 
 class DeclaredType(ResourceType):
@@ -62,6 +63,7 @@ class DeclaredType(ResourceType):
         self.physical_name_limit = head.get("name_limit", 255)  # type: ignore[misc]
         handlers = frozenset(head.get("handlers", ()))
         self.checks = "check" in handlers
+        self.mended_when_failed = head.get("mended", False)  # type: ignore[misc]
         self.snapshots_on_delete = "snapshot_delete" in handlers  # type: ignore[misc]
         self.implied = row.implied  # type: ignore[misc]
         self.old_names = _old_names(row.aliases)  # type: ignore[misc]
@@ -130,9 +132,21 @@ class DeclaredType(ResourceType):
             return Look(Observed.ABSENT)
         try:
             body = self.calls(view).get(self._id(view))
+            return self.look(view, self._given_its_due(view, body))
         except ResourceGone as error:
             return Look(Observed.ABSENT, reason=str(error))
-        return self.look(view, body)
+
+    def _given_its_due(self, view: View, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Only a look knows that the id is on record, so that the mark may go."""
+        due = self._owed(view, body)
+        return self.change(view, due) if due else body
+
+    def _owed(self, view: View, body: Mapping[str, Json]) -> dict[str, Json]:
+        return naming.owed(self.row, view, body) if view.action is Action.CREATE else {}
+
+    def change(self, view: View, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """One call that changes what takes no more than that."""
+        return self.calls(view).update(self._id(view), arguments)
 
     def observe_many(self, views: Sequence[View]) -> Mapping[str, Look]:
         """One list call for each project; what can't be told now is left out."""
@@ -160,7 +174,7 @@ class DeclaredType(ResourceType):
             if error.retry is not Retry.NEVER:
                 return {}
             if len(views) == 1:
-                return {views[0].resource_id: Look(Observed.FAILED, reason=str(error))}
+                return {views[0].resource_id: Look.failed(error)}
             return {
                 key: look for view in views for key, look in self._observed([view]).items()
             }
@@ -168,25 +182,25 @@ class DeclaredType(ResourceType):
     def _listed(self, view: View, body: Json) -> Look:
         # RULE 10: a list that lacks it proves nothing, for lists are paged while
         # things change.
-        return self.observe(view) if body is None else self.look(view, body)
+        if body is None:
+            return self.observe(view)
+        return self.look(view, self._given_its_due(view, body))
 
     def find(self, view: View) -> str | None:
         if self.row.places and not view.properties:
             return None  # nothing tells below what it was to be made
-        calls, mark = self.calls(view), mark_of(view)
+        calls = self.calls(view)
         if self.row.named:
             for body in calls.named(view.physical_name):
                 return self.id_in(body)
-        if self.row.found_by_content:
-            return self._alike(view, calls)
-        if self.row.thing.mark is Mark.NONE:
-            return None
-        query = {DESCRIPTION: mark} if self.row.thing.marks_found_by_query else {}
-        for body in calls.list(**query):
-            marked = (body.get(METADATA) or {}).get(MARK_KEY) == view.resource_id
-            if marked or body.get(DESCRIPTION) == mark:
-                return self.id_in(body)
-        return None
+        if self.row.thing.mark in (Mark.DESCRIPTION, Mark.METADATA):
+            by_query = self.row.thing.marks_found_by_query
+            query = {DESCRIPTION: naming.mark_of(view)} if by_query else {}
+            for body in calls.list(**query):
+                if naming.bears(view, body):
+                    return self.id_in(body)
+        told = bool(view.properties) and not naming.was_marked(self.row, view)
+        return self._alike(view, calls) if told and self.row.found_by_content else None
 
     def _alike(self, view: View, calls: Calls) -> str | None:
         wanted = {
@@ -207,6 +221,20 @@ class DeclaredType(ResourceType):
             look.observed is Observed.ABSENT
         ) else look
 
+    def check_external(self, physical_id: str) -> None:
+        cloud, thing = asking.current(), self.row.thing
+        plain = type(self).observe is DeclaredType.observe and "%(" not in thing.base
+        if cloud is None or not plain:
+            return
+        try:
+            Calls(cloud, thing).get(self.path_id(physical_id))
+        except ResourceGone as error:
+            raise StackValidationFailed(
+                f"Invalid external resource: {self.name} ({physical_id}) is not there."
+            ) from error
+        except AnyError:
+            return  # it can't be told now
+
     def check_available(self) -> None:
         cloud = asking.current()
         if cloud is None:
@@ -226,24 +254,17 @@ class DeclaredType(ResourceType):
     def create_arguments(self, view: View) -> dict[str, Json]:
         given = [name for name in view.properties if name in self._sendable]
         arguments = {**self.row.fixed, **self.arguments(view).of(view.properties, given)}
-        return self._named(view, arguments)
-
-    def _named(self, view: View, arguments: dict[str, Json]) -> dict[str, Json]:
-        """RULE 4: under a name or with a mark by which it is found again."""
-        key = self.row.thing.name_key if self.row.named else None
-        if key is not None and not arguments.get(key):
-            return {**arguments, key: view.physical_name}
-        if self.row.thing.mark is Mark.DESCRIPTION and not arguments.get(DESCRIPTION):
-            return {**arguments, DESCRIPTION: mark_of(view)}
-        if self.row.thing.mark is Mark.METADATA:
-            kept = {**(arguments.get(METADATA) or {}), MARK_KEY: view.resource_id}
-            return {**arguments, METADATA: kept}
-        return arguments
+        return naming.marked(self.row, view, arguments)
 
     def update_arguments(
         self, view: View, after: Mapping[str, Json], names: frozenset[str]
     ) -> dict[str, Json]:
-        arguments = self.arguments(view).of(after, names)
+        if names & self.row.together:
+            names |= self.row.together & self._sendable
+        arguments = {
+            self.row.renamed.get(name, name): value
+            for name, value in self.arguments(view).of(after, names).items()
+        }
         key = self.row.thing.name_key if self.row.named else None
         if key in arguments and not arguments[key]:
             arguments[key] = view.physical_name
@@ -252,6 +273,8 @@ class DeclaredType(ResourceType):
     def look(self, view: View, body: Mapping[str, Json]) -> Look:
         """How things stand by the thing's own account."""
         observed, reason = self.state(view, body)
+        if observed is Observed.READY and self._owed(view, body):
+            observed = Observed.BUSY
         return Look(
             observed,
             physical_id=view.physical_id,
@@ -345,11 +368,6 @@ def _old_names(aliases: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def mark_of(view: View) -> str:
-    """By what a thing is found again that has not the physical name."""
-    return f"heat-convergence {view.resource_id}"
-
-
 def inside(body: Mapping[str, Json], path: str) -> Json:
     """The value at a path of keys with dots between."""
     if path in body:
@@ -365,7 +383,7 @@ def inside(body: Mapping[str, Json], path: str) -> Json:
 def cloud_of(view: View, slots: Slots) -> Cloud:
     """Raises ``ResourceFailure`` where the service was given no cloud."""
     given = view.cloud
-    if given is None:
+    if given is None or isinstance(given, LocalCloud):
         raise ResourceFailure(
             "There is no cloud to make it in: the service runs without Keystone."
         )

@@ -68,6 +68,29 @@ class Found:
             self._misses[(cloud, noun)] = 0
 
 
+class Bodies:
+    """What things look like that others tell of; kept as briefly as names, bounded,
+    thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str, str], tuple[datetime, Json]] = OrderedDict()
+
+    def of(self, calls: Calls, thing_id: str, now: datetime) -> Json:
+        """Raises as ``Calls.get``."""
+        key = (calls.cloud.key, calls.thing.noun, thing_id)
+        with self._lock:
+            at, body = self._kept.get(key, (None, None))
+        if at is not None and now - at < KEPT_FOR:
+            return body
+        body = calls.get(thing_id)
+        with self._lock:
+            self._kept[key] = (now, body)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return body
+
+
 class Lookups:
     """Names at one cloud at one time."""
 

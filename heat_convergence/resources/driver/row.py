@@ -93,6 +93,9 @@ class Row:
     whose empty text means none.  An update that takes a property away sends what stands
     for none in its type, but null for ``null_when_unset`` and nothing for
     ``kept_when_unset``.  ``found_by_content``: no two things are alike.
+    ``stays_as_made``: the service changes nothing of it.  ``together`` are properties of
+    which an update sends all when it sends one, ``renamed`` arguments that an update
+    calls otherwise than a create.
     ``attributes`` maps attributes to the body's keys where they differ, dots leading
     inwards.  ``waits_for_delete``: the service deletes in its own time.
     """
@@ -110,6 +113,9 @@ class Row:
     null_when_unset: frozenset[str] = frozenset()
     kept_when_unset: frozenset[str] = frozenset()
     found_by_content: bool = False
+    stays_as_made: bool = False
+    together: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = field(default_factory=dict)
     status: Status = STATELESS
     attributes: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()

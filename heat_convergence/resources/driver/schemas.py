@@ -70,7 +70,8 @@ def names(service: str) -> list[str]:
 
 
 def head(service: str, name: str) -> Mapping[str, Json]:
-    """What is known of the type beside its schema: handlers, extension, name_limit."""
+    """What is known of the type beside its schema: handlers, extension, name_limit, and
+    ``mended``: a failed one is replaced only if it is in error or gone."""
     found: Mapping[str, Json] = read(service)[name]["head"]
     return found
 

@@ -22,9 +22,11 @@ class Many(StrEnum):
 
 
 class Mark(StrEnum):
-    """Where a thing that has another's name, or none, carries its resource's id."""
+    """Where a thing that has another's name, or none, carries its resource's id.
+    ``NAME``: it has no other field for it, but its name can be changed later."""
 
     NONE = "none"
+    NAME = "name"
     DESCRIPTION = "description"
     METADATA = "metadata"
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common.clock import Clock
-from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.common.errors import Error, Retry, StackValidationFailed
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.apart import whole
 from heat_convergence.convergence.model import (
     Action,
     Goal,
@@ -41,7 +42,7 @@ from heat_convergence.template.parameter_values import StackFacts
 from heat_convergence.template.template import Template
 
 Json = Any
-_KEPT_GOALS = 64
+_KEPT = 64  # environments
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,16 @@ class Parent:
     environment: Environment
     files: Files
     load: Load
+    inherited: str | None = None  # hash of environment and files, as they are stored
+
+    def without_hooks(self) -> Parent:
+        """What is handed down where nothing is to stop."""
+        registry = self.environment.registry.without_hooks()
+        if registry.entries == self.environment.registry.entries:
+            return self
+        return replace(
+            self, environment=replace(self.environment, registry=registry), inherited=None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +88,39 @@ class Children:
     custom: Mapping[str, CustomCheck] | None = None
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     parsed: Parsed = field(default_factory=Parsed)
-    _goals: OrderedDict[str, tuple[Environment, Mapping[str, str]]] = field(
+    timeout_s: float | None = None  # of an action where the stack says nothing
+    environments: int = 0  # parsed; counted for tests
+    _kept: OrderedDict[str, tuple[Environment, Files]] = field(
         default_factory=OrderedDict
     )
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def parent(self, stack: Stack, load_goal: Callable[[str], Any], load: Load) -> Parent:
-        """The stack with its goal's environment and files."""
+        """The stack with what it hands down; ``load_goal`` gives goals as rows have
+        them.  Its own parameters are left out: no child gets them."""
+        goal = load_goal(stack.goal_id)
+        if goal is None:
+            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+        environment, known = self._inherited(goal, load)
+        files = known.loading(load)
+        return Parent(stack, environment, files, load, goal.inherited)
+
+    def _inherited(self, goal: Goal, load: Load) -> tuple[Environment, Files]:
+        key = goal.inherited or goal.id
         with self._lock:
-            found = self._goals.get(stack.goal_id)
-        if found is None:
-            goal = load_goal(stack.goal_id)
-            if goal is None:
-                raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
-            found = (self._environment(goal.environment), goal.files)
-            with self._lock:
-                self._goals[stack.goal_id] = found
-                while len(self._goals) > _KEPT_GOALS:
-                    self._goals.popitem(last=False)
-        environment, hashes = found
-        return Parent(stack, environment, Files(hashes, self.parsed, load), load)
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        full = whole(replace(goal, parameters={}), load)
+        sections = {name: item for name, item in full.environment.items() if name != "parameters"}
+        made = (self._environment(sections), Files(full.files, self.parsed, load))
+        with self._lock:
+            self.environments += 1
+            self._kept[key] = made
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return made
 
     def draft(
         self,
@@ -108,12 +132,15 @@ class Children:
         facade: Mapping[str, Json],
         members: Callable[[], Sequence[Resource]] = tuple,
         goal: Callable[[], Goal | None] = lambda: None,
+        size: int | None = None,
     ) -> Draft:
-        """``members`` and ``goal`` tell of the nested stack as it is.  Raises what is
-        wrong with the template, its parameters or its resources, with the path from the
-        owner down."""
+        """``members`` and ``goal`` tell of the nested stack as it is, ``size`` how many
+        members a signal asks for.  Raises what is wrong with the template, its parameters
+        or its resources, with the path from the owner down."""
         kind = self.registry.get(row.implementation)
         assert isinstance(kind, NestedType)
+        stack = self._stack(parent.stack, row, ids)
+        minutes = stack.timeout_mins
         ask = Ask(
             name=row.name,
             type=row.type,
@@ -126,12 +153,16 @@ class Children:
             members=members,
             current=lambda: self._template(goal(), parent.load),
             update_policy=facade.get("update_policy") or {},
+            size=size,
+            seed=row.id,
+            timeout_s=minutes * 60.0 if minutes else self.timeout_s,
         )
-        stack = self._stack(parent.stack, row, ids)
         try:
             source = kind.source(ask)
             return self._drafted(stack, source, kind, ask, parent, row, ids, facade)
         except Error as error:
+            if error.retry is not Retry.NEVER:
+                raise  # the database's, not the template's
             raise placed(error, f"resources.{row.name}{kind.where(ask)}") from error
 
     def _drafted(
@@ -169,14 +200,18 @@ class Children:
             self.registry,
             above=kind.passes_on(reads, list(evaluated.definitions)),
         )
+        same = environment.registry.entries == parent.environment.registry.entries
+        inherited = parent.inherited if same else None
+        own = {"parameters": dict(environment.parameters)}
         timeout_mins = source.timeout_mins or stack.timeout_mins
         goal = Goal(
             id=stack.goal_id,
             stack_id=stack.id,
             version=stack.version,
             template_hash=key,
-            environment=environment.to_dict(),
-            files=dict(parent.files.hashes),
+            environment=environment.to_dict() if inherited is None else own,
+            files=dict(parent.files.hashes) if inherited is None else {},
+            inherited=inherited,
             parameters=evaluated.api_parameters(),
             outputs={name: output.dump() for name, output in evaluated.outputs.items()},
             description=evaluated.description,

@@ -11,15 +11,20 @@ Source: heat-facts ``validation.md`` and ``events_and_states.md`` ("facade").
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heat_convergence.common.errors import Error, Forbidden, StackValidationFailed
+from heat_convergence.common.errors import (
+    Error,
+    Forbidden,
+    RequestLimitExceeded,
+    StackValidationFailed,
+)
 from heat_convergence.resources.nesting.child import placed
-from heat_convergence.resources.nesting.kinds import Ask, NestedType
+from heat_convergence.resources.nesting.kinds import LATER, Ask, NestedType, known_or_unknown
 from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
-from heat_convergence.resources.nesting.template import TemplateResource, schema_of
+from heat_convergence.resources.nesting.template import TemplateResource
 from heat_convergence.resources.nesting.wanting import implementations_of
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.properties import CustomChecks, known_properties
@@ -31,7 +36,7 @@ from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.expression import Expression
-from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.functions.base import NO_FUNCTIONS, UNKNOWN, Function
 from heat_convergence.template.parameter_values import Missing, StackFacts
 from heat_convergence.template.problems import Phase, Problem, Problems, path_text
 from heat_convergence.template.registry import is_template
@@ -40,14 +45,20 @@ from heat_convergence.template.uses import attribute_uses
 
 Json = Any
 _MOST_TOLD = 20  # mistakes of one nested template
+_THERE = " there)"
+_NOT_YET = Function("A value that is not known yet.", lambda _arguments, _scope: UNKNOWN)
 
 
 class Types:
     """A registry in which templates have the schema that they stand for."""
 
-    def __init__(self, registry: Registry, files: Files) -> None:
+    def __init__(
+        self, registry: Registry, files: Files, given: Collection[str] | None = ()
+    ) -> None:
+        """``given`` are parameters that no resource need set; None: all."""
         self._registry = registry
         self._files = files
+        self._given = given
         self._made: dict[str, TemplateResource] = {}
 
     def in_template(self, name: str) -> ResourceType:
@@ -56,9 +67,13 @@ class Types:
             return self._registry.in_template(name)
         if name not in self._made:
             try:
-                self._made[name] = TemplateResource.of(self._files.template(name))
+                template = self._files.template(name)
+                given = template.parameter_names if self._given is None else self._given
+                self._made[name] = TemplateResource.of(template, given)
             except Error as error:
-                raise StackValidationFailed(f"{error.message} (of {name})") from error
+                too_much = isinstance(error, RequestLimitExceeded)
+                kind = RequestLimitExceeded if too_much else StackValidationFailed
+                raise kind(f"{error.message} (of {name})") from error
         return self._made[name]
 
 
@@ -93,7 +108,8 @@ class Checked:
 @dataclass(slots=True)
 class Facades:
     """Checks the tree below one root; ``forbidden`` are types that policy keeps from
-    the caller.  ``max_depth`` negative: without limit."""
+    the caller.  ``max_depth`` negative: without limit.  ``absent_services`` as in
+    ``Checks``.  Where parameters may be missing, values are not judged that calls give."""
 
     registry: Registry
     parsed: Parsed
@@ -103,18 +119,27 @@ class Facades:
     custom: CustomChecks | None = None
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     forbidden: Callable[[str], bool] = lambda _name: False
+    absent_services: bool = False
+    missing: Missing = Missing.REFUSE
     _known: dict[str, _Looked] = field(default_factory=dict)
 
     def check(self, level: Level, problems: Problems) -> Checked:
         """Adds every mistake of the resources here and below."""
-        self._check_here(level, problems)
-        return self._check_below(level, problems)
+        types = Types(self.registry, level.files, self._given(level.environment))
+        self._check_here(level, types, problems)
+        return self._check_below(level, types, problems)
 
-    def _check_below(self, level: Level, problems: Problems) -> Checked:
+    def _given(self, environment: Environment) -> Collection[str] | None:
+        if self.missing is Missing.ALLOW:
+            return None
+        return {
+            name for name, value in environment.parameter_defaults.items() if value is not None
+        }
+
+    def _check_below(self, level: Level, types: Types, problems: Problems) -> Checked:
         total = len(level.evaluated.definitions)
         nested: dict[str, Nested] = {}
         implementations = implementations_of(level.evaluated.definitions, level.environment)
-        types = Types(self.registry, level.files)
         section = level.evaluated.template.version.dialect.resources
         for name, definition in level.evaluated.definitions.items():
             try:
@@ -131,10 +156,12 @@ class Facades:
                 nested[name] = Nested(definition.type, looked.evaluated, looked.nested)
             for each in looked.told:
                 path = (section, f"{name}{kind.where(ask)}", *each.path)
-                problems.add(Phase.RESOURCES, each.message, path, prefix=each.prefix)
+                problems.add(
+                    Phase.RESOURCES, each.message, path, prefix=each.prefix, place=(section, name)
+                )
         return Checked(total, nested)
 
-    def _check_here(self, level: Level, problems: Problems) -> None:
+    def _check_here(self, level: Level, types: Types, problems: Problems) -> None:
         evaluated = level.evaluated
         version = evaluated.template.version
         implementations = implementations_of(evaluated.definitions, level.environment)
@@ -142,12 +169,14 @@ class Facades:
             if self.forbidden(name):
                 raise Forbidden(f"You are not authorized to use {name}.")
         checks = Checks(
-            registry=Types(self.registry, level.files),
+            registry=types,
             implementation=lambda definition: implementations[definition.name],
             dialect=version.dialect,
             functions=frozenset(version.functions) | self.functions.keys(),
             timeout_s=self.timeout_s,
             custom=self.custom,
+            absent_services=self.absent_services,
+            written=self._written(evaluated),
         )
         outputs = {name: output.value for name, output in evaluated.outputs.items()}
         check_resources(evaluated.definitions, outputs, checks, problems)
@@ -171,11 +200,13 @@ class Facades:
         if source is None:
             return _Looked([])
         child = level.environment.for_child(ask.name, source.parameters)
-        facade = {
-            "metadata": definition.metadata,
-            "deletion_policy": definition.deletion_policy,
-            "update_policy": definition.update_policy,
-        }
+        facade = known_or_unknown(
+            {
+                "metadata": definition.metadata,
+                "deletion_policy": definition.deletion_policy,
+                "update_policy": definition.update_policy,
+            }
+        )
         entries = [child.registry.entries, dict(child.parameters), facade]
         text = json.dumps(entries, sort_keys=True, default=str)
         key = f"{level.depth} {hash_of(source.text)} {hash_of(text)}"
@@ -193,12 +224,12 @@ class Facades:
             problems = template.problems()
             evaluated = build(
                 template,
-                environment,
+                _without_absent(template, environment),
                 level.files,
                 replace(self.facts, id=None, facade=facade),
-                functions=self.functions,
+                functions={**self.functions, LATER: _NOT_YET},
                 custom_constraints=self.custom,
-                missing=Missing.ALLOW,
+                missing=self.missing,
                 problems=problems,
             )
         except Forbidden:
@@ -207,8 +238,16 @@ class Facades:
             return _Looked([_told(error)])
         below = Level(evaluated, environment, level.files, level.depth + 1)
         checked = self.check(below, problems)
-        told = [_below(each, template) for each in problems.ordered()[:_MOST_TOLD]]
+        written = template if key in level.files.hashes.values() else None
+        told = [_below(each, written) for each in problems.ordered()[:_MOST_TOLD]]
         return _Looked(told, checked.count, evaluated, checked.nested)
+
+    def _written(self, evaluated: EvaluatedTemplate) -> Mapping[str, Json] | None:
+        if self.missing is Missing.REFUSE:
+            return None
+        template = evaluated.template
+        found: Mapping[str, Json] = template.section(template.version.dialect.resources)
+        return found
 
     def _check_facade(
         self, ask: Ask, kind: NestedType, path: tuple[str, ...], problems: Problems
@@ -218,7 +257,7 @@ class Facades:
         if real is None or not is_template(ask.implementation):
             return
         where = (path[0], f"{path[1]}{kind.where(ask)}")
-        for message in facade_mistakes(real, ask):
+        for message in facade_mistakes(real, kind, ask.type):
             problems.add(Phase.RESOURCES, message, where)
 
 
@@ -269,16 +308,30 @@ def _told(error: Error) -> _Told:
     return _Told((path,) if path else (), message, head)
 
 
-def _below(problem: Problem, template: Template) -> _Told:
-    """A nested template's mistake, with the place in that template."""
+def _without_absent(template: Template, environment: Environment) -> Environment:
+    """With ``UNKNOWN`` for the parameters whose absence is told as that of properties."""
+    absent = {
+        name: UNKNOWN
+        for name, schema in template.schemas(template.problems()).items()
+        if schema.default is None
+        and environment.parameters.get(name) is None
+        and environment.parameter_defaults.get(name) is None
+    }
+    return replace(environment, parameters={**environment.parameters, **absent})
+
+
+def _below(problem: Problem, template: Template | None) -> _Told:
+    """A nested template's mistake, with the place in that template if somebody wrote it."""
     prefix = PROPERTY_ERROR if problem.label.startswith(PROPERTY_ERROR) else ""
     path = problem.label.removeprefix(prefix).removeprefix(": ") or path_text(problem.place)
     message, kind = problem.error.message, type(problem.error)
     if kind is not StackValidationFailed:
         message = f"{kind.__name__}: {message}"
-    position = template.document.position(problem.place) if problem.place else None
+    position = None
+    if template is not None and problem.place and not message.endswith(_THERE):
+        position = template.document.position(problem.place)
     if position is not None:
-        message = f"{message} (line {position[0]}, column {position[1]} there)"
+        message = f"{message} (line {position[0]}, column {position[1]}{_THERE}"
     return _Told((path,) if path else (), message, prefix)
 
 
@@ -298,25 +351,25 @@ def _ask(definition: Definition, implementation: str, kind: NestedType, level: L
     )
 
 
-def facade_mistakes(real: ResourceType, ask: Ask) -> list[str]:
+def facade_mistakes(real: ResourceType, provider: ResourceType, facade: str) -> list[str]:
     """What a template lacks, or asks too much, in the place of ``real``."""
-    mine = schema_of(ask.files.template(ask.implementation))
+    mine = provider.schema
     told = []
     for name, wanted in real.schema.properties.items():
         if name not in mine.properties:
             if wanted.required:
-                told.append(f"Required property {name} for facade {ask.type} missing in provider")
+                told.append(f"Required property {name} for facade {facade} missing in provider")
             continue
         given = mine.properties[name].type
         if PropertyType.ANY not in (given, wanted.type) and _plain(given) != _plain(wanted.type):
-            told.append(f"Property {name} type mismatch between facade {ask.type}"
+            told.append(f"Property {name} type mismatch between facade {facade}"
                         f" ({wanted.type}) and provider ({given})")  # fmt: skip
     for name, extra in mine.properties.items():
         if extra.required and name not in real.schema.properties:
-            told.append(f"Provider requires property {name} unknown in facade {ask.type}")
+            told.append(f"Provider requires property {name} unknown in facade {facade}")
     for name in real.schema.attributes:
         if name not in mine.attributes:
-            told.append(f"Attribute {name} for facade {ask.type} missing in provider")
+            told.append(f"Attribute {name} for facade {facade} missing in provider")
     return told
 
 

@@ -11,9 +11,10 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import Error, NotSupported
+from heat_convergence.common.errors import Error, NotSupported, TemplateOutputError
 from heat_convergence.convergence.model import Goal, Resource, Stack
 from heat_convergence.resources.nesting.parsed import Files
 from heat_convergence.resources.plugin import Look, ResourceType, View
@@ -21,7 +22,9 @@ from heat_convergence.resources.schema import TypeSchema
 from heat_convergence.resources.views import RowInputs
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluate import PathApplied, finish
-from heat_convergence.template.functions.base import select
+from heat_convergence.template.expression import is_known
+from heat_convergence.template.functions.base import NO_FUNCTIONS, UNKNOWN, Function, select
+from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.outputs import OutputDefinition
 from heat_convergence.template.template import Template
 
@@ -30,7 +33,10 @@ Read = tuple[str, ...]
 """What others read of a resource: the attribute's name and the path into it."""
 
 READS, REFERENCE = "$reads", "$reference"  # among the recorded attributes
+UNTOLD = "$untold"  # there: key of a read → why it has no value
 INNER = "resource."
+LATER = "$later"
+"""What a sample's template calls where a value is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,9 @@ class Ask:
 
     ``definition`` is the stored one, ``data`` what the type has remembered;
     ``members`` gives the rows of the stack as it is now, none before there is one.
-    ``current`` gives the template that the stack was last given.
+    ``current`` gives the template that the stack was last given.  ``size`` is how many
+    members a signal asks for; ``seed`` tells the resource from every other one;
+    ``timeout_s`` is how long the stack's action may take, where that is known.
     """
 
     name: str
@@ -53,6 +61,9 @@ class Ask:
     members: Callable[[], Sequence[Resource]] = tuple
     current: Callable[[], Template | None] = lambda: None
     update_policy: Mapping[str, Json] = field(default_factory=dict)
+    size: int | None = None
+    seed: str = ""
+    timeout_s: float | None = None
 
     def having(self, properties: Mapping[str, Json]) -> Ask:
         """The same with other properties."""
@@ -84,17 +95,33 @@ class Behind:
     row: Resource  # the owner's
     inputs: Callable[[Collection[str]], RowInputs]
     names: Callable[[], Sequence[str]]  # of the resources in its template
+    limits: Limits = DEFAULT
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
 
-    def outputs(self) -> dict[str, Json]:
-        """Every output's value; null where it can't be told."""
-        definitions = [
-            OutputDefinition.load(name, data) for name, data in sorted(self.goal.outputs.items())
-        ]
+    def outputs(self) -> tuple[dict[str, Json], dict[str, str]]:
+        """Every output's value, null where it can't be told; and why not, by name."""
+        values: dict[str, Json] = {}
+        untold: dict[str, str] = {}
         inputs = self.inputs(())
-        return {each.name: _value(each, inputs) for each in definitions}
+        for name, data in sorted(self.goal.outputs.items()):
+            values[name] = None
+            try:
+                values[name] = self._value(OutputDefinition.load(name, data), inputs)
+            except Error as error:
+                untold[name] = str(error)
+        return values, untold
+
+    def _value(self, output: OutputDefinition, inputs: RowInputs) -> Json:
+        if not output.enabled:
+            return None
+        where = f"outputs.{output.name}.value"
+        return finish(
+            output.value, inputs, limits=self.limits, functions=self.functions, where=where
+        )
 
     def inner(self, name: str, path: Sequence[Json]) -> Json:
-        """What ``resource.NAME`` reads: the reference, or an attribute of it."""
+        """What ``resource.NAME`` reads: the reference, or an attribute of it.  Raises
+        what keeps that attribute from being told."""
         inputs = self.inputs((name,))
         if name not in inputs.rows:
             return None
@@ -104,15 +131,6 @@ class Behind:
         if isinstance(value, PathApplied):
             return value.value
         return select(value, list(path[1:]), missing=None)
-
-
-def _value(output: OutputDefinition, inputs: RowInputs) -> Json:
-    if not output.enabled:
-        return None
-    try:
-        return finish(output.value, inputs, where=f"outputs.{output.name}.value")
-    except Error:
-        return None
 
 
 def normal(name: str, path: Sequence[Json]) -> Read | None:
@@ -146,7 +164,7 @@ class NestedType(ResourceType):
 
     def sample(self, ask: Ask) -> ChildSource | None:
         """The stack to validate before there is one; None: there is nothing to check.
-        Properties that are not known yet are left out."""
+        Parameters that are not known yet are ``UNKNOWN``."""
         return self.source(ask)
 
     def size(self, ask: Ask) -> int:
@@ -167,6 +185,10 @@ class NestedType(ResourceType):
                     found.setdefault(name.removeprefix(INNER), set()).add(read)
         return found
 
+    def ended(self, data: Mapping[str, Json], now: datetime) -> Mapping[str, Json] | None:
+        """What to remember when the stack has come to an end; None: nothing new."""
+        return None
+
     def check_read(self, name: str, path: Sequence[Json]) -> None:
         """Raises for an attribute that can't be read so."""
 
@@ -175,9 +197,19 @@ class NestedType(ResourceType):
         return self.path_word
 
     def attribute(self, view: View, name: str) -> Json:
-        return self.attribute_at(view, name, ())
+        return self._recorded(view, name, ())
 
     def attribute_at(self, view: View, name: str, path: tuple[Json, ...]) -> Json:
+        """Raises ``TemplateOutputError`` for what could not be told."""
+        untold = view.attributes.get(UNTOLD)
+        if untold:
+            read = normal(name, path) or (name,)
+            why = untold.get(read_key(read)) or untold.get(read_key((name,)))
+            if why is not None:
+                raise TemplateOutputError(view.name, name, why)
+        return self._recorded(view, name, path)
+
+    def _recorded(self, view: View, name: str, path: tuple[Json, ...]) -> Json:
         read = normal(name, path)
         recorded = view.attributes.get(READS) or {}
         key = None if read is None else read_key(read)
@@ -204,9 +236,33 @@ class NestedType(ResourceType):
         return NotSupported(f"{self.name} is not adopted, nor given by external_id.")
 
 
+def known_or_unknown(values: Mapping[str, Json]) -> dict[str, Json]:
+    """With ``UNKNOWN`` for what has an expression in it."""
+    return {name: value if is_known(value) else UNKNOWN for name, value in values.items()}
+
+
 def read_key(read: Read) -> str:
     """Under which a read's value is recorded."""
     return json.dumps(list(read), ensure_ascii=False)
+
+
+class Reading:
+    """Values of reads as they are recorded, and why some have none."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Json] = {}
+        self.untold: dict[str, str] = {}
+
+    def note(self, read: Read, value: Callable[[], Json]) -> None:
+        key = read_key(read)
+        try:
+            self.values[key] = value()
+        except Error as error:
+            self.values[key], self.untold[key] = None, str(error)
+
+    def recorded(self) -> dict[str, Json]:
+        return {**({READS: self.values} if self.values else {}),
+                **({UNTOLD: self.untold} if self.untold else {})}  # fmt: skip
 
 
 def arn(project_id: str, name: str, stack_id: str) -> str:

@@ -27,6 +27,8 @@ from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.nesting.wanting import READS
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs
+from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.outputs import OutputDefinition
 from heat_convergence.template.uses import references
 
@@ -39,6 +41,8 @@ class Looker:
 
     registry: Registry
     clock: Clock
+    limits: Limits = DEFAULT
+    functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     parsed: Parsed = field(default_factory=Parsed)
 
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Sighting]:
@@ -56,25 +60,34 @@ class Looker:
                 found[row.id] = _unended(row, stack)
         return found
 
-    def _ended(
-        self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType
-    ) -> Sighting:
+    def _ended(self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType) -> Sighting:
         if stack.deleted_at is not None:
             return _gone(row)
+        data = kind.ended(row.data, self.clock())
         if row.desired is Desired.ABSENT or stack.status is Status.FAILED:
-            return Sighting(Observed.FAILED, failure(row.name, stack.status_reason), final=True)
-        attributes = kind.read(self._behind(tx, row, stack), _reads(row))
+            reason = failure(row.name, stack.status_reason)
+            told = self._read(tx, row, stack, kind) if row.job is None else None
+            return Sighting(
+                Observed.FAILED, reason, attributes=told, data=data, final=True
+            )
+        attributes = self._read(tx, row, stack, kind)
         progress = row.data.get("steps") or {}
         return Sighting(
             Observed.BUSY if progress.get("more") else Observed.READY,
             "state changed",
             attributes=attributes,
+            data=data,
             more=bool(progress.get("more")),
             again_s=progress.get("pause_s", 0.0),
         )
 
+    def _read(
+        self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType
+    ) -> Mapping[str, object]:
+        return kind.read(self._behind(tx, row, stack), _reads(row))
+
     def _behind(self, tx: Transaction, row: Resource, stack: Stack) -> Behind:
-        goal = tx.get_goal(stack.goal_id)
+        goal = tx.lean_goal(stack.goal_id)
         if goal is None:
             raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
         known: dict[str, Input] = {}
@@ -97,7 +110,7 @@ class Looker:
             template = self.parsed.template(goal.template_hash, tx.get_contents)
             return template.resource_names
 
-        return Behind(stack, goal, row, inputs, names)
+        return Behind(stack, goal, row, inputs, names, self.limits, self.functions)
 
 
 def _reads(row: Resource) -> list[tuple[str, ...]]:

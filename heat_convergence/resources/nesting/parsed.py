@@ -1,7 +1,8 @@
 """Templates by the hash of their text: each is parsed once per process.
 
 Asked by whoever makes or checks nested stacks, in any thread.  Bounded; what falls
-out is read and parsed again.
+out is read and parsed again.  A user's text may be as long as a template may be; what
+groups make of one definition and a number may grow longer.
 """
 
 from __future__ import annotations
@@ -10,24 +11,28 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.template.loader import check_size
 from heat_convergence.template.problems import nearest
+from heat_convergence.template.registry import is_template
 from heat_convergence.template.template import Template
 
 Json = Any
 Load = Callable[[Collection[str]], Mapping[str, str]]  # hashes → texts
+Find = Callable[[str], str | None]  # a name → its text
 _MAX_CHARACTERS = 64_000_000
+_MAX_REACHED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     text: str
     template: Template | None = None
-    strings: frozenset[str] = frozenset()
+    strings: frozenset[str] | None = None
 
 
 def hash_of(text: str) -> str:
@@ -38,10 +43,9 @@ def hash_of(text: str) -> str:
 class Parsed:
     """Texts and templates, those used last kept within a bound of characters."""
 
-    def __init__(
-        self, limits: Limits = DEFAULT, *, max_characters: int = _MAX_CHARACTERS
-    ) -> None:
+    def __init__(self, limits: Limits = DEFAULT, *, max_characters: int = _MAX_CHARACTERS) -> None:
         self.limits = limits
+        self._generated = replace(limits, max_template_size=limits.max_expanded_size)
         self.parses = 0  # counted for tests
         self._max = max_characters
         self._size = 0
@@ -58,13 +62,21 @@ class Parsed:
         return found
 
     def strings(self, key: str, load: Load) -> frozenset[str]:
-        """All strings in the template."""
-        return self._with_template(key, load).strings
+        """All strings in the template; none in what is not one."""
+        entry = self._entry(key, load)
+        if entry.strings is None:
+            try:
+                return self._with_template(key, load).strings or frozenset()
+            except Error:  # told when it is used
+                with self._lock:
+                    self._entries[key] = replace(entry, strings=frozenset())
+                return frozenset()
+        return entry.strings
 
     def _with_template(self, key: str, load: Load) -> _Entry:
         entry = self._entry(key, load)
         if entry.template is None:
-            template = Template.parse(entry.text, limits=self.limits)
+            template = Template.parse(entry.text, limits=self._generated)
             entry = _Entry(entry.text, template, frozenset(strings_in(template.raw)))
             with self._lock:
                 self.parses += 1
@@ -96,7 +108,7 @@ def strings_in(value: Json) -> Iterator[str]:
     """Every string of a document, keys left out."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for item in value.values():
             yield from strings_in(item)
     elif isinstance(value, list | tuple):
@@ -109,15 +121,37 @@ class Files(Mapping[str, str]):
 
     def __init__(self, hashes: Mapping[str, str], parsed: Parsed, load: Load) -> None:
         self.hashes = hashes
+        self.found: dict[str, str] = {}
         self._parsed = parsed
         self._load = load
+        self._find: Find = lambda _name: None
+        self._reached: dict[frozenset[str], frozenset[str]] = {}
 
     @classmethod
-    def of_texts(cls, texts: Mapping[str, str], parsed: Parsed) -> Files:
-        """Of texts that came with a request."""
+    def of_texts(
+        cls, texts: Mapping[str, str], parsed: Parsed, find: Find = lambda _name: None
+    ) -> Files:
+        """Of texts that came with a request.  A template that is not among them is
+        asked of ``find``, once, and then told in ``found``."""
         hashes = {name: hash_of(text) for name, text in texts.items()}
         by_hash = {hashes[name]: text for name, text in texts.items()}
-        return cls(hashes, parsed, lambda wanted: {key: by_hash[key] for key in wanted})
+        files = cls(hashes, parsed, lambda wanted: {key: by_hash[key] for key in wanted})
+
+        def found(name: str) -> str | None:
+            text = find(name)
+            if text is not None:
+                hashes[name] = hash_of(text)
+                by_hash[hashes[name]] = files.found[name] = text
+            return text
+
+        files._find = found
+        return files
+
+    def loading(self, load: Load) -> Files:
+        """The same files, texts read by ``load``."""
+        files = Files(self.hashes, self._parsed, load)
+        files._reached = self._reached
+        return files
 
     def __getitem__(self, name: str) -> str:
         return self._parsed.text(self.hashes[name], self._load)
@@ -134,12 +168,26 @@ class Files(Mapping[str, str]):
     def template(self, name: str) -> Template:
         """Raises ``StackValidationFailed`` where there is no such file, and what
         ``Template.parse`` does."""
-        if name not in self.hashes:
+        if name not in self.hashes and self._find(name) is None:
             raise StackValidationFailed(
                 f'There is no template "{name}" among the files{nearest(name, self.hashes)}'
             )
+        check_size(self[name], self._parsed.limits)
         return self._parsed.template(self.hashes[name], self._load)
 
-    def strings(self, name: str) -> frozenset[str]:
-        """All strings in the template of that name."""
-        return self._parsed.strings(self.hashes[name], self._load)
+    def reached(self, names: frozenset[str]) -> frozenset[str]:
+        """Those files, and all that templates among them name."""
+        known = self._reached.get(names)
+        if known is None:
+            found, waiting = set(names), list(names)
+            while waiting:
+                name = waiting.pop()
+                if is_template(name):
+                    strings = self._parsed.strings(self.hashes[name], self._load)
+                    more = (strings & self.hashes.keys()) - found
+                    found |= more
+                    waiting.extend(more)
+            if len(self._reached) >= _MAX_REACHED:
+                self._reached.clear()
+            known = self._reached[names] = frozenset(found)
+        return known

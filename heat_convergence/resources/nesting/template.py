@@ -8,11 +8,11 @@ stack's parameters.  Source: heat-facts ``resource_groups.md``, "template resour
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from heat_convergence.resources.nesting.kinds import (
     INNER,
-    READS,
     REFERENCE,
     Ask,
     Behind,
@@ -20,7 +20,9 @@ from heat_convergence.resources.nesting.kinds import (
     NestedSchema,
     NestedType,
     Read,
+    Reading,
     arn,
+    known_or_unknown,
     read_key,
 )
 from heat_convergence.resources.plugin import View
@@ -30,7 +32,6 @@ from heat_convergence.resources.schema import (
     PropertyType,
     TypeSchema,
 )
-from heat_convergence.template.expression import is_known
 from heat_convergence.template.parameters import ParameterSchema, ParameterType
 from heat_convergence.template.template import Template
 
@@ -58,10 +59,10 @@ class TemplateResource(NestedType):
     )
 
     @classmethod
-    def of(cls, template: Template) -> TemplateResource:
+    def of(cls, template: Template, given: Collection[str] = ()) -> TemplateResource:
         """Raises what is wrong with the template's parameters."""
         made = cls()
-        made.schema = schema_of(template)  # type: ignore[misc]
+        made.schema = schema_of(template, given)  # type: ignore[misc]
         return made
 
     def source(self, ask: Ask) -> ChildSource:
@@ -70,22 +71,21 @@ class TemplateResource(NestedType):
         return ChildSource(ask.files[ask.implementation], parameters=given)
 
     def sample(self, ask: Ask) -> ChildSource | None:
-        known = {name: value for name, value in ask.properties.items() if is_known(value)}
-        return self.source(ask.having(known))
+        return self.source(ask.having(known_or_unknown(ask.properties)))
 
     def where(self, ask: Ask) -> str:
         return f"<{ask.implementation}>"
 
     def read(self, behind: Behind, reads: Collection[Read]) -> dict[str, Json]:
-        outputs = behind.outputs()
-        inner = {
-            read_key((name, *path)): behind.inner(name.removeprefix(INNER), path)
-            for name, *path in reads
-            if name.startswith(INNER)
-        }
+        outputs, untold = behind.outputs()
+        reading = Reading()
+        reading.untold = {read_key((name,)): why for name, why in untold.items()}
+        for read in reads:
+            if read[0].startswith(INNER):
+                reading.note(read, partial(behind.inner, read[0].removeprefix(INNER), read[1:]))
         stack = behind.stack
         reference = outputs.get(STACK_ID) or arn(stack.project_id, stack.name, stack.id)
-        return {**outputs, REFERENCE: reference, **({READS: inner} if inner else {})}
+        return {**outputs, REFERENCE: reference, **reading.recorded()}
 
     def reference_id(self, view: View) -> Json:
         found = view.attributes.get(REFERENCE)
@@ -94,13 +94,15 @@ class TemplateResource(NestedType):
         return found or view.name
 
 
-def schema_of(template: Template) -> NestedSchema:
-    """What the template stands for as a type."""
+def schema_of(template: Template, given: Collection[str] = ()) -> NestedSchema:
+    """What the template stands for as a type; ``given`` are parameters that need not be
+    set."""
     outputs = template.section(template.version.dialect.outputs)
     return NestedSchema(
         description=template.description,
         properties={
-            name: _property(schema) for name, schema in template.parameters.items()
+            name: _property(schema, required=schema.default is None and name not in given)
+            for name, schema in template.parameters.items()
         },
         attributes={
             name: AttributeSchema(description=_description(output, template))
@@ -109,12 +111,12 @@ def schema_of(template: Template) -> NestedSchema:
     )
 
 
-def _property(schema: ParameterSchema) -> PropertySchema:
+def _property(schema: ParameterSchema, *, required: bool) -> PropertySchema:
     kind = _TYPES[schema.type]
     return PropertySchema(
         type=kind,
         description=schema.description,
-        required=schema.default is None,
+        required=required,
         constraints=() if kind is PropertyType.ANY else schema.constraints,
         update_allowed=True,
     )

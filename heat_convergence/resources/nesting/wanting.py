@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
-from heat_convergence.common.errors import Error
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.secrecy import spread
 from heat_convergence.resources.implied import with_implied
@@ -24,7 +24,6 @@ from heat_convergence.template import expression
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluated import EvaluatedTemplate
-from heat_convergence.template.registry import is_template
 from heat_convergence.template.uses import attribute_uses
 
 Json = Any
@@ -66,7 +65,11 @@ def wanted_of(
                 READS: sorted(map(list, reads.get(name, ()))),
             }
         guards = tuple(sorted(environment.registry.guards(name)))
-        found[name] = Wanted.of(definition, implementation, behind, guards)
+        kind = registry.find(implementation)
+        mended = kind is not None and kind.mended_when_failed
+        want = Wanted.of(definition, implementation, behind, guards, mended=mended)
+        renewed = kind is not None and kind.new_at_every_update
+        found[name] = replace(want, renewed=True) if renewed else want
     return spread(found, _makers_of_secrets(implementations, registry))
 
 
@@ -102,32 +105,15 @@ class _Digests:
         entries = dict(environment.registry.entries)
         entries.pop("resources", None)
         self._common = _hash([entries, dict(environment.parameter_defaults)])
-        mapped = environment.registry.template_names()
-        self._mapped = [name for name in sorted(mapped) if name in files]
+        self._mapped = environment.registry.template_names() & files.hashes.keys()
 
     def of(self, definition: Definition, implementation: str) -> str:
         inner = self._environment.registry.for_child(definition.name).entries["resources"]
         named = {implementation, *self._mapped}
         named.update(strings_in(expression.dump(definition.properties)))
-        reached = sorted(self._reached(named & self._files.hashes.keys()))
+        reached = sorted(self._files.reached(frozenset(named & self._files.hashes.keys())))
         hashes = [[name, self._files.hashes[name]] for name in reached]
         return _hash([implementation, self._common, inner, hashes])
-
-    def _reached(self, names: set[str]) -> set[str]:
-        """Those files and all that templates among them name."""
-        found, waiting = set(names), list(names)
-        while waiting:
-            name = waiting.pop()
-            if not is_template(name):
-                continue
-            try:
-                strings = self._files.strings(name)
-            except Error:
-                continue  # told when it is used
-            more = (strings & self._files.hashes.keys()) - found
-            found |= more
-            waiting.extend(more)
-        return found
 
 
 def _hash(value: Json) -> str:

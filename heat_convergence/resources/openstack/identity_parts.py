@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heat_convergence.common.errors import ResourceGone
+from heat_convergence.resources.driver import naming
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.declared import DeclaredType
 from heat_convergence.resources.driver.lookups import Lookups
@@ -146,7 +147,7 @@ class NamedById(DeclaredType):
             body = self.calls(view).get(wanted)
         except ResourceGone:
             return None
-        return wanted if body else None
+        return wanted if naming.bears(view, body) else None
 
 
 def _delete(calls: Calls, path: str) -> None:

@@ -72,6 +72,15 @@ class WebImage(DeclaredType):
             MEMBERS.put(made, after, view.properties)
         return self.look(replace(view, properties=after), calls.get(thing_id))
 
+    def change(self, view: View, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        patch = [
+            {"op": "replace", "path": f"/{name}", "value": value}
+            for name, value in sorted(arguments.items())
+        ]
+        calls = self.calls(view)
+        calls.send("PATCH", calls.path(self._id(view)), patch, headers=PATCH)
+        return calls.get(self._id(view))
+
     def delete(self, view: View) -> Look:
         if view.physical_id is not None and view.properties.get("protected"):
             self._unprotect(self.calls(view), view.physical_id)

@@ -42,8 +42,7 @@ class KeyPair(DeclaredType):
         name = view.properties.get("name")
         if name is None:
             return None
-        for body in self.calls(view).list():
-            pair = body.get("keypair", body)
+        for pair in self.calls(view).list():
             if pair["name"] == name:
                 wanted = view.properties.get(PUBLIC)
                 if wanted and wanted.split()[:2] != pair[PUBLIC].split()[:2]:

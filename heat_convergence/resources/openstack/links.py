@@ -86,7 +86,7 @@ class Link(DeclaredType):
                 looks[view.resource_id] = self.observe(view)
             except Error as error:
                 if error.retry is Retry.NEVER:
-                    looks[view.resource_id] = Look(Observed.FAILED, reason=str(error))
+                    looks[view.resource_id] = Look.failed(error)
         return looks
 
     def find(self, view: View) -> str | None:
@@ -191,6 +191,41 @@ class FloatingIPAssociation(Link):
         return body if body.get("port_id") == parts["port_id"] else None
 
 
+class RouterGateway(Link):
+    """Joins a router to an outside network."""
+
+    def parts_of(self, view: View, properties: Mapping[str, Json]) -> dict[str, Json]:
+        arguments = self.arguments(view)
+        router, network = properties["router_id"], properties["network"]
+        return {
+            "router_id": arguments.value("neutron.router", router, "router_id"),
+            "network_id": arguments.value("neutron.network", network, "network"),
+        }
+
+    def link_id(self, parts: Mapping[str, Json]) -> str:
+        return f"{parts['router_id']}:{parts['network_id']}"
+
+    def join(self, view: View, parts: Mapping[str, Json]) -> None:
+        gateway = {"network_id": parts["network_id"]}
+        self.calls(view).update(parts["router_id"], {"external_gateway_info": gateway})
+
+    def part(self, view: View, parts: Mapping[str, Json]) -> None:
+        if self.shown(view, parts) is not None:
+            self.calls(view).update(parts["router_id"], {"external_gateway_info": {}})
+
+    def shown(self, view: View, parts: Mapping[str, Json]) -> Mapping[str, Json] | None:
+        body = self.calls(view).get(parts["router_id"])
+        there = (body.get("external_gateway_info") or {}).get("network_id")
+        return body if there == parts["network_id"] else None
+
+    def validate_names(self, given: frozenset[str]) -> None:
+        if "network" not in given:
+            raise PropertyUnspecifiedError(
+                "At least one of the following properties must be specified:"
+                " network, network_id."
+            )
+
+
 class ExtraRouteSet(Link):
     """Routes of a router beside those that others have set."""
 
@@ -225,3 +260,17 @@ class ExtraRouteSet(Link):
             calls = self.calls(view)
             body = {"router": {"routes": parts["routes"]}}
             calls.send("PUT", calls.path(parts["router_id"], verb), body)
+
+
+class ExtraRoute(ExtraRouteSet):
+    """One route."""
+
+    def parts_of(self, view: View, properties: Mapping[str, Json]) -> dict[str, Json]:
+        route = {name: properties[name] for name in ("destination", "nexthop")}
+        return super().parts_of(
+            view, {"router": properties["router_id"], "routes": [route]}
+        )
+
+    def link_id(self, parts: Mapping[str, Json]) -> str:
+        (route,) = parts["routes"]
+        return f"{parts['router_id']}:{route['destination']}:{route['nexthop']}"

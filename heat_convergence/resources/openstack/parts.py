@@ -7,9 +7,10 @@ is made again and changes nothing twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from heat_convergence.common.errors import ResourceGone
+from heat_convergence.common.errors import Conflict, ResourceGone
 from heat_convergence.resources.driver.row import Made, Part
 
 Json = Any
@@ -92,7 +93,8 @@ class Connections(Part):
             ("connect_network", [item for item in goal if item not in there]),
         ):
             for item in items:
-                made.calls.send("PUT", made.calls.path(made.thing_id, verb), item)
+                with suppress(Conflict, ResourceGone):  # it is so already
+                    made.calls.send("PUT", made.calls.path(made.thing_id, verb), item)
 
     def remove(self, made: Made, wanted: Mapping[str, Json]) -> None:
         for item in self._of(made, wanted):

@@ -6,20 +6,41 @@ Decides when fixed addresses and security groups are named in a call at all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
-from heat_convergence.common.errors import ResourcePropertyConflict
+from heat_convergence.common.errors import Error, ResourceGone, ResourcePropertyConflict
 from heat_convergence.resources.driver.declared import DeclaredType
-from heat_convergence.resources.plugin import View
+from heat_convergence.resources.plugin import Look, View
 
 Json = Any
 FIXED_IPS = "fixed_ips"
 NO_FIXED_IPS = "no_fixed_ips"
 SECURITY_GROUPS = "security_groups"
+PORT_SECURITY = "port_security_enabled"
 DEFAULT_GROUP = "default"
 
 
 class Port(DeclaredType):
+    lets_go: ClassVar[bool] = True
+
+    def create(self, view: View) -> Look:
+        self._free_addresses(view, view.properties)
+        return super().create(view)
+
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        if FIXED_IPS in changed:
+            self._free_addresses(view, after)
+        return super().update(view, after, changed)
+
+    def _free_addresses(self, view: View, wanted: Mapping[str, Json]) -> None:
+        """An address is given twice on no network: the port on its way out lets go."""
+        named = _addresses(wanted.get(FIXED_IPS))
+        for rival in view.rivals if named else ():
+            with suppress(ResourceGone):
+                if named & _addresses(self.calls(view).get(rival).get(FIXED_IPS)):
+                    self.calls(view).update(rival, {FIXED_IPS: []})
+
     def create_arguments(self, view: View) -> dict[str, Json]:
         arguments = super().create_arguments(view)
         if view.properties.get(NO_FIXED_IPS):
@@ -36,7 +57,9 @@ class Port(DeclaredType):
             arguments[FIXED_IPS] = []
         elif FIXED_IPS in arguments and not arguments[FIXED_IPS]:
             del arguments[FIXED_IPS]
-        if SECURITY_GROUPS in names and not arguments.get(SECURITY_GROUPS):
+        if after.get(PORT_SECURITY) is False and not after.get(SECURITY_GROUPS):
+            arguments[SECURITY_GROUPS] = []  # which the service demands
+        elif SECURITY_GROUPS in names and after.get(SECURITY_GROUPS) is None:
             # Without any the service leaves the old ones: the project's own instead.
             group = self.lookups(view).id_of(
                 "neutron.security_group", DEFAULT_GROUP, project_id=view.project_id
@@ -44,9 +67,26 @@ class Port(DeclaredType):
             arguments[SECURITY_GROUPS] = [group]
         return arguments
 
+    def recorded(self, view: View, body: Mapping[str, Json]) -> Mapping[str, Json]:
+        """With its network and subnets, which most ports have in common: one call each
+        and interval, whatever their number."""
+        told = dict(super().recorded(view, body))
+        networks = self.others(view, "neutron.network")
+        subnets = self.others(view, "neutron.subnet")
+        ids = [str(ip["subnet_id"]) for ip in body.get(FIXED_IPS) or () if ip.get("subnet_id")]
+        with suppress(Error):  # they are told when they can be
+            told["subnets"] = [self.means.bodies.of(subnets, one, view.now) for one in ids]
+            network_id = str(body["network_id"])
+            told["network"] = self.means.bodies.of(networks, network_id, view.now)
+        return told
+
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         if properties.get(NO_FIXED_IPS) and properties.get(FIXED_IPS):
             raise ResourcePropertyConflict(
                 f"Cannot define the following properties at the same time:"
                 f" {FIXED_IPS}, {NO_FIXED_IPS}."
             )
+
+
+def _addresses(fixed_ips: Json) -> set[str]:
+    return {str(ip["ip_address"]) for ip in fixed_ips or () if ip.get("ip_address")}

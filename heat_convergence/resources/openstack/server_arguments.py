@@ -67,6 +67,7 @@ def rebuild(
     arguments: Arguments,
     after: Mapping[str, Json],
     changed: frozenset[str],
+    text: str,
     metadata: Mapping[str, Json],
 ) -> dict[str, Json]:
     found: dict[str, Json] = {
@@ -78,7 +79,7 @@ def rebuild(
         found["adminPass"] = after["admin_pass"]
     if "user_data" in changed and after.get("user_data_update_policy") == "REBUILD":
         form = after.get("user_data_format", userdata.RAW)
-        found["user_data"] = userdata.encoded(form, after.get("user_data") or "", metadata)
+        found["user_data"] = userdata.encoded(form, text, metadata)
     return found
 
 

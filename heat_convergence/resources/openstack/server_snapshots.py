@@ -10,22 +10,28 @@ from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.driver import pace
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.declared import DeclaredType
+from heat_convergence.resources.openstack.copies import copy_of, delete_copies
 from heat_convergence.resources.plugin import Look, View
 
 Json = Any
 IMAGE = "snapshot_image_id"
+_NOT_WHOLE = frozenset({"ERROR", "BUILD", "DELETED", "SOFT_DELETED"})
 
 
 class ServerSnapshots(DeclaredType):
     def snapshot(self, view: View) -> Look:
         """Under a name by which it is found when its id was lost."""
-        images, name = self.others(view, "glance.image"), f"{view.physical_name}-snapshot"
-        known = view.data.get(IMAGE)
-        if known is None:
-            found = images.named(name, sort_key="created_at", sort_dir="desc")
-            fresh = [one for one in found if one.get("status") in ("queued", "saving")]
-            known = fresh[0]["id"] if fresh else self._taken(view, name)
+        images = self.others(view, "glance.image")
+        found = copy_of(view, images)
+        if found is None and view.action is Action.DELETE and not self._is_whole(view):
+            return Look(Observed.READY, view.physical_id)
+        known = str(found["id"]) if found else self._taken(view, view.copy_name)
         return self._saved(view, images, known)
+
+    def _is_whole(self, view: View) -> bool:
+        """Whether there is anything to be saved before it is deleted."""
+        body = self.calls(view).get(self._id(view))
+        return str(body.get("status")) not in _NOT_WHOLE
 
     def _taken(self, view: View, name: str) -> str:
         calls = self.calls(view)
@@ -57,9 +63,7 @@ class ServerSnapshots(DeclaredType):
         )
 
     def delete_snapshot(self, view: View) -> None:
-        image_id = view.data.get(IMAGE)
-        if image_id:
-            self.others(view, "glance.image").delete(image_id)
+        delete_copies(view, self.others(view, "glance.image"), IMAGE)
 
     def restored(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
         return {"image": data[IMAGE]} if data.get(IMAGE) else {}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.common.errors import Conflict, Forbidden
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.driver.calls import Calls
-from heat_convergence.resources.driver.declared import DeclaredType, mark_of
+from heat_convergence.resources.driver.declared import DeclaredType
+from heat_convergence.resources.driver.naming import is_marked, mark_of
 from heat_convergence.resources.driver.row import Made
 from heat_convergence.resources.openstack import server_arguments, userdata
 from heat_convergence.resources.openstack.server_networks import (
@@ -24,6 +25,7 @@ from heat_convergence.resources.openstack.server_networks import (
     is_own,
 )
 from heat_convergence.resources.openstack.server_snapshots import ServerSnapshots
+from heat_convergence.resources.openstack.server_takeover import take_over
 from heat_convergence.resources.plugin import Look, View
 
 Json = Any
@@ -31,12 +33,15 @@ NETWORKS = "networks"
 # Needed for networks "auto" and "none", tags of devices and types of volumes.
 RICH = "2.67"
 REPLACE = "REPLACE"
-_REBUILDS = ("image", "user_data")
+PORTS = "own_ports"
 
 
 class Server(ServerSnapshots, DeclaredType):
+    lets_go: ClassVar[bool] = True
+
     def create(self, view: View) -> Look:
         calls, properties = self._rich(view), view.properties
+        self._take_over(view, properties)
         arguments = self.create_arguments(view)
         body: dict[str, Json] = {"server": arguments}
         if properties.get("scheduler_hints"):
@@ -60,7 +65,7 @@ class Server(ServerSnapshots, DeclaredType):
             arguments[NETWORKS] = "auto"
         text = userdata.encoded(
             properties.get("user_data_format", userdata.RAW),
-            properties.get("user_data") or "",
+            userdata.given(view, properties),
             view.metadata,
         )
         if text:
@@ -80,6 +85,16 @@ class Server(ServerSnapshots, DeclaredType):
             return True
         return "user_data" in changed and after.get("user_data_update_policy") == REPLACE
 
+    def _take_over(self, view: View, wanted: Mapping[str, Json]) -> None:
+        if view.rivals:
+            arguments = self.arguments(view)
+            networks = [
+                {**one, "port": arguments.value("neutron.port", one["port"], "networks.port")}
+                if one.get("port") else one
+                for one in wanted.get(NETWORKS) or ()
+            ]
+            take_over(self.calls(view), self.others(view, "neutron.port"), view.rivals, networks)
+
     # -- update
 
     def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
@@ -88,6 +103,8 @@ class Server(ServerSnapshots, DeclaredType):
         if body["status"] == "VERIFY_RESIZE":
             calls.action(thing_id, "confirmResize")
             raise Conflict("the server is being resized", after_s=2.0)
+        if NETWORKS in changed:
+            self._take_over(view, after)
         self._change_quickly(view, after, changed)
         if NETWORKS in changed:
             self._change_networks(view, after)
@@ -130,8 +147,9 @@ class Server(ServerSnapshots, DeclaredType):
                 resize = {"flavorRef": flavor}
                 steps.append(lambda: calls.action(thing_id, "resize", resize))
         if self._rebuilds(view, after, changed, body):
-            rebuild = server_arguments.rebuild(arguments, after, changed, view.metadata)
-            rich = self._rich(view)
+            text = userdata.given(view, after)
+            rebuild = server_arguments.rebuild(arguments, after, changed, text, view.metadata)
+            rich = self._rich(replace(view, properties=after))
             steps.append(lambda: rich.action(thing_id, "rebuild", rebuild))
         return steps
 
@@ -142,7 +160,8 @@ class Server(ServerSnapshots, DeclaredType):
         changed: frozenset[str],
         body: Mapping[str, Json],
     ) -> bool:
-        if "user_data" in changed and after.get("user_data_update_policy") == "REBUILD":
+        other_data = view.properties.get("user_data") != after.get("user_data")
+        if other_data and after.get("user_data_update_policy") == "REBUILD":
             return body.get("status") != "REBUILD"
         if "image" not in changed or not after.get("image"):
             return False
@@ -222,8 +241,15 @@ class Server(ServerSnapshots, DeclaredType):
     # -- delete
 
     def delete(self, view: View) -> Look:
+        """Its own ports are noted while they can be told by it: those of one that was
+        adopted bear another mark."""
+        own = view.data.get(PORTS)
+        if own is None and view.physical_id is not None and self._has_own_ports(view):
+            ports = self.others(view, "neutron.port").list(device_id=view.physical_id)
+            own = [port["id"] for port in ports if is_marked(port)]
+            view = replace(view, data={**view.data, PORTS: own})
         look = super().delete(view)
-        return self._without_ports(view, look)
+        return self._without_ports(view, replace(look, data=look.data or view.data or None))
 
     def observe(self, view: View) -> Look:
         return self._without_ports(view, super().observe(view))
@@ -237,6 +263,9 @@ class Server(ServerSnapshots, DeclaredType):
         if view.action is not Action.DELETE or look.observed is not Observed.ABSENT:
             return look
         if self._has_own_ports(view):
+            ports = self.others(view, "neutron.port")
+            for port_id in view.data.get(PORTS) or ():
+                ports.delete(port_id)
             self.networks(view, view.properties).delete_own()
         return look
 

@@ -14,6 +14,9 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from typing import Any
 
+from heat_convergence.resources.plugin import View
+from heat_convergence.resources.software import text_of
+
 Json = Any
 RAW = "RAW"
 SOFTWARE_CONFIG = "SOFTWARE_CONFIG"
@@ -48,6 +51,14 @@ def handle_part(data, content_type, filename, payload):
         if os.path.basename(filename) == "cfn-userdata":
             os.spawnv(os.P_WAIT, path, [path])
 """
+
+
+def given(view: View, properties: Mapping[str, Json]) -> str:
+    """What the template says, or what is in the configuration of which it says the id."""
+    text: str = properties.get("user_data") or ""
+    if properties.get("user_data_format", RAW) in (RAW, SOFTWARE_CONFIG):
+        return text_of(view, text)
+    return text
 
 
 def encoded(form: str, text: str, metadata: Mapping[str, Json]) -> str | None:

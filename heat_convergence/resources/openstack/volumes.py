@@ -21,14 +21,17 @@ from heat_convergence.common.errors import (
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.driver import pace
 from heat_convergence.resources.driver.calls import Calls
-from heat_convergence.resources.driver.declared import DeclaredType, mark_of
+from heat_convergence.resources.driver.declared import DeclaredType
+from heat_convergence.resources.driver.naming import mark_of
 from heat_convergence.resources.driver.row import Made
 from heat_convergence.resources.driver.things import MARK_KEY
+from heat_convergence.resources.openstack.copies import copy_of, delete_copies
 from heat_convergence.resources.plugin import Look, View
 
 Json = Any
 BACKUP = "backup_id"
 EXTENDS_ATTACHED = "3.42"
+RESTORES = "3.47"  # from which on a volume is made of a backup by one call
 SOURCES = ("image", "source_volid", "snapshot_id", BACKUP)
 _HINTS = "OS-SCH-HNT:scheduler_hints"
 _FREE = "available"
@@ -54,13 +57,12 @@ class Volume(DeclaredType):
         return {**arguments, "metadata": {**values, MARK_KEY: view.resource_id}}
 
     def _restored(self, view: View) -> Look:
-        """Into a new volume, made first: under its name it is found again."""
-        calls, properties = self.calls(view), view.properties
-        backup_id = properties[BACKUP]
-        backup = self.others(view, "cinder.backup").get(backup_id)
-        arguments = self.create_arguments(view)
-        arguments["size"] = properties.get("size") or backup["size"]
-        volume = calls.create(arguments)
+        """A new volume of a backup."""
+        calls, backup_id = self.calls(view), view.properties[BACKUP]
+        arguments = {**self.create_arguments(view), BACKUP: backup_id}
+        if not arguments.get("size"):
+            arguments["size"] = self.others(view, "cinder.backup").get(backup_id)["size"]
+        volume = Calls(calls.cloud, replace(calls.thing, microversion=RESTORES)).create(arguments)
         return self.look(replace(view, physical_id=volume["id"]), volume)
 
     def found(self, view: View) -> Look:
@@ -126,13 +128,24 @@ class Volume(DeclaredType):
 
     def snapshot(self, view: View) -> Look:
         backups, mark = self.others(view, "cinder.backup"), mark_of(view)
-        name = f"{view.physical_name}-snapshot"
-        known = view.data.get("backup_id")
-        body = self._backup(backups, known) or backups.create(
-            {"volume_id": view.physical_id, "force": True, "name": name, "description": mark}
+        body = copy_of(view, backups)
+        if body is None and view.action is Action.DELETE and not self._is_whole(view):
+            return Look(Observed.READY, view.physical_id)
+        body = body or backups.create(
+            {
+                "volume_id": view.physical_id,
+                "force": True,
+                "name": view.copy_name,
+                "description": mark,
+            }
         )
         data = {**view.data, "backup_id": body["id"]}
         return self._saved(replace(view, data=data), body)
+
+    def _is_whole(self, view: View) -> bool:
+        """Whether there is anything to be saved before it is deleted."""
+        status = str(self.calls(view).get(self._id(view))["status"])
+        return not status.startswith("error") and status not in ("creating", "deleting")
 
     def observe(self, view: View) -> Look:
         backup_id = view.data.get("backup_id")
@@ -166,9 +179,7 @@ class Volume(DeclaredType):
             return None
 
     def delete_snapshot(self, view: View) -> None:
-        backup_id = view.data.get("backup_id")
-        if backup_id:
-            self.others(view, "cinder.backup").delete(backup_id)
+        delete_copies(view, self.others(view, "cinder.backup"), "backup_id")
 
     def restored(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
         return {BACKUP: data["backup_id"]} if data.get("backup_id") else {}

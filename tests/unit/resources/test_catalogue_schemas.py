@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,42 +10,89 @@ import pytest
 
 from heat_convergence.resources.catalog.load import types
 from heat_convergence.resources.driver.declared import DeclaredType
-from tests.unit.resources.test_resource_conformance import property_as_fact, support_as_fact
+from tests.unit.resources.test_resource_conformance import attribute_as_fact, property_as_fact
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "heat-facts" / "resource_types.json"
+# Of each property and attribute as the facts have it; written by ``python -m``.
+DIGESTS = Path(__file__).parent / "data" / "catalogue_digests.json"
 TYPES = {kind.name: kind for kind in types() if isinstance(kind, DeclaredType)}
 NEED = pytest.mark.skipif(not SHARED.exists(), reason="the facts are not beside this checkout")
 
 
-@pytest.fixture(scope="module")
-def facts() -> dict:
+def _facts() -> dict:
     return json.loads(SHARED.read_text())["types"]
 
 
-@NEED
-@pytest.mark.parametrize("name", TYPES)
-def test_properties_are_the_facts(name, facts):
-    declared = TYPES[name].schema.properties
-    told = {key: property_as_fact(item) for key, item in declared.items()}
-    assert told == {key: _plain(item) for key, item in facts[name]["properties"].items()}
+@pytest.fixture(scope="module")
+def facts() -> dict:
+    return _facts()
 
 
-@NEED
-@pytest.mark.parametrize("name", TYPES)
-def test_attributes_and_the_rest_are_the_facts(name, facts):
-    kind, fact = TYPES[name], facts[name]
-    told = {
-        key: {
-            "type": None if item.type is None else str(item.type),
-            "cache_mode": str(item.cache_mode),
-            "support_status": support_as_fact(item),
-        }
-        for key, item in kind.schema.attributes.items()
+@pytest.fixture(scope="module")
+def digests() -> dict:
+    return json.loads(DIGESTS.read_text())
+
+
+def _told(kind: DeclaredType) -> dict[str, dict]:
+    """All that clients are told of a type, in the form of the facts."""
+    return {
+        "properties": {
+            name: property_as_fact(item) for name, item in kind.schema.properties.items()
+        },
+        "attributes": {
+            name: attribute_as_fact(item) for name, item in kind.schema.attributes.items()
+        },
+        "rest": {
+            "name_limit": kind.physical_name_limit,
+            "snapshot": kind.snapshots_on_delete,
+            "check": kind.checks,
+            "mended": kind.mended_when_failed,
+            "status": str(kind.schema.support_status.status),
+        },
     }
-    assert told == {key: _plain(item) for key, item in fact["attributes"].items()}
-    assert kind.physical_name_limit == fact["physical_resource_name_limit"]
-    assert kind.snapshots_on_delete == ("snapshot_delete" in fact["handlers"])
-    assert str(kind.schema.support_status.status) == fact["support_status"]["status"]
+
+
+def _wanted(fact: dict) -> dict[str, dict]:
+    handlers = fact["handlers"]
+    return {
+        "properties": {name: _plain(item) for name, item in fact["properties"].items()},
+        "attributes": {name: _plain(item) for name, item in fact["attributes"].items()},
+        "rest": {
+            "name_limit": fact["physical_resource_name_limit"],
+            "snapshot": "snapshot_delete" in handlers,
+            "check": "check" in handlers,
+            "mended": "custom_needs_replace_failed" in handlers,
+            "status": fact["support_status"]["status"],
+        },
+    }
+
+
+def _digested(parts: dict[str, dict]) -> dict[str, dict[str, str]]:
+    return {
+        part: {name: _digest(item) for name, item in items.items()}
+        for part, items in parts.items()
+    }
+
+
+def _digest(item: object) -> str:
+    text = json.dumps(item, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+@NEED
+@pytest.mark.parametrize("name", TYPES)
+def test_schemas_are_the_facts(name, facts):
+    assert _told(TYPES[name]) == _wanted(facts[name])
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_schemas_are_what_the_digests_of_the_facts_say(name, digests):
+    assert _digested(_told(TYPES[name])) == digests[name]
+
+
+@NEED
+def test_digests_are_the_facts(digests, facts):
+    assert digests == {name: _digested(_wanted(facts[name])) for name in sorted(TYPES)}
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -106,3 +154,8 @@ def test_hidden_types_are_there_and_take_anything(facts):
     for kind in placeholders.values():
         assert kind.schema.support_status.hidden
         assert kind.schema.accepts_any_property
+
+
+if __name__ == "__main__":
+    wanted = {name: _digested(_wanted(_facts()[name])) for name in sorted(TYPES)}
+    DIGESTS.write_text(json.dumps(wanted, indent=1, sort_keys=True) + "\n")

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heat_convergence.resources.builtin.nested.batches import Pace, step
+from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoScalingGroup
+from heat_convergence.resources.builtin.nested.batches import Pace, roll, step
 from heat_convergence.resources.builtin.nested.cfn_stack import CloudFormationStack
 from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
 from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup, member
+from heat_convergence.resources.builtin.software.groups import (
+    SoftwareDeploymentGroup,
+    SoftwareDeployments,
+    StructuredDeploymentGroup,
+    StructuredDeployments,
+)
 from heat_convergence.resources.nesting.kinds import NestedType, normal
 from tests.unit.resources.test_resource_conformance import (
     attribute_as_fact,
@@ -22,7 +29,16 @@ from tests.unit.resources.test_resource_conformance import (
 )
 
 FACTS = json.loads((Path(__file__).parent / "data" / "nested_types.json").read_text())
-TYPES = (CloudFormationStack(), ResourceChain(), ResourceGroup())
+TYPES = (
+    CloudFormationStack(),
+    AutoScalingGroup(),
+    ResourceChain(),
+    ResourceGroup(),
+    SoftwareDeploymentGroup(),
+    SoftwareDeployments(),
+    StructuredDeploymentGroup(),
+    StructuredDeployments(),
+)
 
 every_type = pytest.mark.parametrize("kind", TYPES, ids=lambda item: item.name)
 
@@ -72,6 +88,37 @@ def test_batches_come_to_an_end_within_their_bounds(
         assert len(kept) >= min(pace.min_in_service, after, len(standing)) - len(changed)
     assert members == dict.fromkeys(target, "new")
     assert not more
+
+
+@given(before=st.integers(1, 12), pace=PACES, updated=st.integers(0, 12))
+def test_rolling_ends_with_new_members_and_never_below_its_floor(
+    before: int, pace: Pace, updated: int
+) -> None:
+    members = {f"m{at}": "new" if at < updated else "old" for at in range(before)}
+    fresh = (f"x{at}" for at in range(100))
+    for _step in range(100):
+        standing = dict(members)
+        members = roll(members, "new", before, pace, lambda: next(fresh))
+        changed = [name for name in members if standing.get(name) != "new" == members[name]]
+        assert len(changed) <= pace.batch_size
+        left = [name for name in standing if members.get(name) == standing[name]]
+        assert len(left) >= min(pace.min_in_service, before, len(standing)) - len(
+            [name for name in standing if members.get(name, "gone") != standing[name]]
+        )
+        if len(members) == before and set(members.values()) == {"new"}:
+            break
+    assert list(members.values()) == ["new"] * before
+
+
+def test_extra_members_keep_the_floor_and_the_oldest_go_at_last() -> None:
+    members = dict.fromkeys(["a", "b", "c"], "old")
+    fresh = iter(["x"])
+    pace = Pace(batch_size=1, min_in_service=3)
+    seen = []
+    for _step in range(5):
+        members = roll(members, "new", 3, pace, lambda: next(fresh))
+        seen.append("".join(n.upper() if d == "new" else n for n, d in members.items()))
+    assert seen == ["abcX", "AbcX", "ABcX", "ABCX", "BCX"]
 
 
 @pytest.mark.parametrize(

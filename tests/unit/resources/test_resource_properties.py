@@ -250,21 +250,23 @@ def test_changed(before: dict, after: dict, names: set[str]) -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
 
-@settings(max_examples=50)
-@given(st.dictionaries(st.text(), json_values))
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
 def test_hash_does_not_depend_on_order(properties: dict) -> None:
     turned = dict(reversed(properties.items()))
     assert properties_hash(turned) == properties_hash(properties)
     assert changed(properties, turned) == frozenset()
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.sampled_from(list(PropertyType)), json_values)
 def test_any_value_is_either_converted_or_refused(kind: PropertyType, value: Any) -> None:
     schema = one(kind)

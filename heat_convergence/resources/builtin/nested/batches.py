@@ -7,9 +7,12 @@ a step that is taken again after a crash comes to the same.  Source: heat-facts
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from heat_convergence.common.errors import StackValidationFailed
 
 Json = Any
 
@@ -21,6 +24,15 @@ class Pace:
     batch_size: int = 1
     min_in_service: int = 0
     pause_s: float = 0.0
+
+    def check(self, target: int, timeout_s: float | None) -> None:
+        """Raises ``StackValidationFailed`` when the pauses alone outlast the action."""
+        pauses_s = self.pause_s * max(math.ceil(target / self.batch_size) - 1, 0)
+        if timeout_s is not None and pauses_s >= timeout_s > 0:
+            raise StackValidationFailed(
+                f"pauses of {pauses_s:g} seconds in all do not fit into the stack's"
+                f" timeout of {timeout_s:g} seconds"
+            )
 
     @classmethod
     def of(cls, policy: Mapping[str, Json]) -> Pace:
@@ -70,6 +82,26 @@ def step(
     members = {name: new(name) if name in chosen else old[name] for name in names}
     left = {name for name in target if name in members and members[name] == new(name)}
     return members, next_batch(len(target), len(members), len(left), pace) is not None
+
+
+def roll(
+    old: Mapping[str, Json], new: Json, target: int, pace: Pace, fresh: Callable[[], str]
+) -> dict[str, Json]:
+    """Members after the next batch, where names do not say who is to stay.
+
+    ``old`` are definitions in the order in which members change and go; of members
+    beyond ``target``, as many count as not done.  ``fresh`` gives another name.
+    """
+    current = len(old)
+    done = sum(each == new for each in old.values()) - max(current - target, 0)
+    found = next_batch(target, current, max(done, 0), pace)
+    if found is None:
+        return dict.fromkeys(old, new)
+    members = dict(list(old.items())[max(current - found.size, 0) :])
+    added = [fresh() for _ in range(found.size - len(members))]
+    outdated = [name for name in members if members[name] != new]
+    changed = outdated[: max(found.batch - len(added), 0)]
+    return {**members, **dict.fromkeys([*changed, *added], new)}
 
 
 def _chosen(

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from typing import Any
 
 from heat_convergence.resources.nesting.kinds import (
-    READS,
     REFERENCE,
     Ask,
     Behind,
@@ -17,11 +16,13 @@ from heat_convergence.resources.nesting.kinds import (
     NestedSchema,
     NestedType,
     Read,
+    Reading,
     arn,
+    known_or_unknown,
+    read_key,
 )
 from heat_convergence.resources.plugin import View
 from heat_convergence.resources.schema import PropertySchema, PropertyType
-from heat_convergence.template.expression import is_known
 
 Json = Any
 _OUTPUTS = "Outputs."
@@ -66,20 +67,24 @@ class CloudFormationStack(NestedType):
         if not isinstance(url, str):
             return None
         given = ask.properties.get("Parameters")
-        known = given if isinstance(given, dict) else {}
+        parameters = known_or_unknown(given) if isinstance(given, dict) else {}
         ask.files.template(url)
-        return ChildSource(
-            ask.files[url], parameters={k: v for k, v in known.items() if is_known(v)}
-        )
+        return ChildSource(ask.files[url], parameters=parameters)
 
     def where(self, ask: Ask) -> str:
         url = ask.properties.get("TemplateURL")
         return f"<{url}>" if isinstance(url, str) else self.path_word
 
     def read(self, behind: Behind, reads: Collection[Read]) -> dict[str, Json]:
-        outputs = {f"{_OUTPUTS}{name}": value for name, value in behind.outputs().items()}
+        values, untold = behind.outputs()
+        outputs = {f"{_OUTPUTS}{name}": value for name, value in values.items()}
+        reading = Reading()
+        reading.untold = {read_key((f"{_OUTPUTS}{name}",)): why for name, why in untold.items()}
         stack = behind.stack
-        return {**outputs, REFERENCE: arn(stack.project_id, stack.name, stack.id), READS: {}}
+        return {
+            **outputs,
+            REFERENCE: arn(stack.project_id, stack.name, stack.id),
+        } | reading.recorded()
 
     def reference_id(self, view: View) -> Json:
         found = view.attributes.get(REFERENCE)

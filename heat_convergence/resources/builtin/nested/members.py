@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from heat_convergence.resources.nesting.kinds import (
     INNER,
-    READS,
+    LATER,
     Ask,
     Behind,
     NestedType,
     Read,
+    Reading,
     normal,
-    read_key,
 )
 from heat_convergence.template.expression import Expression, is_known
+from heat_convergence.template.versions import VERSIONS
 
 Json = Any
 VERSION = "2015-04-30"
 REFS, REFS_MAP, ATTRIBUTES = "refs", "refs_map", "attributes"
+_SHARED, _LONG = "shared_value_", 1024
+_FUNCTIONS = frozenset({*VERSIONS[f"heat_template_version.{VERSION}"].functions, LATER})
 
 
 class Group(NestedType):
     """Members of a stack that are alike."""
 
     whole: frozenset[str] = frozenset({REFS, REFS_MAP, ATTRIBUTES})  # of all members
+    by_name: frozenset[str] = frozenset({ATTRIBUTES})  # that take the name of another
 
     @abstractmethod
     def ordered(self, behind: Behind, names: Sequence[str]) -> list[str]:
@@ -45,16 +51,15 @@ class Group(NestedType):
         names = self.ordered(behind, behind.names())
         inputs = behind.inputs(names)
         refs = {name: inputs.reference_id(name) for name in names if name in inputs.rows}
-        recorded = {
-            read_key(read): self._value(behind, names, read)
-            for read in reads
-            if read[0] not in self.whole or read[0] == ATTRIBUTES
-        }
+        reading = Reading()
+        for read in reads:
+            if read[0] not in self.whole or read[0] in self.by_name:
+                reading.note(read, partial(self._value, behind, names, read))
         return {
             REFS: [refs.get(name) for name in names],
             REFS_MAP: refs,
             **self.facts(behind, names),
-            READS: recorded,
+            **reading.recorded(),
         }
 
     def facts(self, behind: Behind, names: Sequence[str]) -> dict[str, Json]:
@@ -69,9 +74,7 @@ class Group(NestedType):
             return {each: behind.inner(each, path) for each in names} if path else None
         return [behind.inner(each, read) for each in names]
 
-    def passes_on(
-        self, reads: Collection[Read], members: Collection[str]
-    ) -> dict[str, set[Read]]:
+    def passes_on(self, reads: Collection[Read], members: Collection[str]) -> dict[str, set[Read]]:
         found: dict[str, set[Read]] = {}
         for read in reads:
             name, *path = read
@@ -92,10 +95,42 @@ class Group(NestedType):
 
 
 def template_text(members: Mapping[str, Json]) -> str:
-    """The template with these definitions by name."""
-    return json.dumps(
-        {"heat_template_version": VERSION, "resources": dict(members)}, ensure_ascii=False
-    )
+    """The template with these definitions by name; a long property that several have
+    stands there once, as a parameter's default."""
+    texts: dict[int, str] = {}
+    found = Counter(key for each in members.values() for _n, key in _long(each, texts))
+    names = {key: f"{_SHARED}{at}" for at, key in enumerate(k for k in found if found[k] > 1)}
+    template: dict[str, Json] = {"heat_template_version": VERSION}
+    if names:
+        template["parameters"] = {
+            name: {"type": "json", "default": json.loads(key)} for key, name in names.items()
+        }
+    template["resources"] = {
+        name: _lean(each, {prop: names[key] for prop, key in _long(each, texts) if key in names})
+        for name, each in members.items()
+    }
+    return json.dumps(template, ensure_ascii=False)
+
+
+def _long(definition: Mapping[str, Json], texts: dict[int, str]) -> Iterator[tuple[str, str]]:
+    """Names of long properties, with their values as text.  ``texts`` has those seen
+    already, by identity: members mostly have the same objects."""
+    for name, value in (definition.get("properties") or {}).items():
+        if isinstance(value, Mapping | list):
+            if id(value) not in texts:
+                text = json.dumps(value, ensure_ascii=False)
+                plain = len(text) >= _LONG and _FUNCTIONS.isdisjoint(keys_in(value))
+                texts[id(value)] = text if plain else ""
+            if texts[id(value)]:
+                yield name, texts[id(value)]
+
+
+def _lean(definition: Mapping[str, Json], shared: Mapping[str, str]) -> Json:
+    if not shared:
+        return definition
+    properties = dict(definition["properties"])
+    properties.update({name: {"get_param": parameter} for name, parameter in shared.items()})
+    return {**definition, "properties": properties}
 
 
 def current_members(ask: Ask) -> dict[str, Json]:
@@ -104,16 +139,38 @@ def current_members(ask: Ask) -> dict[str, Json]:
     if template is None:
         return {}
     section = template.section(template.version.dialect.resources)
-    return dict(section) if isinstance(section, dict) else {}
+    shared = template.section(template.version.dialect.parameters)
+    return {name: _full(each, shared) for name, each in section.items()}
 
 
-def known_only(value: Json) -> Json:
-    """Without what is not known yet: members of maps left out, others null."""
+def _full(definition: Json, shared: Mapping[str, Json]) -> Json:
+    """What ``_lean`` made lean."""
+    properties = definition.get("properties") or {}
+    full = {
+        name: shared[value["get_param"]]["default"]
+        for name, value in properties.items()
+        if shared and isinstance(value, Mapping) and value.get("get_param") in shared
+    }
+    return {**definition, "properties": {**properties, **full}} if full else definition
+
+
+def keys_in(value: Json) -> Iterator[str]:
+    """Every key of every map in it."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key
+            yield from keys_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from keys_in(item)
+
+
+def sampled(value: Json) -> Json:
+    """With a call of ``LATER`` for what is not known yet."""
     if is_known(value):
         return value
     if isinstance(value, Expression):
-        return None
+        return {LATER: None}
     if isinstance(value, Mapping):
-        kept = {name: known_only(item) for name, item in value.items()}
-        return {name: item for name, item in kept.items() if item is not None}
-    return [known_only(item) for item in value]
+        return {name: sampled(item) for name, item in value.items()}
+    return [sampled(item) for item in value]

@@ -13,7 +13,7 @@ from heat_convergence.resources.builtin.nested.members import (
     ATTRIBUTES,
     REFS,
     Group,
-    known_only,
+    sampled,
     template_text,
 )
 from heat_convergence.resources.nesting.kinds import Ask, Behind, ChildSource, NestedSchema
@@ -23,6 +23,7 @@ from heat_convergence.resources.schema import (
     PropertyType,
     SupportStatus,
 )
+from heat_convergence.template.expression import is_known
 
 Json = Any
 
@@ -69,8 +70,9 @@ class ResourceChain(Group):
         return ChildSource(template_text(members))
 
     def sample(self, ask: Ask) -> ChildSource | None:
-        known = {name: known_only(value) for name, value in ask.properties.items()}
-        return self.source(ask.having(known))
+        if not is_known(ask.properties.get("resources")):
+            return None
+        return self.source(ask.having(sampled(ask.properties)))
 
     def ordered(self, behind: Behind, names: Sequence[str]) -> list[str]:
         return sorted(names, key=lambda name: (len(name), name))

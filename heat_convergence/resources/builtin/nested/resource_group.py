@@ -18,7 +18,7 @@ from heat_convergence.resources.builtin.nested.members import (
     REFS_MAP,
     Group,
     current_members,
-    known_only,
+    sampled,
     template_text,
 )
 from heat_convergence.resources.nesting.kinds import (
@@ -187,6 +187,7 @@ class ResourceGroup(Group):
         if section is None or not (making or changed):
             return {name: new(name) for name in target}, False, Pace()
         pace = Pace.of(section)
+        pace.check(len(target), ask.timeout_s)
         if making:
             size = min(len(kept) + pace.batch_size, len(target))
             return {name: new(name) for name in target[:size]}, size < len(target), pace
@@ -200,8 +201,10 @@ class ResourceGroup(Group):
     def sample(self, ask: Ask) -> ChildSource | None:
         if ask.properties.get("count") == 0:
             return None
-        definition = known_only(member(ask.properties, "0"))
-        return ChildSource(template_text({"0": definition}))
+        definition = member(ask.properties, "0")
+        if not isinstance(definition["type"], str):
+            return None
+        return ChildSource(template_text({"0": sampled(definition)}))
 
     def size(self, ask: Ask) -> int:
         number = ask.properties.get("count")
@@ -225,12 +228,15 @@ def member(properties: Mapping[str, Json], name: str) -> dict[str, Json]:
     """A member's definition, its number put in; null properties are dropped."""
     definition = properties.get("resource_def")
     definition = definition if isinstance(definition, Mapping) else {}
-    mark = properties.get("index_var") or INDEX
+    mark = properties.get("index_var")
+    mark = mark if isinstance(mark, str) and mark else INDEX
     given = definition.get("properties")
     found: dict[str, Json] = {"type": definition.get("type")}
     if isinstance(given, Mapping):
         numbered = {key: _numbered(value, mark, name) for key, value in given.items()}
         found["properties"] = {k: v for k, v in numbered.items() if v is not None}
+    elif given is not None:
+        found["properties"] = given  # as a whole not known yet
     if definition.get("metadata"):
         found["metadata"] = definition["metadata"]
     return found

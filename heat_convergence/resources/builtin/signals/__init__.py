@@ -1,0 +1,1 @@
+"""Built-in types that take signals, or wait for them."""

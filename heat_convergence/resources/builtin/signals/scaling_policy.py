@@ -1,0 +1,110 @@
+"""``OS::Heat::ScalingPolicy``: a signal to it changes the size of a group.
+
+Says what is wanted of the group; ``nesting.scaling`` does it, or passes it over.
+Source: heat-facts ``resource_groups.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.resources.adjustment import Adjustment, Kind
+from heat_convergence.resources.builtin.signals.responder import (
+    Guest,
+    Responder,
+    must_be_made,
+    native_url,
+    signed_url,
+)
+from heat_convergence.resources.plugin import Signalled, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    CacheMode,
+    PropertySchema,
+    PropertyType,
+    SupportStatus,
+    TypeSchema,
+)
+from heat_convergence.template.constraints import AllowedValues, Range
+
+Json = Any
+_GROUP = "auto_scaling_group_id"
+
+
+class ScalingPolicy(Responder):
+    name = "OS::Heat::ScalingPolicy"
+    schema = TypeSchema(
+        description="Makes a scaling group larger or smaller when it is signalled.",
+        properties={
+            _GROUP: PropertySchema(
+                type=PropertyType.STRING,
+                description="The reference id of the group, which is in the same stack.",
+                required=True,
+            ),
+            "scaling_adjustment": PropertySchema(
+                type=PropertyType.NUMBER,
+                description="By how much, or to how much, the group's size changes.",
+                required=True,
+                update_allowed=True,
+            ),
+            "adjustment_type": PropertySchema(
+                type=PropertyType.STRING,
+                description="What the adjustment counts: members more, members in all, or"
+                " percents more.",
+                required=True,
+                update_allowed=True,
+                constraints=(AllowedValues(tuple(str(kind) for kind in Kind)),),
+            ),
+            "cooldown": PropertySchema(
+                type=PropertyType.NUMBER,
+                description="How many seconds after this scaling the next may begin; the"
+                " group's own if not given.",
+                update_allowed=True,
+            ),
+            "min_adjustment_step": PropertySchema(
+                type=PropertyType.INTEGER,
+                description="How many members a change of some percents is at least.",
+                update_allowed=True,
+                constraints=(Range(min=0),),
+            ),
+        },
+        attributes={
+            "alarm_url": AttributeSchema(
+                PropertyType.STRING,
+                "A signed URL: who has it signals the policy.",
+                cache_mode=CacheMode.NONE,
+            ),
+            "signal_url": AttributeSchema(
+                PropertyType.STRING,
+                "The URL at which the policy is signalled with a token.",
+                support_status=SupportStatus(version="5.0.0"),
+            ),
+        },
+    )
+
+    def signs(self, view: View) -> bool:
+        return True
+
+    def made(self, view: View, guest: Guest) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+        urls = {
+            "alarm_url": signed_url(view, guest, "signal", "POST"),
+            "signal_url": native_url(view, guest),
+        }
+        return urls, {}
+
+    def scales(self, properties: Mapping[str, Json]) -> str | None:
+        found = properties.get(_GROUP)
+        return None if found is None else str(found)
+
+    def signal(self, view: View, details: Json) -> Signalled:
+        must_be_made(view)
+        given = view.properties
+        return Signalled(
+            adjust=Adjustment(
+                kind=Kind(given["adjustment_type"]),
+                amount=float(given["scaling_adjustment"]),
+                least_step=given.get("min_adjustment_step"),
+                cooldown_s=given.get("cooldown"),
+            )
+        )

@@ -1,0 +1,346 @@
+"""Software deployments: a configuration on a server, done when the server says so.
+
+Decides what is deployed in which action, and what a server's signal comes to.  Nothing
+waits for it: a signal has the deployment looked at.  What is deployed has an id that
+follows from the resource, its action and when that began, so that a repeated call
+deploys nothing twice (RULE 4), and a signal is known to be of it.
+Source: heat-facts ``resource_groups.md``, "Software configuration".
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from heat_convergence.common.errors import (
+    InvalidTemplateAttribute,
+    ResourceFailure,
+    StackValidationFailed,
+)
+from heat_convergence.convergence.model import Action, Observed
+from heat_convergence.db.software import Config, Deployment
+from heat_convergence.resources.builtin.signals.responder import (
+    Guest,
+    Responder,
+    must_be_made,
+    native_url,
+    signed_url,
+)
+from heat_convergence.resources.builtin.software import derived
+from heat_convergence.resources.plugin import Look, NeedsReplacement, Signalled, View
+from heat_convergence.resources.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    SupportStatus,
+    TypeSchema,
+)
+from heat_convergence.resources.software import software_of
+from heat_convergence.template.constraints import AllowedValues
+
+Json = Any
+CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
+_ELSEWHERE = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
+_ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
+_NAMING = (Action.CREATE, Action.UPDATE)  # after which other outputs may be read
+_SIGNAL, _KNOWN = "signal", "$known"
+_LOOK_AGAIN_S = 60.0  # a deployment may be ended by a request to the API, too
+
+
+def _text(description: str, **more: Any) -> PropertySchema:
+    return PropertySchema(type=PropertyType.STRING, description=description, **more)
+
+
+PROPERTIES = {
+    "config": _text("The id of the configuration.", update_allowed=True),
+    "server": _text("The id of the server.", required=True),
+    "input_values": PropertySchema(
+        type=PropertyType.MAP,
+        description="Values of the configuration's inputs, by their names.",
+        update_allowed=True,
+    ),
+    "actions": PropertySchema(
+        type=PropertyType.LIST,
+        description="The actions in which it is deployed.",
+        default=["CREATE", "UPDATE"],
+        update_allowed=True,
+        constraints=(AllowedValues(_ACTIONS),),
+    ),
+    "name": _text("What the server is told as its name.", update_allowed=True),
+    "signal_transport": _text(
+        "How the server says that it is done.",
+        default=CFN,
+        constraints=(
+            AllowedValues((CFN, "TEMP_URL_SIGNAL", HEAT, NO_SIGNAL, "ZAQAR_SIGNAL")),
+        ),
+    ),
+}
+ATTRIBUTES = {
+    derived.STDOUT: AttributeSchema(PropertyType.STRING, "What it wrote."),
+    derived.STDERR: AttributeSchema(PropertyType.STRING, "What it wrote of errors."),
+    derived.CODE: AttributeSchema(PropertyType.STRING, "The status that it ended with."),
+}
+
+
+class SoftwareDeployment(Responder):
+    name = "OS::Heat::SoftwareDeployment"
+    no_signal_during: ClassVar[frozenset[Action]] = frozenset()
+    schema = TypeSchema(
+        description="Puts a configuration on a server, and waits until the server is done.",
+        support_status=SupportStatus(version="2014.1"),
+        accepts_any_attribute=True,
+        properties=PROPERTIES,
+        attributes=ATTRIBUTES,
+    )
+
+    # -- verbs
+
+    def create(self, view: View) -> Look:
+        guest = self._guest(view)
+        look = self._deploy(view, view.properties, guest)
+        return Look(
+            look.observed,
+            view.resource_id,
+            attributes=look.attributes,
+            data=guest.data(),
+            reason=look.reason,
+            again_s=look.again_s,
+        )
+
+    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+        config = self._config(view, view.properties.get("config"))
+        values = [each.get("input_values") or {} for each in (view.properties, after)]
+        if derived.replaced_by(config, *values):
+            raise NeedsReplacement
+        return self._deploy(view, after, Guest.of(view.data, view.project_id))
+
+    def delete(self, view: View) -> Look:
+        if view.physical_id is not None and view.data:
+            guest = Guest.of(view.data, view.project_id)
+            look = self._deploy(view, view.properties, guest)
+            if look.observed is Observed.BUSY:
+                return look
+            if look.observed is Observed.FAILED:
+                return look
+        return self._undeploy(view)
+
+    def suspend(self, view: View) -> Look:
+        return self._deploy(view, view.properties, Guest.of(view.data, view.project_id))
+
+    def resume(self, view: View) -> Look:
+        return self._deploy(view, view.properties, Guest.of(view.data, view.project_id))
+
+    def observe(self, view: View) -> Look:
+        if view.physical_id is None:
+            return Look(Observed.ABSENT)
+        look = self._look(view, view.properties)
+        if view.action is Action.DELETE and look.observed is Observed.READY:
+            return self._undeploy(view)
+        return look
+
+    def find(self, view: View) -> str | None:
+        found = software_of(view).deployment(view.project_id, view.resource_id)
+        user = super().find(view)
+        return view.resource_id if found is not None or user is not None else None
+
+    def signal(self, view: View, details: Json) -> Signalled:
+        must_be_made(view)
+        outputs = dict(details) if isinstance(details, Mapping) else {}
+        this = _derived_id(view)
+        before = view.data.get(_SIGNAL)
+        if before is not None and before["of"] == this:
+            return Signalled(reason=f"deployment {view.physical_id} has ended already")
+        code = outputs.get(derived.CODE)
+        told = "succeeded" if code is None or str(code) == "0" else f"failed ({code})"
+        data = {**view.data, _SIGNAL: {"of": this, "outputs": outputs}}
+        return Signalled(reason=f"deployment {view.physical_id} {told}", data=data)
+
+    # -- what clients see
+
+    def attribute(self, view: View, name: str) -> Json:
+        """Raises ``InvalidTemplateAttribute`` for what is no output."""
+        known = view.attributes.get(_KNOWN)
+        if known is not None and name not in (*known, *ATTRIBUTES, "show"):
+            raise InvalidTemplateAttribute(
+                f"The Referenced Attribute ({view.name} {name}) is incorrect."
+            )
+        return view.attributes.get(name)
+
+    def attribute_names(self, view: View) -> Iterable[str]:
+        return sorted({*ATTRIBUTES, *(view.attributes.get(_KNOWN) or ())})
+
+    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        if properties.get("signal_transport") in _ELSEWHERE:
+            raise StackValidationFailed(
+                f"{properties['signal_transport']} is not supported: one of"
+                f" {CFN}, {HEAT}, {NO_SIGNAL} is",
+                path="signal_transport",
+            )
+
+    # -- what is deployed
+
+    def content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
+        """What of the configuration the server is given."""
+        return content
+
+    def has_user(self, view: View) -> bool:
+        return bool(view.properties["signal_transport"] != NO_SIGNAL)
+
+    def signs(self, view: View) -> bool:
+        return bool(view.properties["signal_transport"] == CFN)
+
+    def _deploy(self, view: View, properties: Mapping[str, Json], guest: Guest) -> Look:
+        """READY at once where the action is none of its own."""
+        action = _told(view.action)
+        listed = action in properties["actions"]
+        if not listed and view.action not in _NAMING:
+            return Look(Observed.READY, view.physical_id)
+        config = self._config(view, properties.get("config"))
+        found = derived.chosen(config, action) if listed else None
+        if found is None:
+            return Look(Observed.READY, view.physical_id, attributes=_attributes(view, config))
+        tool, content = found
+        values = properties.get("input_values") or {}
+        given = {
+            each["name"]: each["value"] for each in derived.inputs(config, values, {})
+        }
+        body = {
+            "config": self.content(content, properties, given),
+            "inputs": derived.inputs(config, values, self._further(view, properties, guest)),
+            "outputs": [] if config is None else config.body.get("outputs") or [],
+            "options": {} if config is None else config.body.get("options") or {},
+        }
+        name = properties.get("name") or view.physical_name
+        new = Config(_derived_id(view), view.project_id, name, tool, body, view.now)
+        at_once = properties["signal_transport"] == NO_SIGNAL
+        software_of(view).deploy(
+            Deployment(
+                id=view.resource_id,
+                project_id=view.project_id,
+                server_id=properties["server"],
+                config_id=new.id,
+                action=action,
+                status="COMPLETE" if at_once else "IN_PROGRESS",
+                status_reason="Not waiting for outputs signal"
+                if at_once
+                else "Deploy data available",
+                created_at=view.now,
+                stack_user_project_id=guest.project_id,
+                input_values=dict(values),
+            ),
+            new,
+        )
+        look = self._look(view, properties)
+        return look if look.attributes else _with(look, _attributes(view, config))
+
+    def _look(self, view: View, properties: Mapping[str, Json]) -> Look:
+        this, store = _derived_id(view), software_of(view)
+        there = store.deployment(view.project_id, view.resource_id)
+        if there is None or there.config_id != this:
+            return Look(Observed.READY, view.physical_id)  # nothing was deployed
+        signal = view.data.get(_SIGNAL) or {}
+        if there.status == "IN_PROGRESS" and signal.get("of") == this:
+            config = store.find(view.project_id, this)
+            failures = derived.failures(config, signal["outputs"])
+            status = "FAILED" if failures else "COMPLETE"
+            reason = ", ".join(failures) or "Outputs received"
+            there = store.ended(there, status, reason, signal["outputs"])
+        if there.status == "IN_PROGRESS":
+            return Look(Observed.BUSY, view.physical_id, again_s=_LOOK_AGAIN_S)
+        config = store.find(view.project_id, this)
+        attributes = {**_attributes(view, config), **(there.output_values or {})}
+        if there.status == "FAILED":
+            reason = f"Deployment to server failed: {there.status_reason}"
+            return Look(Observed.FAILED, view.physical_id, attributes, reason=reason)
+        return Look(Observed.READY, view.physical_id, attributes)
+
+    def _undeploy(self, view: View) -> Look:
+        software_of(view).undeploy(view.project_id, view.resource_id)
+        return super().delete(view)
+
+    @staticmethod
+    def _config(view: View, config_id: str | None) -> Config | None:
+        if not config_id:
+            return None
+        found = software_of(view).find(view.project_id, config_id)
+        if found is None:
+            raise ResourceFailure(f"there is no software config {config_id}")
+        return found
+
+    def _further(
+        self, view: View, properties: Mapping[str, Json], guest: Guest
+    ) -> dict[str, Json]:
+        transport = properties["signal_transport"]
+        found = {
+            "deploy_server_id": properties["server"],
+            "deploy_action": _told(view.action),
+            "deploy_stack_id": f"{view.stack_name}/{view.stack_id}",
+            "deploy_resource_name": view.name,
+            "deploy_signal_transport": transport,
+        }
+        if transport == CFN:
+            url = signed_url(view, guest, "signal", "POST")
+            found["deploy_signal_id"] = url or native_url(view, guest)
+            found["deploy_signal_verb"] = "POST"
+        elif transport == HEAT and guest.user is not None:
+            found |= {
+                "deploy_auth_url": view.cloud.guest_auth_url,
+                "deploy_username": view.physical_name,
+                "deploy_user_id": guest.user.id,
+                "deploy_password": guest.user.password,
+                "deploy_project_id": guest.project_id,
+                "deploy_region_name": view.cloud.region,
+            }
+        return found
+
+
+class StructuredDeployment(SoftwareDeployment):
+    name = "OS::Heat::StructuredDeployment"
+    schema = TypeSchema(
+        description="Puts a map with its inputs' values on a server, and waits for the server.",
+        support_status=SupportStatus(version="2014.1"),
+        accepts_any_attribute=True,
+        properties={
+            **PROPERTIES,
+            "input_key": _text(
+                "The name that stands for an input in the map.", default="get_input"
+            ),
+            "input_values_validate": _text(
+                "Whether every input that is read must have a value.",
+                default="LAX",
+                constraints=(AllowedValues(("LAX", "STRICT")),),
+            ),
+        },
+        attributes=ATTRIBUTES,
+    )
+
+    def content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
+        return derived.filled_in(
+            content,
+            values,
+            properties["input_key"],
+            strict=properties["input_values_validate"] == "STRICT",
+        )
+
+
+def _derived_id(view: View) -> str:
+    """Of what is deployed in the view's action, which tries again begin anew."""
+    began = f"{_told(view.action)} {view.started_at.timestamp():.3f}"
+    return str(uuid.uuid5(uuid.UUID(view.resource_id), began))
+
+
+def _told(action: Action) -> str:
+    """A rollback updates, a restored snapshot too."""
+    return str(action) if str(action) in _ACTIONS else str(Action.UPDATE)
+
+
+def _attributes(view: View, config: Config | None) -> dict[str, Json]:
+    """What was, with the names that may be read now."""
+    outputs = [] if config is None else config.body.get("outputs") or ()
+    return {**view.attributes, _KNOWN: [each["name"] for each in outputs]}
+
+
+def _with(look: Look, attributes: Mapping[str, Json]) -> Look:
+    return Look(look.observed, look.physical_id, attributes, reason=look.reason,
+                again_s=look.again_s)  # fmt: skip

@@ -1,0 +1,44 @@
+"""What the creation of many servers costs the cloud, counted where it is answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.grounds.harness import Ground
+
+COUNT = 200
+
+
+def template() -> dict[str, Any]:
+    server = {
+        "type": "OS::Nova::Server",
+        "properties": {
+            "image": "cirros", "flavor": "m1.nano",
+            "networks": [{"network": {"get_resource": "net"}}],
+        },
+    }
+    resources: dict[str, Any] = {f"server{number}": server for number in range(COUNT)}
+    resources["net"] = {"type": "OS::Neutron::Net"}
+    resources["subnet"] = {
+        "type": "OS::Neutron::Subnet",
+        "properties": {"network": {"get_resource": "net"}, "cidr": "10.64.0.0/22"},
+    }
+    return {"heat_template_version": "2016-10-14", "resources": resources}
+
+
+@pytest.mark.timeout(2400)
+def test_200_servers_take_fewer_than_three_calls_each(ground: Ground, deploy: Any) -> None:
+    ours = ground if ground.emulated else ground.of("alt_demo", "alt_demo")
+    deploy(ours)
+    user = ours.heat_user()
+    with ours.book.counted() as calls:
+        user.create("many", template())
+        user.wait("many", "CREATE_COMPLETE", within_s=1500)
+    counts = Counter((call.service, call.method, call.path.partition("?")[0]) for call in calls)
+    print(len(calls), counts.most_common(8))
+    assert len(calls) < 3 * COUNT, counts.most_common(12)
+    user.heat.stacks.delete("many")
+    user.wait_gone("many", within_s=900)
