@@ -22,14 +22,18 @@ from keystoneauth1.session import Session
 from openstack.config.cloud_region import from_session
 from openstack.connection import Connection
 
-from heat_convergence.clients import plugins
+from heat_convergence.clients import addresses, plugins
 from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.failures import translated
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common import errors
 
 MOST_KEPT = 512  # stack trees whose sessions a process keeps
 _VOLUMES = "volumev3"
+_NO_ADDRESS = (
+    "The catalogue has no orchestration service to signal at: set [clients_heat] url"
+)
 
 ReadCredential = Callable[[str], Credential | None]
 
@@ -48,7 +52,7 @@ class StackCloud:
     @cached_property
     def credential(self) -> Credential:
         found = self._clouds.read(self.tree_id)
-        if found is None:
+        if found is None or found.mark is not None:
             raise errors.AuthorizationFailure(
                 "The service was given nothing to act for this stack's user with. Update"
                 " the stack as a user of its project."
@@ -68,6 +72,43 @@ class StackCloud:
     def users(self) -> StackUsers:
         """The Keystone users that the tree makes for who signals it."""
         return self._clouds.users
+
+    @property
+    def software(self) -> Any:
+        """``resources.software.Software``."""
+        return self._clouds.software
+
+    @cached_property
+    def heat_root(self) -> str:
+        """Where guests reach this service, without version and project."""
+        how = self.settings
+        if how.heat_url is not None:
+            return addresses.root(how.heat_url)
+        interface = how.interfaces.get("orchestration", how.interface)
+        try:
+            with translated():
+                found = self.session.get_endpoint(
+                    service_type="orchestration",
+                    interface=interface.removesuffix("URL"),
+                    region_name=self.region,
+                )
+        except errors.ResourceTypeUnavailable as error:
+            raise errors.ResourceFailure(f"{_NO_ADDRESS}: {error}") from error
+        if found is None:
+            raise errors.ResourceFailure(_NO_ADDRESS)
+        return addresses.root(found)
+
+    def signed_root(self, kind: str) -> str:
+        """Below which signed URLs of that kind are: ``signal`` or ``waitcondition``."""
+        given = self.settings.waitcondition_url
+        if kind == "waitcondition" and given is not None:
+            return given.rstrip("/")
+        return addresses.signed_base(self.heat_root, kind)
+
+    @property
+    def guest_auth_url(self) -> str:
+        """Keystone as guests reach it."""
+        return plugins.versioned(self.settings.auth_uri or self._clouds.service.auth_url)
 
     @property
     def region(self) -> str | None:
@@ -95,8 +136,13 @@ class Clouds:
     """``StackCloud`` by stack tree, the last used ones kept.  Thread-safe."""
 
     def __init__(
-        self, settings: ClientSettings, service: plugins.Service, read: ReadCredential
+        self,
+        settings: ClientSettings,
+        service: plugins.Service,
+        read: ReadCredential,
+        software: Any = None,
     ) -> None:
+        self.software = software
         self.settings = settings
         self.service = service
         self.read = read

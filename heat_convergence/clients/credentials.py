@@ -17,7 +17,11 @@ from heat_convergence.clients.settings import Deferred
 class Credential:
     """``secret`` has, by method: ``trust_id``; ``id`` and ``secret`` of an application
     credential; ``password``.  ``user_id`` is the user acted for, ``auth_url`` where
-    to log in when that is not the service's own Keystone."""
+    to log in when that is not the service's own Keystone.
+
+    An intent has ``mark`` alone: by that name Keystone knows what was being made when
+    nobody lived to write down what it is.
+    """
 
     method: Deferred
     user_id: str
@@ -25,6 +29,11 @@ class Credential:
     secret: Mapping[str, str] = field(repr=False)
     region: str | None = None
     auth_url: str | None = None
+
+    @property
+    def mark(self) -> str | None:
+        """The intent's; None for a credential that can be used."""
+        return self.secret.get("mark")
 
     def dump(self) -> dict[str, Any]:
         """As JSON; ``load`` reads it."""

@@ -1,8 +1,9 @@
 """The life of stacks' credentials: made before the stack, revoked after it.
 
 Called by the API around what a request begins, and by the observer's loop.  Crash
-safe: a credential is stored before its stack is, and its row goes only once Keystone
-has revoked what it stands for; ``sweep`` finds both leftovers.
+safe: the intent is stored before Keystone is asked, the credential before its stack,
+and the row goes only once Keystone has revoked what it stands for; ``sweep`` finds
+the leftovers of all three.
 """
 
 from __future__ import annotations
@@ -38,12 +39,26 @@ class Delegation:
 
     def grant(self, tree_id: str, requester: Requester, now: datetime) -> None:
         """Before a stack is stored.  Raises as ``Keystone.delegate``."""
-        credential = self._keystone.delegate(requester, tree_id)
+        before = self._store.get(tree_id)
+        if before is not None:  # what it stands for is of no use any more
+            self._keystone.revoke(before)
+        self._store.put(tree_id, self._keystone.intent(requester, tree_id), now)  # RULE 4
+        try:
+            credential = self._keystone.delegate(requester, tree_id)
+        except (errors.AuthorizationFailure, errors.MissingCredentialError):
+            self._undo(tree_id, before, now)  # nothing was made
+            raise
         try:
             self._store.put(tree_id, credential, now)
         except errors.Error:
             self._keystone.revoke(credential)
             raise
+
+    def _undo(self, tree_id: str, before: Credential | None, now: datetime) -> None:
+        if before is None:
+            self._store.delete(tree_id)
+        else:
+            self._store.put(tree_id, before, now)
 
     def withdraw(self, tree_id: str) -> None:
         """After a stack could not be stored, or is gone."""
@@ -73,11 +88,12 @@ class Delegation:
         done = 0
         for tree_id, credential in self._store.unneeded(now - ORPHANED_AFTER, limit):
             try:
+                self._clouds.users.discard(tree_id)
                 self._revoke(tree_id, credential)
                 done += 1
             except errors.Error as error:  # one that can't be revoked stops no other
-                LOG.warning("a credential is not revoked yet: %(error)s",
-                            {"error": error}, extra={"stack": tree_id})
+                LOG.warning("a credential of stack %(stack)s is not revoked yet: %(error)s",
+                            {"stack": tree_id, "error": error})
         return done
 
     def _revoke(self, tree_id: str, credential: Credential) -> None:

@@ -6,9 +6,10 @@ what is asked of Keystone by ``deferred_auth_method``; stores nothing.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,11 +40,26 @@ class Requester:
 
 
 class Keystone:
-    """The calls that make and revoke what a stack's credential stands for."""
+    """The calls that make and revoke what a stack's credential stands for.
+
+    What is made carries the name that it was made for, by which ``revoke`` finds what
+    a crash has left behind (RULE 4).
+    """
 
     def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
         self._settings = settings
         self._service = service
+
+    def intent(self, requester: Requester, name: str) -> Credential:
+        """What is to be stored before ``delegate`` is called with the same."""
+        method = self._settings.deferred
+        return Credential(
+            method=method,
+            user_id=requester.user_id,
+            project_id=requester.project_id,
+            secret={"mark": name},
+            region=requester.region,
+        )
 
     def delegate(self, requester: Requester, name: str) -> Credential:
         """Takes from the user what the service needs to act for them; ``name`` is
@@ -66,7 +82,10 @@ class Keystone:
     def revoke(self, credential: Credential) -> None:
         """Gives back what ``delegate`` took; what is not there any more is no error.
         Raises as ``delegate``."""
-        if credential.method is Deferred.TRUSTS:
+        if credential.mark is not None:
+            for each in self._marked(credential, credential.mark):
+                self.revoke(each)
+        elif credential.method is Deferred.TRUSTS:
             trust_id = credential.secret["trust_id"]
             self._delete(credential, f"/OS-TRUST/trusts/{trust_id}")
         elif credential.method is Deferred.APPLICATION_CREDENTIAL:
@@ -83,13 +102,15 @@ class Keystone:
             "project_id": requester.project_id,
             "impersonation": True,
             "allow_redelegation": self._settings.redelegation,
+            "description": _name(name),
             "roles": [{"name": role} for role in wanted],
         }
         answer = self._as_user(requester, "/OS-TRUST/trusts", {"trust": body})
         return {"trust_id": answer["trust"]["id"]}
 
     def _application_credential(self, requester: Requester, name: str) -> Mapping[str, str]:
-        body: dict[str, Json] = {"name": f"heat-{name}"}
+        # Unique: Keystone keeps names of earlier ones that could not be deleted.
+        body: dict[str, Json] = {"name": f"{_name(name)}-{secrets.token_hex(4)}"}
         if self._settings.delegated_roles:
             body["roles"] = [{"name": role} for role in self._delegated(requester)]
         path = f"/users/{requester.user_id}/application_credentials"
@@ -123,6 +144,36 @@ class Keystone:
             )
         return tuple(wanted)
 
+    # -- what a crash has left behind
+
+    def _marked(self, intent: Credential, mark: str) -> list[Credential]:
+        """What was made for the intent: mostly nothing, or one."""
+        found: list[Mapping[str, str]] = []
+        if intent.method is Deferred.TRUSTS:
+            query = {"trustee_user_id": self.trustee_id}
+            known = self._listed(intent, "/OS-TRUST/trusts", "trusts", **query)
+            found = [{"trust_id": each["id"]} for each in known
+                     if each.get("description") == _name(mark)
+                     and each["trustor_user_id"] == intent.user_id]  # fmt: skip
+        elif intent.method is Deferred.APPLICATION_CREDENTIAL:
+            what = "application_credentials"
+            known = self._listed(intent, f"/users/{intent.user_id}/{what}", what)
+            found = [{"id": each["id"], "secret": ""} for each in known
+                     if each["name"].startswith(f"{_name(mark)}-")]  # fmt: skip
+        return [replace(intent, secret=secret) for secret in found]
+
+    def _listed(
+        self, intent: Credential, path: str, key: str, **query: str
+    ) -> list[dict[str, Json]]:
+        """As the service; nothing where it may not list."""
+        client = identity(self._own_session, self._settings, intent.region)
+        with refused_as_failure("Keystone does not tell what was made"):
+            try:
+                found: list[dict[str, Json]] = client.get(path, params=query).json()[key]
+            except (exceptions.Forbidden, exceptions.NotFound):
+                return []
+        return found
+
     # -- HTTP
 
     @cached_property
@@ -135,7 +186,8 @@ class Keystone:
         return plugins.session(self._settings, self._service.plugin())
 
     def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
-        client = identity(plugins.session(self._settings, requester.auth), self._settings)
+        session = plugins.session(self._settings, requester.auth)
+        client = identity(session, self._settings, requester.region)
         with refused_as_failure("Keystone does not let the service act for the user"):
             return client.post(path, json=body).json()
 
@@ -146,12 +198,16 @@ class Keystone:
         with refused_as_failure("Keystone does not revoke it"):
             for session in (acting, self._own_session):
                 try:
-                    identity(session, self._settings).delete(path)
+                    identity(session, self._settings, credential.region).delete(path)
                 except (errors.AuthorizationFailure, exceptions.Forbidden):
                     continue  # nothing of the user's is left, or it may not do this
                 except exceptions.NotFound:
                     pass
                 return
+
+
+def _name(of: str) -> str:
+    return f"heat-{of}"
 
 
 class _Silent(Adapter):  # type: ignore[misc]  # untyped library
@@ -161,12 +217,16 @@ class _Silent(Adapter):  # type: ignore[misc]  # untyped library
         return super().request(url, method, **{"log": False, **kwargs})
 
 
-def identity(session: Session, settings: ClientSettings) -> Adapter:
-    """Keystone's API, version 3, below a session."""
+def identity(
+    session: Session, settings: ClientSettings, region: str | None = None
+) -> Adapter:
+    """Keystone's API, version 3, below a session; in the request's region, else in the
+    operator's, else wherever the catalogue has it first."""
     interface = settings.interfaces.get("identity", settings.interface)
     return _Silent(
         session,
         service_type="identity",
+        region_name=region or settings.region,
         interface=interface.removesuffix("URL"),
         min_version=(3,),
         max_version=(3, "latest"),

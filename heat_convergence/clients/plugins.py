@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import requests
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.identity.v3 import ApplicationCredential, Password
-from keystoneauth1.session import Session
+from keystoneauth1.session import Session, TCPKeepAliveAdapter
 from oslo_config import cfg
 
 from heat_convergence.clients.credentials import Credential
-from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.clients.settings import REQUESTS_AT_ONCE, ClientSettings, Deferred
 from heat_convergence.common import errors
 
 TRUSTEE = "trustee"
@@ -129,8 +130,13 @@ def versioned(url: str) -> str:
 
 
 def session(settings: ClientSettings, auth: Any) -> Session:
+    """Keeps as many connections to a host as requests may be open there."""
+    pool = requests.Session()
+    for scheme in ("http://", "https://"):
+        pool.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=REQUESTS_AT_ONCE))
     return Session(
         auth=auth,
+        session=pool,
         verify=settings.verify,
         cert=settings.cert,
         timeout=settings.timeout_s,

@@ -63,11 +63,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A success; ``body`` is None where there was no JSON."""
+    """A success; ``body`` is None where there was no JSON, ``content`` as it came."""
 
     status: int
     headers: Mapping[str, str]
     body: Json
+    content: bytes = b""
 
 
 class Cloud(Protocol):
@@ -135,7 +136,9 @@ class Connected:
                 response.headers,
                 response.text,
             )
-        return Answer(response.status_code, dict(response.headers), _body(response))
+        return Answer(
+            response.status_code, dict(response.headers), _body(response), response.content
+        )
 
     def _send(self, request: Request) -> requests.Response:
         proxy = getattr(self._connect(), request.service)

@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+# That a process has open at one service.  A service's own workers are fewer: what is
+# more waits there instead of here, holds a socket, and meets the service's time limits.
+REQUESTS_AT_ONCE = 32
+
 
 class Deferred(Enum):
     """As whom the service acts for a stack after the request that made it."""
@@ -33,6 +37,7 @@ class ClientSettings:
     interface: str = "public"
     interfaces: Mapping[str, str] = field(default_factory=dict)
     heat_url: str | None = None
+    waitcondition_url: str | None = None
     auth_uri: str | None = None
     verify: bool | str = True
     cert: str | tuple[str, str] | None = None

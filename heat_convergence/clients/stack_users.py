@@ -60,7 +60,7 @@ class StackUsers:
             body = {
                 "project": {
                     "name": tree_id[:_MAX_NAME],
-                    "domain_id": self._domain_id,
+                    "domain_id": self.domain_id,
                     "description": "Users of a stack",
                 }
             }
@@ -72,6 +72,20 @@ class StackUsers:
     def delete_project(self, project_id: str) -> None:
         self._delete(f"/projects/{project_id}")
 
+    def discard(self, tree_id: str) -> None:
+        """Deletes all that is left of a tree's users, what nobody wrote down included;
+        nothing where no domain is configured."""
+        if not self._configured:
+            return
+        with _making("deleting what the stack's users had"):
+            query = {"name": tree_id[:_MAX_NAME], "domain_id": self.domain_id}
+            for project in self._api.get("/projects", params=query).json()["projects"]:
+                path = f"/role_assignments?scope.project.id={project['id']}"
+                for each in self._api.get(path).json()["role_assignments"]:
+                    if "user" in each:
+                        self.delete_user(each["user"]["id"])
+                self.delete_project(project["id"])
+
     def user(self, name: str, project_id: str) -> StackUser:
         """A user of that name with the one role in the project."""
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
@@ -79,7 +93,7 @@ class StackUsers:
             "user": {
                 "name": name,
                 "password": password,
-                "domain_id": self._domain_id,
+                "domain_id": self.domain_id,
                 "default_project_id": project_id,
             }
         }
@@ -91,6 +105,29 @@ class StackUsers:
                 self._api.patch(f"/users/{user_id}", json={"user": {"password": password}})
             self._api.put(f"/projects/{project_id}/users/{user_id}/roles/{self._role_id}")
         return StackUser(user_id, project_id, password)
+
+    def find_user(self, name: str) -> str | None:
+        """Id of the user of that name, if there is one."""
+        with _making("a look for a user of the stack"):
+            query = {"name": name, "domain_id": self.domain_id}
+            found = self._api.get("/users", params=query).json()["users"]
+        return str(found[0]["id"]) if found else None
+
+    def enable_user(self, user_id: str, *, enabled: bool) -> None:
+        """Whether the user may log in; what was given out before stops working, too."""
+        with _making("a change of a user of the stack"):
+            self._api.patch(f"/users/{user_id}", json={"user": {"enabled": enabled}})
+
+    def token(self, user: StackUser) -> str:
+        """One of the user's own; it runs out when Keystone says."""
+        auth = Password(
+            plugins.versioned(self._service.auth_url),
+            user_id=user.id,
+            password=user.password,
+            project_id=user.project_id,
+        )
+        with _making("a token for a user of the stack"):
+            return str(plugins.session(self._settings, auth).get_token())
 
     def delete_user(self, user_id: str) -> None:
         self._delete(f"/users/{user_id}")
@@ -115,7 +152,7 @@ class StackUsers:
     @cached_property
     def _api(self) -> Adapter:
         how = self._settings
-        if not (how.domain_admin and (how.user_domain_id or how.user_domain_name)):
+        if not self._configured:
             raise errors.MissingCredentialError(
                 "Stacks can have no users: set stack_user_domain_id, stack_domain_admin and"
                 " stack_domain_admin_password."
@@ -132,8 +169,13 @@ class StackUsers:
         )
         return identity(plugins.session(how, auth), how)
 
+    @property
+    def _configured(self) -> bool:
+        how = self._settings
+        return bool(how.domain_admin and (how.user_domain_id or how.user_domain_name))
+
     @cached_property
-    def _domain_id(self) -> str:
+    def domain_id(self) -> str:
         if self._settings.user_domain_id:
             return self._settings.user_domain_id
         session: Any = self._api.session
@@ -146,7 +188,7 @@ class StackUsers:
     def _named(self, what: str, name: str) -> str:
         query = {"name": name}
         if what != "roles":
-            query["domain_id"] = self._domain_id
+            query["domain_id"] = self.domain_id
         found = self._api.get(f"/{what}", params=query).json()[what]
         if len(found) != 1:
             raise errors.AuthorizationFailure(f'Keystone has no one of {what} named "{name}".')

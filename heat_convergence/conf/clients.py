@@ -72,6 +72,11 @@ OPTS = [
     ),
     cfg.StrOpt("stack_domain_admin", help="User who administers that domain."),
     cfg.StrOpt("stack_domain_admin_password", secret=True, help="That user's password."),
+    cfg.URIOpt(
+        "heat_waitcondition_server_url",
+        help="Where guests call signed URLs of wait conditions, up to and including "
+        "/v1/waitcondition; without it the Orchestration API's own address.",
+    ),
     cfg.StrOpt(
         "region_name_for_services",
         help="Region whose endpoints are used when the request names none;"

@@ -42,6 +42,19 @@ OPTS = [
         default="/etc/heat-convergence/environment.d",
         help="Directory whose files are environments that lie beneath every user's.",
     ),
+    cfg.StrOpt(
+        "default_publisher_id",
+        sample_default="orchestration.<host>",
+        help="Who notifications are from.  They are sent where"
+        " [oslo_messaging_notifications] driver says how.",
+    ),
+    cfg.StrOpt(
+        "default_notification_level",
+        default="INFO",
+        choices=["AUDIT", "DEBUG", "INFO", "WARN", "ERROR", "CRITICAL", "SAMPLE"],
+        ignore_case=True,
+        help="Priority of notifications, which is the end of their queue's name.",
+    ),
     cfg.IntOpt(
         "periodic_interval",
         default=60,

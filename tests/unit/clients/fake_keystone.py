@@ -167,6 +167,19 @@ class FakeKeystone:
         self.trusts[trust["id"]] = trust
         return _json({"trust": trust}, 201)
 
+    def _get_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        trustee = request.GET["trustee_user_id"]
+        if who["user_id"] != trustee:
+            raise Refused(403, "You are not authorized to perform the requested action.")
+        found = [t for t in self.trusts.values() if t["trustee_user_id"] == trustee]
+        return _json({"trusts": found})
+
+    def _get_role_assignments(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        project = request.GET["scope.project.id"]
+        return _json({"role_assignments": [
+            {"user": {"id": user}, "role": {"id": role}, "scope": {"project": {"id": p}}}
+            for p, user, role in sorted(self.grants) if p == project]})
+
     def _delete_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         trust = self.trusts.get(parts[1])
         if trust is None:
@@ -197,6 +210,10 @@ class FakeKeystone:
         return Response(status=204)
 
     def _get_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        if parts:
+            found = [each for each in self.application_credentials.values()
+                     if each["user_id"] == parts[0]]
+            return _json({"application_credentials": found})
         name = request.GET.get("name")
         found = [{**user, "id": key} for key, user in self.users.items() if user["name"] == name]
         return _json({"users": found})

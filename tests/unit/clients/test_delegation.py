@@ -212,3 +212,97 @@ def test_the_last_used_sessions_are_kept(build, monkeypatch):
     assert clouds.of("a") is first
     clouds.of("c")
     assert clouds.of("a") is first
+
+
+class Died(BaseException):
+    """The process, at this line."""
+
+
+def dies(*_arguments, **_keywords):
+    raise Died
+
+
+@pytest.mark.parametrize("method", [Deferred.TRUSTS, Deferred.APPLICATION_CREDENTIAL])
+@pytest.mark.parametrize("place", ["before Keystone is asked", "before it is written down"])
+def test_a_crash_while_it_is_made_leaves_nothing(
+    build, fake, kept, requester, monkeypatch, method, place
+):
+    _clouds, delegation = build(deferred=method)
+    made = {Deferred.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
+    delegation.grant("another", requester, NOW)
+    kept.stacks.add("another")
+    intact = dict(made)
+    if place == "before Keystone is asked":
+        monkeypatch.setattr(delegation._keystone, "delegate", dies)
+    else:
+        put = kept.put
+        monkeypatch.setattr(kept, "put", lambda tree_id, credential, now: (
+            dies() if credential.mark is None else put(tree_id, credential, now)))
+    with pytest.raises(Died):
+        delegation.grant("s", requester, NOW)
+    assert kept.get("s").mark == "s"
+    assert delegation.sweep(NOW, 10) == 0  # the request may be under way still
+    assert delegation.sweep(NOW + ORPHANED_AFTER * 2, 10) == 1
+    assert (kept.get("s"), made) == (None, intact)
+
+
+def test_a_crash_while_it_is_renewed_is_mended_by_the_next_action(
+    build, fake, kept, requester, monkeypatch
+):
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    kept.stacks.add("s")
+    fake.trusts.clear()
+    put = kept.put
+    with monkeypatch.context() as dying:
+        dying.setattr(kept, "put", lambda tree_id, credential, now: (
+            dies() if credential.mark is None else put(tree_id, credential, now)))
+        with pytest.raises(Died):
+            delegation.renew("s", requester, NOW)
+    (orphan,) = fake.trusts
+    clouds.forget("s")
+    with pytest.raises(errors.AuthorizationFailure, match="Update the stack"):
+        _ = clouds.of("s").session
+    assert delegation.renew("s", requester, NOW) is True
+    (mine,) = fake.trusts
+    assert mine != orphan
+    assert acting(clouds, fake)["trust_id"] == mine
+
+
+def test_a_renewal_that_keystone_refuses_changes_nothing(build, fake, kept, requester):
+    _clouds, delegation = build(delegated_roles=("member",))
+    delegation.grant("s", requester, NOW)
+    before = kept.get("s")
+    fake.trusts.clear()
+    poor = requester_of(fake, "reader")
+    with pytest.raises(errors.MissingCredentialError):
+        delegation.renew("s", poor, NOW)
+    assert kept.get("s") == before
+
+
+def test_what_is_replaced_is_revoked(build, fake, kept, requester):
+    """The user lost a role: the trust is there and of no use."""
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    clouds.of("s").verify = lambda: (_ for _ in ()).throw(errors.AuthorizationFailure("no"))
+    (old,) = fake.trusts
+    assert delegation.renew("s", requester, NOW) is True
+    assert old not in fake.trusts
+    assert len(fake.trusts) == 1
+
+
+def test_users_of_a_stack_that_is_gone_are_deleted(build, fake, kept, requester):
+    """What a type could not write down before its process died, too."""
+    clouds, delegation = build(
+        user_domain_id="heat-domain", domain_admin="domain_admin",
+        domain_admin_password="admin-password",
+    )
+    delegation.grant("s", requester, NOW)
+    project = clouds.users.project("s")
+    user = clouds.users.user("s-signal", project)
+    other = clouds.users.user("t-signal", clouds.users.project("t"))
+    kept.deleted.add("s")
+    assert delegation.sweep(NOW, 10) == 1
+    assert user.id not in fake.users
+    assert project not in fake.projects
+    assert other.id in fake.users

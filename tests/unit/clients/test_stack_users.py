@@ -114,3 +114,23 @@ def test_a_domain_by_its_name(service, fake):
 
 def test_keys_show_no_secret():
     assert "hidden-one" not in repr(Ec2Keys("a", "hidden-one"))
+
+
+def test_a_user_is_found_by_its_name(users):
+    assert users.find_user("tree-handle") is None
+    made = users.user("tree-handle", users.project("tree"))
+    assert users.find_user("tree-handle") == made.id
+
+
+def test_a_user_may_be_kept_out_and_let_in(users, fake):
+    made = users.user("tree-handle", users.project("tree"))
+    users.enable_user(made.id, enabled=False)
+    assert fake.users[made.id]["enabled"] is False
+    users.enable_user(made.id, enabled=True)
+    assert fake.users[made.id]["enabled"] is True
+
+
+def test_a_users_token_is_of_its_project(users, fake):
+    made = users.user("tree-handle", users.project("tree"))
+    token = users.token(made)
+    assert fake.tokens[token] == {"user_id": made.id, "project_id": made.project_id}
