@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.template import expression
+from heat_convergence.template.definition import unshare
 from heat_convergence.template.parameter_values import MASK
 
 Json = Any
@@ -20,9 +21,7 @@ _NAMING = frozenset({"get_resource", "get_attr", "Ref", "Fn::GetAtt"})  # resour
 
 def shown_definition(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, Json]:
     """The evaluated definition, with calls as ``{"$call": [function, variant, arguments]}``."""
-    shown = dict(data)
-    if "properties" in shown:
-        shown["properties"] = expression.unshare(shown["properties"], contents.__getitem__)
+    shown = unshare(data, contents)
     if shown.get("sensitive"):
         for key in _MASKED:
             if key in shown:

@@ -70,8 +70,8 @@ def renewed(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
     if services.delegation is None:
         return
     if services.delegation.renew(stack.tree_id, requester(request), services.clock()):
-        LOG.info("the service acts for another user from now on",
-                 extra={"stack": stack.id, "user": request.caller.user_id})
+        LOG.info("the service acts for user %(user)s from now on in stack %(stack)s",
+                 {"stack": stack.id, "user": request.caller.user_id})
 
 
 def renewed_if_possible(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
@@ -80,5 +80,5 @@ def renewed_if_possible(services: ApiServices, request: ApiRequest, stack: Stack
     try:
         renewed(services, request, stack)
     except errors.Error as error:
-        LOG.warning("deleting without a new grant: %(error)s",
-                    {"error": error}, extra={"stack": stack.id})
+        LOG.warning("stack %(stack)s is deleted without a new grant: %(error)s",
+                    {"stack": stack.id, "error": error})

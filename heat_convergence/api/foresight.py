@@ -21,7 +21,7 @@ from heat_convergence.convergence.deciding import (
     update_step,
 )
 from heat_convergence.convergence.model import Desired, Input, Resource, Stack
-from heat_convergence.convergence.plan import Moment, Wanted, plan_goal
+from heat_convergence.convergence.plan import BARRED, Moment, Wanted, plan_goal
 from heat_convergence.resources import properties as props
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.registry import Registry
@@ -57,6 +57,10 @@ _FATES = {
     Step.CREATE: Fate.ADDED,
     Step.FIND_OR_CREATE: Fate.ADDED,
 }
+
+
+_RESTRICTED = {Step.UPDATE: "update", Step.REPLACE: "replace"}
+_FORBIDDEN = "; the update will fail: the environment restricts it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class _Oracle:
         self.told: dict[str, Foreseen] = {}
         self._now = now
         self._present = present
-        inputs = {name: _as_input(row) for name, row in present.items()}
+        inputs = {name: Input.of(row) for name, row in present.items()}
         self._inputs = RowInputs(inputs, now.stack, now.registry, now.now)
 
     def reference_id(self, resource: str) -> Json:
@@ -159,9 +163,11 @@ class _Oracle:
         before = foreseen.row
         if before is None:
             return replace(foreseen, fate=Fate.ADDED)
+        definition_type = job.type if foreseen.definition is None else foreseen.definition.type
         names = _differing(foreseen.before, foreseen.after)
-        if job.id != before.id:
-            why = _why_new(before, job)
+        barred = BARRED in job.guards
+        if job.id != before.id or barred:
+            why = _why_new(before, definition_type) + (_FORBIDDEN if barred else "")
             return replace(foreseen, fate=Fate.REPLACED, changed=names, why=why)
         idle = not job.must_run and all(
             self._fate(name) is Fate.UNCHANGED for name in job.draws_on
@@ -170,6 +176,8 @@ class _Oracle:
             return foreseen
         step = step_before_properties(job) or update_step(job, _change(foreseen, names, kind))
         why = _why(step, names, kind)
+        if _RESTRICTED.get(step) in job.guards:
+            why = f"{why}{_FORBIDDEN}" if why else _FORBIDDEN.lstrip(";, ")
         return replace(foreseen, fate=_FATES[step], changed=names, why=why)
 
 
@@ -193,9 +201,9 @@ def _differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozens
     return props.changed(rest, known) | open_names
 
 
-def _why_new(before: Resource, job: Resource) -> str:
-    if before.type != job.type:
-        return f"its type changes from {before.type} to {job.type}"
+def _why_new(before: Resource, wanted_type: str) -> str:
+    if before.type != wanted_type:
+        return f"its type changes from {before.type} to {wanted_type}"
     return f"it is in {before.action}_{before.status}"
 
 
@@ -215,20 +223,4 @@ def _deleted(row: Resource) -> Foreseen:
     return Foreseen(
         row.name, Fate.DELETED, row, None, row.properties or {}, {},
         why="the template does not have it any more",
-    )
-
-
-def _as_input(row: Resource) -> Input:
-    return Input(
-        id=row.id,
-        name=row.name,
-        type=row.type,
-        implementation=row.implementation,
-        physical_id=row.physical_id,
-        physical_name=row.physical_name,
-        attributes=row.attributes,
-        properties=row.properties or {},
-        data=row.data,
-        action=row.action,
-        status=row.status,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.api import quotas
+from heat_convergence.api.elsewhere import Elsewhere
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Source, Sources, Stored
 from heat_convergence.common import errors
@@ -25,6 +26,7 @@ from heat_convergence.resources.nesting.facades import Checked, Facades, Level
 from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
 from heat_convergence.resources.nesting.wanting import implementations_of, wanted_of
 from heat_convergence.template import parameter_values
+from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.parameter_values import Missing, ParameterValue, StackFacts
@@ -48,8 +50,8 @@ class Draft:
 class Goals:
     def __init__(self, services: ApiServices) -> None:
         self._given = services
-        self._sources = Sources(services)
         self.parsed = Parsed(services.limits)
+        self.sources = Sources(services, self.parsed)
 
     def draft(
         self,
@@ -72,12 +74,13 @@ class Goals:
         for name in sorted({*implementations.values()}):
             if forbidden(name):
                 raise errors.Forbidden(f"You are not authorized to use {name}.")
-        checked = self.check(evaluated, source, stack, problems, forbidden)
+        files = self.files_of(source)
+        checked = self.check(evaluated, source, files, stack, problems, forbidden)
         problems.raise_any()
         quotas.check_resource_count(checked.count, self._given.options)
         if before is not None:
             self._check_immutable(before, stack, evaluated)
-        files = Files.of_texts(source.files, self.parsed)
+        source = replace(source, files={**source.files, **files.found})
         wanted = wanted_of(evaluated, source.environment, files, self._given.registry)
         contents = {hash_of(text): text for text in (source.text, *source.files.values())}
         goal_id = stack.goal_id if before is None else self._given.ids()
@@ -99,7 +102,7 @@ class Goals:
             source.files,
             self._facts(stack),
             functions=self._given.functions,
-            custom_constraints=self._given.custom_constraints,
+            custom_constraints=self._constraints(missing),
             missing=missing,
             problems=problems,
         )
@@ -108,12 +111,16 @@ class Goals:
         self,
         evaluated: EvaluatedTemplate,
         source: Source,
+        files: Files,
         stack: Stack,
         problems: Problems,
         forbidden: Forbidden = lambda _name: False,
+        *,
+        absent_services: bool = False,
+        missing: Missing = Missing.REFUSE,
     ) -> Checked:
         """Finds resources that their types could not make, here and in the stacks behind
-        them."""
+        them; ``absent_services``: types whose service is not there are right."""
         minutes, given = stack.timeout_mins, self._given
         facades = Facades(
             registry=given.registry,
@@ -121,13 +128,22 @@ class Goals:
             facts=self._facts(stack),
             max_depth=given.options.max_nested_stack_depth,
             timeout_s=minutes * 60.0 if minutes else given.settings.action_timeout_s,
-            custom=given.custom_constraints,
+            custom=self._constraints(missing),
             functions=given.functions,
             forbidden=forbidden,
+            absent_services=absent_services,
+            missing=missing,
         )
-        files = Files.of_texts(source.files, self.parsed)
         level = Level(evaluated, source.environment, files, stack.depth)
         return facades.check(level, problems)
+
+    def files_of(self, source: Source) -> Files:
+        """Those that came with the request; templates from elsewhere when asked for."""
+        return Files.of_texts(source.files, self.parsed, Elsewhere(self._given))
+
+    def _constraints(self, missing: Missing) -> Mapping[str, CustomCheck] | None:
+        """Where values may be missing, the cloud is not asked about those that are there."""
+        return self._given.custom_constraints if missing is Missing.REFUSE else None
 
     def stored(self, conn: Any, stack: Stack) -> Stored:
         """The stack's goal with its texts."""
@@ -139,7 +155,7 @@ class Goals:
     def restored(self, stored: Stored, saved: SavedStack) -> Source:
         """What a snapshot goes back to: the source of then, with the properties that
         bring back what resources saved."""
-        source = self._sources.stored(stored)
+        source = self.sources.stored(stored)
         changed = saving.restored(source.template, saved, self._given.registry)
         if changed is None:
             return source
@@ -148,7 +164,7 @@ class Goals:
 
     def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, Wanted]:
         """A stored goal's definitions: ``convergence.rollback.Rebuild``."""
-        source = self._sources.stored(_with_texts(goal, tx.get_contents(_hashes(goal))))
+        source = self.sources.stored(_with_texts(goal, tx.get_contents(_hashes(goal))))
         evaluated = self.evaluate(source, stack)
         files = Files.of_texts(source.files, self.parsed)
         return wanted_of(evaluated, source.environment, files, self._given.registry)
@@ -157,7 +173,7 @@ class Goals:
         self, before: Stored, stack: Stack, evaluated: EvaluatedTemplate
     ) -> None:
         if any(value.schema.immutable for value in evaluated.parameters.values()):
-            values = self._values(self._sources.stored(before))
+            values = self._values(self.sources.stored(before))
             parameter_values.check_immutable(values, evaluated.parameters)
 
     @staticmethod

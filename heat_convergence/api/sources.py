@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heat_convergence.api.requests.container import files_of
 from heat_convergence.api.requests.fetch import FetchLimits, fetch
 from heat_convergence.api.requests.stack import StackBody, Use
-from heat_convergence.api.requests.words import MalformedValue, MissingKey
+from heat_convergence.api.requests.words import MalformedValue, MissingKey, WrongShape
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal
+from heat_convergence.resources.driver import asking
+from heat_convergence.resources.nesting.parsed import Files, Parsed
 from heat_convergence.template.environment import Environment, parse_sections
 from heat_convergence.template.merging import merge_environment_files
+from heat_convergence.template.parameters import ParameterSchema
 from heat_convergence.template.template import Template
+from heat_convergence.template.versions import VERSION_KEYS
 
 Json = Any
 SectionError = Callable[[str], errors.Error]
@@ -46,9 +52,11 @@ class Stored:
 
 
 class Sources:
-    def __init__(self, services: ApiServices) -> None:
+    def __init__(self, services: ApiServices, parsed: Parsed) -> None:
+        self._parsed = parsed
         self._limits = services.limits
         self._base = services.environment
+        self._max_files_bytes = services.options.max_json_body_bytes
         self._fetching = FetchLimits(
             max_bytes=services.limits.max_template_size,
             timeout_s=services.options.template_fetch_timeout_s,
@@ -59,6 +67,7 @@ class Sources:
         self, body: StackBody, *, section_error: SectionError = errors.StackValidationFailed
     ) -> Source:
         """All from the body, which has a template or its URL."""
+        body = self._with_container(body)
         given = body.template
         if given is None:
             given = fetch(body.template_url or "", self._fetching)
@@ -71,15 +80,28 @@ class Sources:
         goes over what is stored."""
         section_error = errors.InvalidTemplateSection
         if use is not Use.PATCH:
-            return self.given(body, section_error=section_error)
+            source = self.given(body, section_error=section_error)
+            refuse_list(source)
+            return source
         if body.template is None and body.template_url is None:
             body = replace(body, template=before.text)
-        files = {**before.files, **body.files}
+        files = {**before.files, **self._with_container(body).files}
+        body = replace(body, files_container=None)
         source = self.given(replace(body, files=files), section_error=section_error)
+        refuse_list(source)
         stored = self._parse(before.goal.environment)
         kept = replace(stored, parameters=_declared(stored.parameters, source.template))
         environment = kept.patched(source.environment, body.clear_parameters)
         return replace(source, environment=environment)
+
+    def _with_container(self, body: StackBody) -> StackBody:
+        """With the objects of its container beneath the files that it brings."""
+        if body.files_container is None:
+            return body
+        below = files_of(
+            body.files_container, asking.current(), most_bytes=self._max_files_bytes
+        )
+        return replace(body, files={**below, **body.files}, files_container=None)
 
     def stored(self, before: Stored) -> Source:
         """The goal as it was given at first."""
@@ -110,13 +132,33 @@ class Sources:
             return merge_environment_files(
                 files,
                 body.environment_files,
-                template.parameters,
+                self._schemas(template, files),
                 request={"parameters": body.parameters},
                 base=self._base,
                 limits=self._limits,
             )
         except errors.HTTPBadRequest as error:
             raise MalformedValue(str(error)) from error
+
+    def _schemas(
+        self, template: Template, files: Mapping[str, str]
+    ) -> dict[str, ParameterSchema]:
+        """Of the template and of those among the files; it comes first."""
+        found: dict[str, ParameterSchema] = {}
+        nested = Files.of_texts(files, self._parsed)
+        for name, text in files.items():
+            if any(key in text for key in VERSION_KEYS):
+                with suppress(errors.Error):  # no template, or told where it is used
+                    found |= nested.template(name).parameters
+        return found | dict(template.parameters)
+
+
+def refuse_list(source: Source) -> None:
+    """Resources in a list: clients know this by another type than where a stack is
+    created.  Raises ``AttributeError``'s kin."""
+    name = source.template.version.dialect.resources
+    if isinstance(source.template.section(name), list):
+        raise WrongShape(f'{name}: "{name}" must be a map, not a list.')
 
 
 def _declared(values: Mapping[str, Json], template: Template) -> dict[str, Json]:

@@ -75,6 +75,7 @@ def clients(conf: cfg.ConfigOpts) -> ClientSettings:
         interface=given.endpoint_type,
         interfaces=interfaces,
         heat_url=conf.clients_heat.url,
+        waitcondition_url=conf.heat_waitcondition_server_url,
         auth_uri=conf.clients_keystone.auth_uri,
         verify=False if given.insecure else given.ca_file or True,
         cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,

@@ -53,7 +53,10 @@ def main(arguments: Sequence[str]) -> int:
     _embed(conf, database)
     _upgrade(conf)
     listener = listen(LOOPBACK, parsed.port, backlog=128)
-    print(_instructions(listener.getsockname()[1], database), flush=True)
+    port = listener.getsockname()[1]
+    if conf.clients_heat.url is None:
+        conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")
+    print(_instructions(port, database), flush=True)
     return run(conf, 1, lambda parts: Standalone(parts, listener), transport_url="fake://")
 
 

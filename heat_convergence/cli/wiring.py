@@ -20,6 +20,8 @@ from heat_convergence.api.services import ApiServices, SignerOf
 from heat_convergence.cli import plugins, settings
 from heat_convergence.cli.credentials import SealedCredentials
 from heat_convergence.cli.environment import operator_environment
+from heat_convergence.cli.software import StoredSoftware
+from heat_convergence.clients.addresses import LocalCloud
 from heat_convergence.clients.clouds import Clouds
 from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.keystone import Keystone
@@ -28,17 +30,20 @@ from heat_convergence.clients.signed_urls import Ec2Tokens
 from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdFactory, IdGenerator
-from heat_convergence.db import migrate
+from heat_convergence.convergence.model import Stack
+from heat_convergence.db import goals, migrate
 from heat_convergence.db.engine import Database, create_database
+from heat_convergence.db.reads import stacks
 from heat_convergence.db.sealing import Keyring, attach
-from heat_convergence.db.store import SqlStore
+from heat_convergence.db.store import SqlStore, Told
 from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
 from heat_convergence.resources.catalog import constraints as cloud_constraints
 from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.nesting.parsed import Parsed
-from heat_convergence.resources.plugin import CloudOf, no_cloud
+from heat_convergence.resources.plugin import CloudOf
 from heat_convergence.resources.registry import Registry
+from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
 from heat_convergence.template.functions.base import Function
@@ -63,7 +68,10 @@ class Parts:
     @property
     def cloud_of(self) -> CloudOf:
         """What engines and observers fill ``View.cloud`` with."""
-        return no_cloud if self.clouds is None else self.clouds.of
+        if self.clouds is not None:
+            return self.clouds.of
+        local = LocalCloud(self.conf.clients_heat.url, StoredSoftware(self.database))
+        return lambda _tree_id: local
 
     def check(self) -> None:
         """Raise ``Unavailable`` until the database answers with a schema that will do.
@@ -98,7 +106,7 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
     return Parts(
         conf=conf,
         database=database,
-        store=SqlStore(database),
+        store=SqlStore(database, _told(conf, database)),
         transport=transport,
         bus=RpcBus(transport, retries=conf.rpc.send_retries, quiet_s=conf.rpc.quiet_time),
         registry=Registry.load(),
@@ -110,6 +118,22 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
     )
 
 
+def _told(conf: cfg.ConfigOpts, database: Database) -> Told | None:
+    """Notifications of stacks; None where nobody wants any."""
+    sender = notifications.notifier(conf)
+    if sender is None:
+        return None
+
+    def stack_of(stack_id: str) -> tuple[Stack, str] | None:
+        with database.read() as connection:
+            stack = stacks.get(connection, stack_id)
+            goal = None if stack is None else goals.get(connection, stack.goal_id)
+        return None if stack is None else (stack, "" if goal is None else goal.description)
+
+    level = conf.default_notification_level
+    return notifications.StackNotifications(sender, level, stack_of)
+
+
 def _keystone(
     conf: cfg.ConfigOpts, database: Database
 ) -> tuple[Clouds | None, Delegation | None]:
@@ -117,7 +141,7 @@ def _keystone(
     if Auth(conf.heat_api.auth_strategy) is not Auth.KEYSTONE:
         return None, None
     how, service, store = settings.clients(conf), Service(conf), SealedCredentials(database)
-    clouds = Clouds(how, service, store.get)
+    clouds = Clouds(how, service, store.get, StoredSoftware(database))
     return clouds, Delegation(Keystone(how, service), clouds, store)
 
 
@@ -172,6 +196,7 @@ def nester(parts: Parts) -> Nester:
         custom=given.custom_constraints,
         functions=given.functions,
         parsed=Parsed(given.limits),
+        timeout_s=given.settings.action_timeout_s,
     )
     return Nester(
         store=given.store,

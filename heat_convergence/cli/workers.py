@@ -190,6 +190,8 @@ class ObserverWorker(Worker):
             wait=self.stopping.wait,
             wake=self.wake,
             cloud_of=parts.cloud_of,
+            functions=parts.functions,
+            limits=limits(parts.conf),
         )
         self._house = threading.Thread(target=self._keep_house, name="house", daemon=True)
 

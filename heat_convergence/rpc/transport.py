@@ -34,9 +34,19 @@ def create_transport(
     conf: cfg.ConfigOpts, *, url: str | None = None, exchange: str = EXCHANGE
 ) -> oslo_messaging.RPCTransport:
     """Connects to nothing yet.  Without ``url``, the option ``transport_url`` counts."""
+    _prepare(conf, exchange)
+    return oslo_messaging.get_rpc_transport(conf, url=url)
+
+
+def create_notification_transport(conf: cfg.ConfigOpts) -> oslo_messaging.NotificationTransport:
+    """Of ``[oslo_messaging_notifications] transport_url``, else as above."""
+    _prepare(conf, EXCHANGE)
+    return oslo_messaging.get_notification_transport(conf)
+
+
+def _prepare(conf: cfg.ConfigOpts, exchange: str) -> None:
     set_library_defaults()
     oslo_messaging.set_transport_defaults(exchange)
     # The client reads these, but makes them known to the global configuration alone.
     conf.register_opts(oslo_messaging_metrics, group="oslo_messaging_metrics")
     conf.register_opts(oslo_messaging_tracing, group="oslo_messaging_tracing")
-    return oslo_messaging.get_rpc_transport(conf, url=url)

@@ -19,6 +19,8 @@ from webob import Request, Response
 from heat_convergence.api.app import build_app
 from heat_convergence.api.goals import Goals
 from heat_convergence.api.services import ApiOptions, ApiServices
+from heat_convergence.cli.software import StoredSoftware
+from heat_convergence.clients.addresses import LocalCloud
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.ports import Settings
 from heat_convergence.db.engine import database_for
@@ -31,7 +33,8 @@ from heat_convergence.engine.pool import InlinePool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.constraints import WITHOUT_CLOUD
 from heat_convergence.resources.nesting.child import Children
-from heat_convergence.resources.plugin import ResourceType
+from heat_convergence.resources.nesting.parsed import Parsed
+from heat_convergence.resources.plugin import CloudOf, ResourceType
 from heat_convergence.resources.registry import Registry
 
 HOLD = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
@@ -66,16 +69,19 @@ class QueueBus:
 
 
 class LocalService:
-    """``services`` are further ``ApiServices``.  ``app`` settles what a request began
-    before it answers the next one."""
+    """``services`` are further ``ApiServices``, ``cloud_of`` is what types see as their
+    cloud instead of none.  ``app`` settles what a request began before it answers the
+    next one."""
 
     def __init__(
         self,
         url: str,
         options: ApiOptions | None = None,
         types: Iterable[ResourceType] = (),
+        cloud_of: CloudOf | None = None,
         **services: Any,
     ) -> None:
+        self._cloud_of = cloud_of
         self.clock = JumpingClock()
         self.bus = QueueBus()
         self.database = database_for(url)
@@ -171,7 +177,9 @@ class LocalService:
         return None if look_at is None else max(0.0, (look_at - self.clock()).total_seconds())
 
     def daemons(self) -> tuple[Engine, Observer]:
+        cloud = LocalCloud(None, StoredSoftware(self.database))
         common: dict[str, Any] = {
+            "cloud_of": self._cloud_of or (lambda _tree_id: cloud),
             "store": self.services.store,
             "bus": self.bus,
             "registry": self.registry,
@@ -183,7 +191,14 @@ class LocalService:
         given = self.services
         nester = Nester(
             store=given.store,
-            children=Children(self.registry, self.clock, functions=given.functions),
+            children=Children(
+                self.registry,
+                self.clock,
+                limits=given.limits,
+                base=given.environment,
+                functions=given.functions,
+                parsed=Parsed(given.limits),
+            ),
             clock=self.clock,
             ids=given.ids,
             settings=given.settings,
@@ -196,8 +211,14 @@ class LocalService:
             pool=InlinePool(),
             owner=self.services.ids(),
             functions=given.functions,
+            limits=given.limits,
             nester=nester,
         )
         self.nesters.append(nester)
-        observer = Observer(**common, rebuild=Goals(self.services).rebuild)
+        observer = Observer(
+            **common,
+            rebuild=Goals(self.services).rebuild,
+            functions=given.functions,
+            limits=given.limits,
+        )
         return engine, observer

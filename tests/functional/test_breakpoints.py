@@ -210,6 +210,22 @@ def test_down_the_tree(heat: Conversation) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
+def test_the_way_back_stops_nowhere_below(heat: Conversation) -> None:
+    def files(value: str) -> dict[str, str]:
+        return {FILE: json.dumps(hot({"a": probe(value=value)}))}
+
+    environment = {"resource_registry": {"resources": {"n": {"a": {"hooks": "pre-update"}}}}}
+    root = hot({"n": {"type": FILE}})
+    heat.create("s", root, files=files("1"), environment=environment)
+    assert heat.status("s") == "CREATE_COMPLETE"
+    heat.update("s", root, files=files("2"), environment=environment)
+    assert "a (pre-update)" in heat.nested("s", "n")["stack_status_reason"]
+    heat.act("s", "cancel_update")
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+    heat.update("s", root, files=files("3"), environment=environment)
+    assert "a (pre-update)" in heat.nested("s", "n")["stack_status_reason"]
+
+
 def test_a_resource_with_a_stack_behind_it_stops(heat: Conversation) -> None:
     child = hot({"a": probe(value="a")})
     heat.create(
@@ -275,3 +291,56 @@ def test_a_restriction_of_the_other_kind_does_not_matter(heat: Conversation) -> 
     heat.create("s", hot({"a": probe(value="1")}), environment=restricted("replace"))
     heat.update("s", hot({"a": probe(value="2")}), environment=restricted("replace"))
     assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+def test_no_new_incarnation_of_what_must_not_be_replaced(heat: Conversation) -> None:
+    """Its type changes: nothing of the old one is touched, nor is a new one made."""
+    stays, lifted = restricted("replace"), {"resource_registry": {"resources": {}}}
+    heat.create("s", hot({"a": probe(value="1"), "b": probe(value="1")}), environment=stays)
+    before = heat.resource("s", "a")
+    other = hot({"a": {"type": "OS::Heat::RandomString"}, "b": probe(value="2")})
+    preview = heat.send("PUT", f"{heat.path('s')}/preview?detail=plan",
+                        {"template": other, "environment": stays}).json
+    assert [each["resource_name"] for each in preview["resource_changes"]["replaced"]] == ["a"]
+    assert "the environment restricts it" in str(preview)
+    heat.update("s", other, environment=stays)
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert "replace is restricted for resource." in heat.stack("s")["stack_status_reason"]
+    after = heat.resource("s", "a")
+    same = ("physical_resource_id", "resource_type", "resource_status")
+    assert [after[key] for key in same] == [before[key] for key in same]
+    heat.update("s", other, environment=lifted)
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert heat.resource("s", "a")["resource_type"] == "OS::Heat::RandomString"
+
+
+def test_what_must_not_be_replaced_stays_though_it_failed(heat: Conversation) -> None:
+    heat.create("s", hot({"a": probe(fail=True)}))
+    before = heat.resource("s", "a")["physical_resource_id"]
+    heat.update("s", hot({"a": probe(fail=False)}), environment=restricted("replace"))
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert reasons(heat)[-1] == "replace is restricted for resource."
+    found = heat.resource("s", "a")
+    assert (found["physical_resource_id"], found["resource_status"]) == (before, "CREATE_FAILED")
+    heat.update("s", hot({"a": probe(fail=False)}),
+                environment={"resource_registry": {"resources": {}}})
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert heat.resource("s", "a")["physical_resource_id"] != before
+
+
+@pytest.mark.parametrize("left_by", ["delete", "suspend", "template"])
+def test_a_refused_replacement_is_left(heat: Conversation, left_by: str) -> None:
+    heat.create("s", hot({"a": probe(value="1")}), environment=restricted("replace"))
+    stack_id = heat.stack("s")["id"]
+    heat.update("s", hot({"a": {"type": "OS::Heat::None"}}), environment=restricted("replace"))
+    assert heat.status("s") == "UPDATE_FAILED"
+    if left_by == "delete":
+        heat.delete("s")
+        assert heat.status(stack_id) == "DELETE_COMPLETE"
+    elif left_by == "suspend":
+        heat.act("s", "suspend")
+        assert heat.status("s") == "SUSPEND_COMPLETE"
+    else:
+        heat.update("s", hot({"a": probe(value="2")}), environment=restricted("replace"))
+        assert heat.status("s") == "UPDATE_COMPLETE"
+        assert heat.resource("s", "a")["attributes"] == {"output": "2"}

@@ -1,10 +1,8 @@
-"""The clients that users have, unmodified, against a live server."""
+"""The libraries that users have, unmodified, against a live server."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import openstack
@@ -13,7 +11,6 @@ from heatclient import client as heat
 from heatclient import exc as heat_exc
 from keystoneauth1 import access, session
 from keystoneauth1.identity.access import AccessInfoPlugin
-from openstackclient import shell
 
 from tests.functional.conftest import PROJECT, Live
 
@@ -31,25 +28,6 @@ resources:
     properties: {value: {get_attr: [secret, value]}}
 outputs:
   shown: {description: The string, value: {get_attr: [kept, value]}}
-"""
-
-CHILD = """
-heat_template_version: 2016-10-14
-parameters:
-  fail: {type: boolean, default: false}
-resources:
-  a:
-    type: OS::Heat::TestResource
-    properties: {value: {get_param: fail}, fail: {get_param: fail}}
-"""
-ROOT = """
-heat_template_version: 2016-10-14
-parameters:
-  fail: {type: boolean, default: false}
-resources:
-  n:
-    type: child.yaml
-    properties: {fail: {get_param: fail}}
 """
 
 
@@ -208,117 +186,3 @@ class TestSdk:
         assert heat.get_stack(made.id).status == "CHECK_COMPLETE"
         heat.delete_stack(stack)
         assert heat.find_stack("sdk") is None
-
-
-class TestCommandLine:
-    @pytest.fixture
-    def run(
-        self, live: Live, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> Callable[..., str]:
-        monkeypatch.setenv("OS_AUTH_TYPE", "none")
-        monkeypatch.setenv("OS_ENDPOINT", live.endpoint)
-
-        def run(*arguments: str, status: int = 0) -> str:
-            capsys.readouterr()
-            assert shell.main([*arguments]) == status, capsys.readouterr().err
-            return capsys.readouterr().out
-
-        return run
-
-    def test_a_life(self, run: Callable[..., str], tmp_path: Path) -> None:
-        template = tmp_path / "t.yaml"
-        template.write_text(TEMPLATE)
-        tell = ("-f", "json")
-        preview = json.loads(
-            run("stack", "create", "--dry-run", "-t", str(template), "cli", *tell)
-        )
-        assert preview["stack_name"] == "cli"
-        made = run("stack", "create", "--wait", "--poll", "1", "-t", str(template),
-                   "--parameter", "size=7", "--tags", "x,y", "cli", *tell)
-        assert '"stack_status": "CREATE_COMPLETE"' in made
-        shown = json.loads(run("stack", "show", "cli", *tell))
-        assert shown["parameters"]["size"] == "7"
-        assert shown["tags"] == ["x", "y"]
-        listed = json.loads(run("stack", "list", *tell))
-        assert [row["Stack Name"] for row in listed] == ["cli"]
-        rows = json.loads(run("stack", "resource", "list", "cli", *tell))
-        assert {row["resource_name"] for row in rows} == {"kept", "secret"}
-        assert "CREATE_COMPLETE" in run("stack", "resource", "show", "cli", "kept")
-        log = run("stack", "event", "list", "cli")
-        assert "Stack CREATE completed successfully" in log
-        assert len(json.loads(run("stack", "event", "list", "cli", *tell))) == 6
-        outputs = json.loads(run("stack", "output", "show", "--all", "cli", *tell))
-        assert len(outputs["shown"]["output_value"]) == 7
-        assert "What clients make" in run("stack", "template", "show", "cli")
-        dry = json.loads(run("stack", "update", "--dry-run", "--existing", "--parameter",
-                             "size=8", "cli", *tell))
-        assert dry["unchanged"] == []
-        run("stack", "update", "--wait", "--existing", "--parameter", "size=8", "cli")
-        assert json.loads(run("stack", "show", "cli", *tell))["stack_status"] == "UPDATE_COMPLETE"
-        run("stack", "check", "--wait", "cli")
-        run("stack", "suspend", "--wait", "cli")
-        run("stack", "resume", "--wait", "cli")
-        assert run("stack", "failures", "list", "cli").strip() == ""
-        run("stack", "delete", "--yes", "--wait", "cli")
-        assert json.loads(run("stack", "list", *tell)) == []
-
-    def test_snapshots(self, run: Callable[..., str], tmp_path: Path) -> None:
-        template = tmp_path / "t.yaml"
-        template.write_text(TEMPLATE)
-        tell = ("-f", "json")
-        run("stack", "create", "-t", str(template), "cli-sn")
-        saved = json.loads(run("stack", "snapshot", "create", "--name", "n", "cli-sn", *tell))
-        shown = json.loads(run("stack", "snapshot", "show", "cli-sn", saved["ID"], *tell))
-        shown = shown["snapshot"]
-        assert (shown["name"], shown["status"]) == ("n", "COMPLETE")
-        run("stack", "update", "--existing", "--parameter", "size=8", "cli-sn")
-        run("stack", "snapshot", "restore", "cli-sn", saved["ID"])
-        stack = json.loads(run("stack", "show", "cli-sn", *tell))
-        assert (stack["stack_status"], stack["parameters"]["size"]) == ("RESTORE_COMPLETE", "4")
-        (row,) = json.loads(run("stack", "snapshot", "list", "cli-sn", *tell))
-        assert (row["name"], row["action"]) == ("n", "CREATE")
-        run("stack", "snapshot", "delete", "--yes", "cli-sn", saved["ID"])
-        assert json.loads(run("stack", "snapshot", "list", "cli-sn", *tell)) == []
-        document = tmp_path / "document.json"
-        run("stack", "export", "cli-sn", "--output-file", str(document))
-        run("stack", "abandon", "cli-sn", "--output-file", str(document))
-        run("stack", "adopt", "--adopt-file", str(document), "--wait", "cli-sn")
-        stack = json.loads(run("stack", "show", "cli-sn", *tell))
-        assert stack["stack_status"] == "ADOPT_COMPLETE"
-        run("stack", "resource", "signal", "cli-sn", "kept", status=1)  # it takes none
-        run("stack", "delete", "--yes", "cli-sn")
-
-    def test_a_tree_with_breakpoints(self, run: Callable[..., str], tmp_path: Path) -> None:
-        (tmp_path / "child.yaml").write_text(CHILD)
-        (tmp_path / "root.yaml").write_text(ROOT)
-        root = str(tmp_path / "root.yaml")
-        run("stack", "create", "-t", root, "--pre-create", "n/a*", "-f", "json", "tree")
-        (found,) = json.loads(
-            run("stack", "hook", "poll", "tree", "--nested-depth", "5", "-f", "json")
-        )
-        assert found["Resource Status"] == "INIT_COMPLETE", found
-        rows = json.loads(run("stack", "resource", "list", "-n", "5", "-f", "json", "tree"))
-        assert {row["resource_name"] for row in rows} == {"n", "a"}
-        run("stack", "hook", "clear", "tree", "n/a")
-        assert "CREATE_COMPLETE" in run("stack", "show", "-f", "json", "tree")
-        assert run("stack", "failures", "list", "tree").strip() == ""
-        run("stack", "update", "-t", root, "--parameter", "fail=true", "-f", "json", "tree")
-        assert "tree.n.a:" in run("stack", "failures", "list", "tree")
-        events = run("stack", "event", "list", "--nested-depth", "3", "tree")
-        assert "Hook pre-create is cleared" in events
-        run("stack", "delete", "--yes", "--wait", "tree")
-
-    def test_the_service(self, run: Callable[..., str]) -> None:
-        assert "OS::Heat::Value" in run("orchestration", "resource", "type", "list")
-        assert "properties" in run("orchestration", "resource", "type", "show", "OS::Heat::Value")
-        assert "2018-08-31" in run("orchestration", "template", "version", "list")
-        assert "get_attr" in run("orchestration", "template", "function", "list",
-                                 "heat_template_version.2018-08-31")
-        assert "revision" in run("orchestration", "build", "info")
-        run("orchestration", "service", "list")
-
-    def test_mistakes(self, run: Callable[..., str], tmp_path: Path) -> None:
-        template = tmp_path / "bad.yaml"
-        template.write_text(TEMPLATE.replace("OS::Heat::Value", "OS::Heat::Nothing"))
-        run("stack", "create", "-t", str(template), "bad", status=1)
-        run("stack", "show", "nothing", status=1)

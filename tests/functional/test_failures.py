@@ -222,6 +222,15 @@ def test_pauses_grow_and_are_at_least_what_the_service_asks(
     assert all(pause >= least for pause, least in zip(pauses, wanted, strict=True)), pauses
 
 
+def test_pauses_of_a_deletion_grow(service: LocalService, fickle: Fickle) -> None:
+    path = make(service, template=template(r=resource()))
+    fickle.fail("delete", "r", lambda: errors.ResourceFailure("in use"))
+    service.send("DELETE", path)
+    pauses = fickle.pauses("delete")
+    wanted = [2.0**tries for tries in range(LIMIT)]
+    assert all(pause >= least for pause, least in zip(pauses, wanted, strict=True)), pauses
+
+
 @pytest.mark.parametrize("kind", RETRIED, ids=lambda kind: kind.name)
 def test_what_passes_is_no_failure(service: LocalService, fickle: Fickle, kind: Kind) -> None:
     fickle.fail("create", "r", kind.answer, times=LIMIT)
@@ -275,7 +284,12 @@ def test_looks_that_fail(service: LocalService, fickle: Fickle, kind: Kind) -> N
     fickle.fail("observe", "r", kind.answer, times=3)
     path = make(service, template=template(r=resource(slow=True)))
     lasting = kind.tries == 1
-    assert state(service, path)[0] == ("CREATE_FAILED" if lasting else "CREATE_COMPLETE")
+    status, reason = state(service, path)
+    assert status == ("CREATE_FAILED" if lasting else "CREATE_COMPLETE")
+    gone = "ResourceInError: resources.r: the physical resource is gone"
+    if lasting:
+        told = gone if kind.name == "gone" else kind.told
+        assert reason == f"Resource CREATE failed: {told}"
     assert fickle.made == 1
 
 
@@ -286,7 +300,7 @@ def test_a_type_that_raises_keeps_nobody_else_from_being_seen(
     first = make(service, template=template(bad=resource(slow=True)))
     assert state(service, first) == (
         "CREATE_FAILED",
-        "Resource CREATE failed: ResourceInError: resources.bad: KeyError: 'id'",
+        "Resource CREATE failed: ResourceFailure: resources.bad: KeyError: 'id'",
     )
     answer = service.send(
         "POST", "/stacks", {"stack_name": "t", "template": template(r=resource(slow=True))}
@@ -424,3 +438,18 @@ def test_no_text_breaks_a_row(
     assert events[0]["resource_status_reason"].endswith(kept)
     service.send("DELETE", path)
     assert state(service, path)[0] == "DELETE_COMPLETE"
+
+
+def test_a_check_tells_that_it_could_not_check_all(service: LocalService) -> None:
+    resources = {"r": {"type": "OS::Heat::RandomString"}}
+    template = {"heat_template_version": "2016-10-14", "resources": resources}
+    body = {"stack_name": "random", "template": template}
+    path = f"/stacks/random/{service.send('POST', '/stacks', body).json['stack']['id']}"
+    service.send("POST", f"{path}/actions", {"check": None})
+    shown = service.send("GET", path).json["stack"]
+    assert shown["stack_status"] == "CHECK_COMPLETE"
+    assert shown["stack_status_reason"] == (
+        "Stack CHECK completed successfully. 'CHECK' not fully supported (see resources)"
+    )
+    (row,) = service.send("GET", f"{path}/resources").json["resources"]
+    assert row["resource_status_reason"] == "CHECK not supported for OS::Heat::RandomString"

@@ -1,11 +1,10 @@
-"""The API as conversations: every file beside this one, in process, on SQLite."""
+"""The API as conversations: every file beside this one, in process, on every database."""
 
 from __future__ import annotations
 
 import sys
-import tempfile
 import unittest
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,10 @@ from gabbi import driver, fixture
 from gabbi.handlers.base import ResponseHandler
 from gabbi.suite import GabbiSuite
 
+from heat_convergence.api.routes import ROUTES, Route, Table
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.db.tables import metadata
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 from tests.functional.harness import LocalService
 
 DIRECTORY = Path(__file__).parent / "gabbits"
@@ -22,15 +25,18 @@ DIRECTORY = Path(__file__).parent / "gabbits"
 class ServiceFixture(fixture.GabbiFixture):
     """A service with an empty database for each file."""
 
+    url: str
     current: LocalService
 
     def start_fixture(self) -> None:
-        self._directory = tempfile.TemporaryDirectory()
-        ServiceFixture.current = LocalService(f"sqlite:///{self._directory.name}/hc.sqlite")
+        options = ApiOptions(enable_stack_abandon=True)
+        service = ServiceFixture.current = LocalService(ServiceFixture.url, options)
+        with service.database.write() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
 
     def stop_fixture(self) -> None:
         ServiceFixture.current.close()
-        self._directory.cleanup()
 
 
 class ForbiddenStrings(ResponseHandler):
@@ -43,11 +49,44 @@ class ForbiddenStrings(ResponseHandler):
         assert expected not in test.output
 
 
+TABLE = Table()
+ANSWERED: dict[Route, set[str]] = {}
+# What cannot be asked for wrongly; lists of services and types have other tests.
+NO_MISTAKE = {
+    "/template_versions", "/stacks/detail", "/build_info", "/services",
+    "/software_deployments", "/software_deployments/metadata/{server_id}",
+}  # fmt: skip
+
+
+def note(method: str, path: str, status: str) -> None:
+    """Which routes were answered, well or badly."""
+    below = path.split("/", 3)[3:]
+    match = TABLE.match(method, f"/{below[0]}") if below else None
+    if match is not None and match.route is not None:
+        ANSWERED.setdefault(match.route, set()).add("good" if status < "4" else "bad")
+
+
 def application() -> Callable[..., Iterable[bytes]]:
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        return ServiceFixture.current.app(environ, start_response)
+        def noting(status: str, *rest: Any) -> Any:
+            note(environ["REQUEST_METHOD"], environ["PATH_INFO"], status)
+            return start_response(status, *rest)
+
+        return ServiceFixture.current.app(environ, noting)
 
     return app
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
+def database_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite"
+    elif request.param == "mariadb":
+        yield from fresh_database(MARIADB, "MariaDB")
+    else:
+        yield from fresh_database(POSTGRESQL, "PostgreSQL")
 
 
 def conversations() -> dict[str, GabbiSuite]:
@@ -63,15 +102,29 @@ def conversations() -> dict[str, GabbiSuite]:
     return {type(next(iter(suite))).__name__.partition("_")[0]: suite for suite in suites}
 
 
-SUITES = conversations()
+NAMES = sorted(path.stem for path in DIRECTORY.glob("*.yaml"))
+RAN: set[str] = set()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in DIRECTORY.glob("*.yaml")))
-def test_conversation(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_conversation(name: str, database_url: str) -> None:
     """gabbi's own plug-in for pytest cannot stand other tests' names, so its suites
     are run here, a file at a time."""
     result = unittest.TestResult()
-    SUITES[name].run(result)
+    ServiceFixture.url = database_url
+    RAN.add(name)
+    conversations()[name].run(result)
     failures = [f"{step}\n{trace}" for step, trace in [*result.failures, *result.errors]]
     assert not failures, "\n".join(failures)
     assert result.testsRun > 0
+
+
+def test_every_route_has_a_conversation_good_and_bad() -> None:
+    """Runs last: what the conversations have shown."""
+    if set(NAMES) != RAN:
+        pytest.skip("not all conversations were run")
+    wanted = {route: {"good"} if route.path in NO_MISTAKE else {"good", "bad"}
+              for route in ROUTES}
+    missing = {f"{route.method} {route.path}": sorted(kinds - ANSWERED.get(route, set()))
+               for route, kinds in wanted.items()}
+    assert {route: kinds for route, kinds in missing.items() if kinds} == {}

@@ -172,6 +172,51 @@ def test_members_are_made_in_batches(heat: Conversation) -> None:
     assert sizes(heat) == [(2, 0), (4, 0), (5, 0)]
 
 
+def test_a_pause_holds_nobody_up(heat: Conversation) -> None:
+    policy = {"rolling_update": {"max_batch_size": 2, "pause_time": 100}}
+    heat.create("s", template(group(5, update_policy=policy)))
+    began = heat.service.clock()
+    heat.update("s", template(group(5, "w%index%", update_policy=policy)), hold=True)
+    heat.service.work()
+    assert (heat.status("s"), heat.status(heat.nested("s", "g")["id"])) == (
+        "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"
+    )
+    assert not heat.service.bus.waiting  # no message, no worker: a time in a row
+    due = heat.service.services.store.next_observation()
+    assert 90 < (due - heat.service.clock()).total_seconds() <= 100
+    heat.service.settle()
+    assert values(heat) == [f"w{i}" for i in range(5)]
+    assert 200 <= (heat.service.clock() - began).total_seconds() < 300
+
+
+def test_a_pause_is_left_by_another_update_and_by_a_delete(heat: Conversation) -> None:
+    policy = {"rolling_update": {"max_batch_size": 1, "pause_time": 1000}}
+    heat.create("s", template(group(3, update_policy=policy)))
+    heat.update("s", template(group(3, "w%index%", update_policy=policy)), hold=True)
+    heat.service.work()
+    began = heat.service.clock()
+    heat.update("s", template(group(3, "x%index%")))
+    assert values(heat) == ["x0", "x1", "x2"]
+    heat.update("s", template(group(3, "y%index%", update_policy=policy)), hold=True)
+    heat.service.work()
+    stack_id = heat.stack("s")["id"]
+    heat.delete("s")
+    assert heat.status(stack_id) == "DELETE_COMPLETE"
+    assert (heat.service.clock() - began).total_seconds() < 100
+
+
+def test_pauses_that_outlast_the_action(heat: Conversation) -> None:
+    policy = {"rolling_update": {"max_batch_size": 1, "pause_time": 60}}
+    heat.create("s", template(group(3, update_policy=policy)))
+    body = template(group(3, "w%index%", update_policy=policy))
+    heat.update("s", body, timeout_mins=2)
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert "pauses of 120 seconds in all" in heat.stack("s")["stack_status_reason"]
+    assert values(heat) == ["v0", "v1", "v2"]
+    heat.update("s", body, timeout_mins=3)
+    assert values(heat) == ["w0", "w1", "w2"]
+
+
 def test_a_count_alone_does_not_roll(heat: Conversation) -> None:
     policy = {"rolling_update": {"max_batch_size": 1}}
     heat.create("s", template(group(2, update_policy=policy)))
@@ -259,6 +304,28 @@ def test_a_mistake_is_told_with_its_path(
     assert answer.status_int == 400
     for piece in pieces:
         assert piece in told, told
+
+
+@pytest.mark.parametrize("size", [20, 2000])
+def test_long_properties_stand_once_in_the_template(heat: Conversation, size: int) -> None:
+    """However many members have them, a template has its bound."""
+    value = {"text": "x" * size, "list": [1, 2.5, True, None, "%index%"[:-1]]}
+    chain = {"type": "OS::Heat::ResourceChain", "properties": {
+        "resources": ["OS::Heat::Value"] * 400,
+        "resource_properties": {"value": value}, "concurrent": True}}  # fmt: skip
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 3, "resource_def": {
+        "type": "OS::Heat::Value", "properties": {"value": value}}}}  # fmt: skip
+    heat.create("s", hot({"c": chain, "g": group}, outputs={
+        "c": {"get_attr": ["c", "value"]}, "g": {"get_attr": ["g", "value"]}}))  # fmt: skip
+    assert heat.status("s") == "CREATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+    assert heat.outputs("s") == {"c": [value] * 400, "g": [value] * 3}
+    template = heat.send("GET", heat.path(heat.nested("s", "c")["id"]) + "/template").json
+    assert len(json.dumps(template["resources"])) < 60_000
+    group["properties"]["count"] = 4
+    heat.update("s", hot({"c": chain, "g": group}))
+    members = heat.resources(heat.nested("s", "g")["id"])
+    updated = [each["resource_name"] for each in members if "UPDATE" in each["resource_status"]]
+    assert (len(members), updated) == (4, [])
 
 
 def test_a_group_of_none_is_not_checked(heat: Conversation) -> None:

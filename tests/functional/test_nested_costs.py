@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.db import purging
 from heat_convergence.db.counting import StatementCount, counted_statements
-from heat_convergence.db.tables import metadata
+from heat_convergence.db.tables import content, goal, metadata
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -107,6 +109,46 @@ def test_templates_are_parsed_once_however_often_they_occur(two: Two) -> None:
     after = [each.parsed.parses for each in two.service.nesters]
     parsed = [b - a for a, b in zip(before, after, strict=True)]
     assert max(parsed) <= 2 <= sum(parsed), parsed
+
+
+def test_what_a_tree_has_in_common_is_stored_once(two: Two) -> None:
+    """The environment, the list of files, a long parameter: each is one text, and an
+    environment is read once per process."""
+    root, files = tree()
+    long = {f"key{at}": "x" * 100 for at in range(50)}
+    for group in root["resources"].values():
+        group["properties"]["resource_def"]["properties"] = {"v": long}
+    leaf = hot({"a": probe(value="1")}, parameters={"v": {"type": "json"}})
+    environment = {"parameter_defaults": {f"d{at}": "y" * 50 for at in range(100)}}
+    before = [each.children.environments for each in two.service.nesters]
+    engine = two.service.database.engine
+    with engine.connect() as conn:
+        texts = conn.scalar(sa.select(sa.func.count()).select_from(content))
+    files = {"leaf.yaml": json.dumps(leaf)}
+    two.measured("common", root, files=files, environment=environment)
+    after = [each.children.environments for each in two.service.nesters]
+    assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1]
+    heat = two.heat
+    ids = [each["id"] for each in heat.send("GET", "/stacks?show_nested=True", hold=True)
+           .json["stacks"] if each["stack_name"].startswith("common")]  # fmt: skip
+    with engine.connect() as conn:
+        found = conn.execute(sa.select(goal).where(goal.c.stack_id.in_(ids))).all()
+        more = conn.scalar(sa.select(sa.func.count()).select_from(content)) - texts
+    assert (len(found), len({each.inherited for each in found})) == (STACKS + 1, 1)
+    assert all(len(str(each.environment)) + len(str(each.files)) < 500 for each in found)
+    # root, leaf and group; what is common; the parameter as it is, resolved, and within
+    # the definition of a member and of a group.
+    assert more <= 8
+    nested = heat.nested(heat.nested("common", "g3")["id"], "7")
+    shown = heat.send("GET", heat.path(nested["id"]) + "/environment", hold=True).json
+    assert shown["parameters"] == {"v": long}
+    assert shown["parameter_defaults"] == environment["parameter_defaults"]
+    assert json.loads(nested["parameters"]["v"]) == long
+    told = heat.send("GET", heat.path(nested["id"]) + "/files", hold=True).json
+    assert list(told) == ["leaf.yaml"]
+    assert purging.purge_contents(two.service.database) == 0
+    heat.update("common", root, files=files, environment=environment)
+    assert heat.status("common") == "UPDATE_COMPLETE"
 
 
 def test_lists_of_a_tree_cost_no_more_for_a_larger_tree(two: Two) -> None:

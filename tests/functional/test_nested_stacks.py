@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.template.limits import Limits
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -18,9 +21,7 @@ FILE = "file:///t/child.yaml"
 
 @pytest.fixture
 def heat(tmp_path: Any) -> Iterator[Conversation]:
-    service = LocalService(
-        f"sqlite:///{tmp_path}/hc.sqlite", ApiOptions(max_nested_stack_depth=3)
-    )
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", ApiOptions(max_nested_stack_depth=3))
     yield Conversation(service)
     service.close()
 
@@ -124,6 +125,34 @@ def test_an_output_read_anew_is_there_without_a_change_below(heat: Conversation)
     assert heat.outputs("s") == {"o": "d"}
 
 
+def test_an_output_that_has_no_value_fails_who_reads_it(heat: Conversation) -> None:
+    template = child()
+    template["outputs"]["out"] = {"value": {"yaql": {
+        "expression": "$.data.a / 0", "data": {"a": {"get_attr": ["a", "output"]}}}}}  # fmt: skip
+    template["outputs"]["well"] = {"value": {"get_attr": ["a", "output"]}}
+    heat.create("s", parent(v="1"), files=files(template))
+    assert heat.status("s") == "CREATE_FAILED"
+    failed = heat.resource("s", "after")["resource_status_reason"]
+    assert failed.startswith("TemplateOutputError: ")
+    assert "Error in n output out: outputs.out.value" in failed
+    assert heat.resource("s", "n")["attributes"] == {"out": None, "well": "1"}
+
+
+def test_outputs_below_have_the_limits_of_the_service(tmp_path: Any) -> None:
+    many = {"str_split": [",", {"get_attr": ["a", "output"]}]}
+    template = child()
+    template["parameters"]["v"].pop("constraints")
+    template["outputs"]["out"] = {"value": {"yaql": {
+        "expression": "$.data.where($ != 'b').join('')", "data": many}}}  # fmt: skip
+    service = LocalService(
+        f"sqlite:///{tmp_path}/limits.sqlite", limits=Limits(yaql_limit_iterators=1000)
+    )
+    heat = Conversation(service)
+    heat.create("s", parent(v=",".join("a" * 900)), files=files(template))
+    assert heat.outputs("s")["out"] == "a" * 900
+    service.close()
+
+
 def test_verbs_go_down(heat: Conversation) -> None:
     heat.create("s", parent(), files=files(child()))
     for verb in ("suspend", "resume", "check"):
@@ -165,9 +194,7 @@ def test_a_failed_nested_stack_is_mended_not_replaced(heat: Conversation) -> Non
 
 
 def test_a_tree_whose_create_fails_rolls_back(heat: Conversation) -> None:
-    heat.create(
-        "s", parent(), files=files(child(bad=probe(fail=True))), disable_rollback=False
-    )
+    heat.create("s", parent(), files=files(child(bad=probe(fail=True))), disable_rollback=False)
     assert heat.status("s") == "ROLLBACK_COMPLETE"
     shown = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
     assert [each["stack_name"] for each in shown] == ["s"]
@@ -207,6 +234,48 @@ def test_delete_of_a_parent_while_its_child_is_made(heat: Conversation) -> None:
     below = heat.nested("s", "n")["id"]
     heat.delete("s")
     assert (heat.stack("s"), heat.status(below)) == (None, "DELETE_COMPLETE")
+
+
+def test_a_child_that_stayed_suspended_is_updated(heat: Conversation) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    below = heat.nested("s", "n")["id"]
+    heat.act(below, "suspend")
+    assert heat.status(below) == "SUSPEND_COMPLETE"
+    heat.update("s", parent(v="two"), files=files(child()))
+    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
+    heat.act(below, "suspend")
+    answer = heat.send("PUT", heat.path(below), {"template": child()})
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
+
+
+def test_a_deadlock_while_a_child_is_read_is_not_its_mistake(heat: Conversation) -> None:
+    refused = [ConcurrentTransaction("deadlock found")]
+    store = heat.service.services.store
+    original = type(store).transaction
+
+    @contextmanager
+    def transaction(self: Any) -> Iterator[Any]:
+        with original(self) as tx:
+            yield _Refusing(tx, refused)
+
+    heat.create("s", parent(v="one"), files=files(child()), hold=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(store), "transaction", transaction)
+        heat.service.settle()
+    assert refused == []
+    assert heat.status("s") == "CREATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+
+
+class _Refusing:
+    """A transaction whose first reads of texts fail."""
+
+    def __init__(self, tx: Any, refused: list[Exception]) -> None:
+        self._tx, self._refused = tx, refused
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "get_contents" and self._refused:
+            raise self._refused.pop()
+        return getattr(self._tx, name)
 
 
 def test_cancelling_a_parent_stops_its_children(heat: Conversation) -> None:
@@ -335,6 +404,17 @@ def test_parameter_defaults_reach_every_level(heat: Conversation) -> None:
     assert heat.outputs("s") == {"out": "from far"}
 
 
+def test_parameter_defaults_stand_for_properties_that_are_required(heat: Conversation) -> None:
+    template = child()
+    del template["parameters"]["v"]["default"]
+    environment = {"parameter_defaults": {"v": "all"}}
+    heat.create("s", parent(), files=files(template), environment=environment)
+    assert heat.outputs("s")["out"] == "all"
+    again = {"parameter_defaults": {"v": "some"}}
+    heat.update("s", parent(), files=files(template), environment=again)
+    assert heat.outputs("s")["out"] == "some"
+
+
 def test_the_tree_in_lists(heat: Conversation) -> None:
     middle = hot({"n": {"type": "file:///t/leaf.yaml"}})
     texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
@@ -348,108 +428,3 @@ def test_the_tree_in_lists(heat: Conversation) -> None:
         each["href"] for event in events for each in event["links"] if each["rel"] == "root_stack"
     }
     assert len(roots) == 1
-
-
-# -- what is refused ----------------------------------------------------------
-
-
-def refusal(heat: Conversation, template: Json, texts: Json, **body: Json) -> tuple[int, str]:
-    body = {"stack_name": "bad", "template": template, "files": texts, **body}
-    answer = heat.send("POST", "/stacks", body)
-    told = answer.json["error"]
-    return answer.status_int, f"{told['type']}: {told['message']}"
-
-
-@pytest.mark.parametrize(
-    ("properties", "template", "pieces"),
-    [
-        ({"w": 1}, child(), ("Property error: resources.n.properties: Unknown Property w",)),
-        ({"v": "far too long a value"}, child(), ("resources.n.properties.v",)),
-        ({"v": ["list"]}, child(), ("resources.n.properties.v",)),
-        (
-            {},
-            child(b=probe(walue=1)),
-            (f"resources.n<{FILE}>.resources.b.properties: Unknown Property walue",),
-        ),
-        (
-            {},
-            child(b=probe(value={"get_resource": "c"})),
-            (f"resources.n<{FILE}>", 'reference "c"'),
-        ),
-        ({}, child(b={"type": "No::Such"}), (f"resources.n<{FILE}>.resources.b", "No::Such")),
-        ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
-    ],
-)
-def test_a_mistake_is_told_with_its_path(
-    heat: Conversation, properties: Json, template: Json, pieces: tuple[str, ...]
-) -> None:
-    status, told = refusal(heat, hot({"n": {"type": FILE, "properties": properties}}),
-                           files(template))  # fmt: skip
-    assert status == 400
-    assert told.startswith("StackValidationFailed")
-    for piece in pieces:
-        assert piece in told, told
-
-
-def test_required_parameters_are_required_properties(heat: Conversation) -> None:
-    inner = hot({}, parameters={"v": {"type": "string"}})
-    _status, told = refusal(heat, hot({"n": {"type": FILE}}), files(inner))
-    assert "Property v not assigned" in told
-
-
-def test_a_missing_file(heat: Conversation) -> None:
-    status, told = refusal(heat, hot({"n": {"type": FILE}}), {})
-    assert (status, "resources.n.type" in told, FILE in told) == (400, True, True), told
-
-
-def test_an_attribute_that_is_no_output(heat: Conversation) -> None:
-    template = hot({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
-    status, told = refusal(heat, template, files(child()))
-    assert (status, "Referenced Attribute (n ouch)" in told) == (400, True), told
-
-
-def test_a_template_that_nests_itself(heat: Conversation) -> None:
-    status, told = refusal(heat, hot({"n": {"type": FILE}}), files(hot({"n": {"type": FILE}})))
-    inner = f"resources.n<{FILE}>.resources.n<{FILE}>.resources.n<{FILE}>"
-    assert status == 400
-    assert told.startswith("StackValidationFailed: RequestLimitExceeded") or (
-        inner in told and "nested at most 3 deep" in told
-    ), told
-
-
-def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
-    service = LocalService(
-        f"sqlite:///{tmp_path}/few.sqlite", ApiOptions(max_resources_per_stack=4)
-    )
-    heat = Conversation(service)
-    two = {"type": FILE}
-    status, told = refusal(heat, hot({"n": two, "m": two}), files(child(b=probe())))
-    assert (status, told.startswith("RequestLimitExceeded")) == (400, True), told
-    heat.create("s", hot({"n": two, "m": two}), files=files(child()))
-    assert heat.status("s") == "CREATE_COMPLETE"
-    service.close()
-
-
-def test_a_facade_must_fit(heat: Conversation) -> None:
-    environment = {"resource_registry": {"OS::Heat::Value": FILE}}
-    inner = hot({}, parameters={"extra": {"type": "string"}})
-    _status, told = refusal(
-        heat, hot({"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}),
-        files(inner), environment=environment,
-    )  # fmt: skip
-    for piece in ("Required property value", "property extra", "Attribute value"):
-        assert piece in told, told
-
-
-def test_a_forbidden_mistake_made_late_fails_the_resource(heat: Conversation) -> None:
-    """A value that only a resource gives is checked when the stack is made."""
-    template = hot(
-        {
-            "long": probe(value="far too long a value"),
-            "n": {"type": FILE, "properties": {"v": {"get_attr": ["long", "output"]}}},
-        }
-    )
-    heat.create("s", template, files=files(child()))
-    reason = heat.stack("s")["stack_status_reason"]
-    assert heat.status("s") == "CREATE_FAILED"
-    assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason

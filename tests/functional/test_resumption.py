@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli.settings import settings
 from heat_convergence.conf import opts
-from heat_convergence.convergence.model import Status
+from heat_convergence.convergence.model import JobState, Observed, Status
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import Registry
@@ -38,7 +38,7 @@ class DyingPool:
 class World:
     """A stack that is being created by one engine and one observer."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str] = ("a",)) -> None:
         self.now: datetime = START
         conf = cfg.ConfigOpts()
         opts.register(conf)
@@ -49,15 +49,28 @@ class World:
             settings=settings(conf),
             clock=lambda: self.now,
         )
-        definition = Definition("a", TestResource.name, {"value": "x"})
-        self.stack_id = self.service.create({"a": definition}, name="web")
+        wanted = {name: Definition(name, TestResource.name, {"value": "x"}) for name in names}
+        self.stack_id = self.service.create(wanted, name="web")
 
     def lose_messages(self) -> None:
         self.service.bus.waiting.clear()
 
+    def put(self, state: JobState, **values: object) -> None:
+        """All jobs into that state."""
+        with self.service.store.transaction() as tx:
+            ids = [row.id for row in tx.stack_resources(self.stack_id)]
+            tx.update_resources(ids, job_state=state, **values)
+
     def seconds_until_complete(self) -> float:
+        return self.seconds_until(lambda: self.status is Status.COMPLETE)
+
+    @property
+    def status(self) -> Status:
+        return self.service.stack(self.stack_id).status
+
+    def seconds_until(self, done: Callable[[], bool]) -> float:
         lost_at = self.now
-        while self.service.stack(self.stack_id).status is not Status.COMPLETE:
+        while not done():
             assert self.now < lost_at + timedelta(seconds=100), "never resumed"
             self.now += timedelta(seconds=STEP_S)
             self.service.observer.tick()
@@ -101,3 +114,38 @@ def test_an_observer_that_died_with_a_look_in_its_hands(world: World) -> None:
     until = world.now + timedelta(seconds=own.lease_s)
     assert service.store.due_observations(world.now, until, own.sweep_limit)
     assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
+
+
+def test_a_turn_that_nobody_passed_on() -> None:
+    """Whoever took the jobs before it off the bus died before it posted the next; the
+    stack's other job is at work, and will be for long."""
+    world = World(("a", "b"))
+    world.put(JobState.WATCHED, observed=Observed.BUSY, observe_at=None)
+    world.lose_messages()
+    with world.service.store.transaction() as tx:
+        (b,) = (row.id for row in tx.stack_resources(world.stack_id) if row.name == "b")
+        tx.update_resources([b], job_state=JobState.DUE, observed=None)
+
+    def done() -> bool:
+        with world.service.store.transaction() as tx:
+            return tx.get_resources([b])[0].job is None
+
+    assert 0 < world.seconds_until(done) <= RESUMES_WITHIN_S
+
+
+@pytest.mark.parametrize("state", [JobState.BLOCKED, JobState.QUEUED])
+def test_a_leaf_that_nobody_lined_up(world: World, state: JobState) -> None:
+    world.put(state)
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RESUMES_WITHIN_S
+
+
+def test_a_time_limit_that_passed(world: World) -> None:
+    """Of a stack whose only resource is never ready; its observer died meanwhile."""
+    world.put(JobState.WATCHED, observed=Observed.BUSY, observe_at=None)
+    world.lose_messages()
+    stack = world.service.stack(world.stack_id)
+    assert stack.deadline_at is not None
+    world.now = stack.deadline_at
+    assert 0 < world.seconds_until(lambda: world.status is Status.FAILED) <= RESUMES_WITHIN_S
+    assert world.service.stack(world.stack_id).status_reason == "Timed out"

@@ -31,11 +31,17 @@ class Disk(LocalType):
         }
     )
 
+    snapshots_on_delete = True
+
     def __init__(self) -> None:
         self.images: list[str] = []
+        self.slow = 0  # tries for which a copy is still being made
         self.trouble: Exception | None = None
 
     def snapshot(self, view: View) -> Look:
+        if self.slow:
+            self.slow -= 1
+            return Look(Observed.BUSY, data=view.data, again_s=2.0)
         if view.properties["size"] > 9:
             raise ResourceFailure("it is too large to be saved")
         self.images.append(f"image of {view.physical_id} {len(self.images)}")
@@ -346,3 +352,36 @@ class TestDeleting:
         service.send("DELETE", saved.partition("/snapshots")[0])
         sweep(service)
         assert disks.images == []
+
+
+class TestDeletionPolicy:
+    """Deletion policy Snapshot: saved first, then deleted."""
+
+    @pytest.mark.parametrize("slow", [0, 3])
+    def test_a_copy_outlives_the_stack(
+        self, service: LocalService, disks: Disk, slow: int
+    ) -> None:
+        kept = {**disk(), "deletion_policy": "Snapshot"}
+        path = make(service, template("a", kept=kept, plain_disk=disk()))
+        disks.slow = slow
+        service.send("DELETE", path)
+        assert show(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert len(disks.images) == 1
+        assert disks.slow == 0
+
+    def test_what_cannot_be_saved_is_not_deleted(
+        self, service: LocalService, disks: Disk
+    ) -> None:
+        kept = {**disk(size=10), "deletion_policy": "Snapshot"}
+        path = make(service, template("a", kept=kept))
+        service.send("DELETE", path)
+        shown = show(service, path)
+        assert shown["stack_status"] == "DELETE_FAILED"
+        assert "resources.kept: it is too large to be saved" in shown["stack_status_reason"]
+        assert show(service, f"{path}/resources/kept")["physical_resource_id"]
+
+    def test_a_type_that_cannot_is_refused(self, service: LocalService) -> None:
+        plain = {"type": "OS::Heat::TestResource", "deletion_policy": "Snapshot"}
+        body = {"stack_name": "s", "template": template("a", other=plain)}
+        told = refused(service.send("POST", "/stacks", body), 400, "StackValidationFailed")
+        assert '"Snapshot" deletion policy not supported' in told

@@ -15,14 +15,13 @@ from heat_convergence.api.policies.enforcer import Enforcer
 from heat_convergence.api.requests.action import action_name
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.wire import ApiRequest, json_answer
-from heat_convergence.common import errors
-from heat_convergence.convergence import ending, rollback, traversal
+from heat_convergence.convergence import commands, traversal
+from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.model import Action, Stack, Status
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Begun, Means
 
 _VERBS = {"suspend": Action.SUSPEND, "resume": Action.RESUME, "check": Action.CHECK}
-_CANCELLED = "Stack {} cancelled by the user"
 
 
 class ActionsController(Controller):
@@ -39,11 +38,20 @@ class ActionsController(Controller):
         renewed(self.given, request, stack)
         if name in _VERBS:
             self._verb(stack, _VERBS[name])
-        elif name == "cancel_update":
-            self._post(in_transaction(self.given, lambda tx: self._cancel_update(tx, stack.id)))
         else:
-            self._post(in_transaction(self.given, lambda tx: self._stop(tx, stack.id)))
+            self._cancel(stack, name)
         return json_answer(None)
+
+    def _cancel(self, stack: Stack, name: str) -> None:
+        means = self._means()
+
+        def cancel(tx: Transaction) -> Advanced:
+            if name == "cancel_update":
+                return commands.cancel_update(tx, stack.id, means, self._goals.rebuild)
+            return commands.cancel_without_rollback(tx, stack.id, means)
+
+        advanced = in_transaction(self.given, cancel)
+        self._post(Begun(advanced.stack or stack, advanced.postings))
 
     def _verb(self, stack: Stack, action: Action) -> None:
         done = stack.action is action and stack.status is Status.COMPLETE
@@ -57,37 +65,8 @@ class ActionsController(Controller):
             )
         )
 
-    def _cancel_update(self, tx: Transaction, stack_id: str) -> Begun:
-        """Back to the last goal that was reached."""
-        stack = _in_progress(tx, stack_id, "cancel_update", Action.UPDATE)
-        reason = _CANCELLED.format(stack.action)
-        advanced = rollback.begin(tx, stack, reason, self._means(), self._goals.rebuild)
-        return Begun(advanced.stack or stack, advanced.postings)
-
-    def _stop(self, tx: Transaction, stack_id: str) -> Begun:
-        """What is under way is given up where it is."""
-        stack = _in_progress(
-            tx, stack_id, "cancel_without_rollback", Action.UPDATE, Action.CREATE
-        )
-        reason = _CANCELLED.format(stack.action)
-        told = ending.fail(tx, stack, reason, self.given.clock(), self.given.ids)
-        return Begun(stack, told)
-
     def _means(self) -> Means:
         return Means(self.given.clock(), self.given.ids, self.given.settings)
 
     def _post(self, begun: Begun) -> None:
         traversal.post(self.given.bus, begun, self.given.settings)
-
-
-def _in_progress(tx: Transaction, stack_id: str, name: str, *actions: Action) -> Stack:
-    stack = tx.lock_stack(stack_id)
-    if stack is None:
-        raise errors.EntityNotFound("Stack", stack_id)
-    if stack.action not in actions or not stack.in_progress:
-        allowed = " or ".join(f"{action}_IN_PROGRESS" for action in actions)
-        raise errors.NotSupported(
-            f"{name} is for a stack in {allowed}; this one is"
-            f" {stack.action}_{stack.status}."
-        )
-    return stack

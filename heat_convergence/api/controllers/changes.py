@@ -21,7 +21,6 @@ from heat_convergence.api.requests.adopt import Given, adopting
 from heat_convergence.api.requests.stack import StackBody, Use, stack_body
 from heat_convergence.api.requests.words import Query
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.sources import Sources
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import stack_url
 from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, text_answer
@@ -36,7 +35,7 @@ class ChangesController(Controller):
         super().__init__(services)
         self._enforcer = enforcer
         self._goals = Goals(services)
-        self._sources = Sources(services)
+        self._sources = self._goals.sources
 
     def create(self, request: ApiRequest) -> webob.Response:
         body = stack_body(request.document, Use.CREATE)

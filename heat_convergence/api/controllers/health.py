@@ -1,22 +1,19 @@
 """A user's word on a resource's health: CHECK_FAILED, or healthy again.
 
-Called by the root controller.  Decides which states the word can change; the
-next update replaces what is CHECK_FAILED.
+Called by the root controller; what the word changes is ``convergence.commands``' affair.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import webob
 
 from heat_convergence.api.controllers.base import Controller, in_transaction, live_stack
-from heat_convergence.api.requests.action import Health, health
+from heat_convergence.api.requests.action import health
 from heat_convergence.api.wire import ApiRequest, json_answer
 from heat_convergence.common import errors
-from heat_convergence.convergence.ending import resource_event
-from heat_convergence.convergence.model import Action, Resource, Status
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence import commands
+from heat_convergence.convergence.model import Status
+from heat_convergence.convergence.traversal import Means
 from heat_convergence.db.reads import resources
 
 
@@ -31,31 +28,9 @@ class HealthController(Controller):
             row = row or resources.by_physical_id(conn, stack.id, resource_name)
         if row is None:
             raise errors.ResourceNotFound(resource_name, stack.name)
-        row_id, now = row.id, self.given.clock()
-        in_transaction(self.given, lambda tx: self._mark(tx, row_id, said, now))
+        resource_id, status = row.id, Status.FAILED if said.unhealthy else Status.COMPLETE
+        means = Means(self.given.clock(), self.given.ids, self.given.settings)
+        in_transaction(
+            self.given, lambda tx: commands.mark(tx, resource_id, status, said.reason, means)
+        )
         return json_answer(None)
-
-    def _mark(self, tx: Transaction, row_id: str, said: Health, now: datetime) -> None:
-        locked = {row.id: row for row in tx.lock_jobs([row_id])}
-        row = locked.get(row_id)
-        if row is None:
-            return
-        if row.leased(now):
-            raise errors.ActionInProgress(row.name, str(row.action))
-        status = _status(row, said)
-        if status is None:
-            return
-        tx.update_resources(
-            [row_id], action=Action.CHECK, status=status, status_reason=said.reason
-        )
-        tx.insert_events(
-            [resource_event(row, Action.CHECK, status, said.reason, now, self.given.ids)]
-        )
-
-
-def _status(row: Resource, said: Health) -> Status | None:
-    """The status to set; None where the word changes nothing."""
-    if said.unhealthy:
-        return None if row.action is Action.DELETE else Status.FAILED
-    failed_check = row.action is Action.CHECK and row.status is Status.FAILED
-    return Status.COMPLETE if failed_check else None

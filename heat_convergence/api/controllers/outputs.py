@@ -42,5 +42,5 @@ class OutputsController(Controller):
 
 
 def _outputs(conn: Any, stack: Stack) -> dict[str, OutputDefinition]:
-    goal = goals.get(conn, stack.goal_id)
+    goal = goals.lean(conn, stack.goal_id)
     return {} if goal is None else {output.name: output for output in output_definitions(goal)}

@@ -21,7 +21,7 @@ from heat_convergence.api.requests.adopt import adopting
 from heat_convergence.api.requests.stack import Use, stack_body
 from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.sources import Sources
+from heat_convergence.api.sources import refuse_list
 from heat_convergence.api.views import previews as view
 from heat_convergence.api.views import stacks as stack_view
 from heat_convergence.api.wire import ApiRequest, json_answer
@@ -36,7 +36,7 @@ class PreviewsController(Controller):
         super().__init__(services)
         self._enforcer = enforcer
         self._goals = Goals(services)
-        self._sources = Sources(services)
+        self._sources = self._goals.sources
 
     def create(self, request: ApiRequest) -> webob.Response:
         detailed = _detailed(request)
@@ -45,6 +45,7 @@ class PreviewsController(Controller):
         body, _given = adopting(body, self.given.limits, enabled=enabled)
         stack = new_stack(request, body, self.given)
         source = self._sources.given(body)
+        refuse_list(source)
         with self.database.read() as conn:
             quotas.check_new_stack(conn, stack, request.caller, self.options)
         quotas.check_name(stack.name)

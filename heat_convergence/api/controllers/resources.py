@@ -16,7 +16,7 @@ from heat_convergence.api.controllers.base import Controller, named_stack
 from heat_convergence.api.debugging import shown_definition
 from heat_convergence.api.requests.listing import ResourceListing, resource_listing
 from heat_convergence.api.requests.words import MalformedValue, Query
-from heat_convergence.api.values import Viewer
+from heat_convergence.api.values import Viewer, as_input
 from heat_convergence.api.views import resources as view
 from heat_convergence.api.wire import ApiRequest, json_answer, streamed_list
 from heat_convergence.common import errors
@@ -25,10 +25,9 @@ from heat_convergence.db import goals
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.resources import inputs as rows_by_name
-from heat_convergence.resources.views import RowInputs
-from heat_convergence.template.definition import contents_of
+from heat_convergence.resources.views import RowInputs, input_view
+from heat_convergence.template.definition import contents_of, value_of
 from heat_convergence.template.evaluate import finish
-from heat_convergence.template.expression import load
 from heat_convergence.template.uses import references
 
 Json = Any
@@ -77,7 +76,8 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
-            metadata = load(row.definition.get("metadata", {}))
+            texts = goals.get_contents(conn, contents_of(row.definition, ["metadata"]))
+            metadata = value_of(row.definition, "metadata", texts)
             rows = rows_by_name(conn, stack.id, references(metadata, self.given.functions))
         given = self.given
         inputs = RowInputs(rows, stack, given.registry, given.clock())
@@ -85,6 +85,10 @@ class ResourcesController(Controller):
         shown = finish(
             metadata, inputs, limits=given.limits, functions=given.functions, where=where
         )
+        kind = given.registry.find(row.implementation)
+        if kind is not None:
+            viewed = input_view(as_input(row), stack, given.clock())
+            shown = kind.metadata_of(viewed, shown or {})
         return json_answer({"metadata": shown or {}})
 
     def _read(

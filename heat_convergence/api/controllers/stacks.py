@@ -60,7 +60,7 @@ class StacksController(Controller):
         resolve = Query(request.GET).boolean("resolve_outputs", default=True)
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
-            goal = goals.get(conn, stack.goal_id)
+            goal = goals.shown(conn, stack.goal_id)
             if goal is None:
                 raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
             resolve = resolve and stack.deleted_at is None

@@ -10,11 +10,11 @@ import webob
 from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller
 from heat_convergence.api.goals import Goals
-from heat_convergence.api.requests.listing import ignored_errors
+from heat_convergence.api.requests.listing import SERVICE_ABSENT, ignored_errors
 from heat_convergence.api.requests.stack import Use, stack_body
 from heat_convergence.api.requests.words import Query
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.sources import Sources
+from heat_convergence.api.sources import refuse_list
 from heat_convergence.api.views.nested import nested_view
 from heat_convergence.api.wire import ApiRequest, json_answer
 from heat_convergence.common import errors
@@ -29,21 +29,30 @@ class TemplatesController(Controller):
     def __init__(self, services: ApiServices) -> None:
         super().__init__(services)
         self._goals = Goals(services)
-        self._sources = Sources(services)
+        self._sources = self._goals.sources
 
     def validate(self, request: ApiRequest) -> webob.Response:
         """Parameters may be missing; what reads them is left unchecked."""
         query = Query(request.GET)
-        ignored_errors(query)
+        ignored = ignored_errors(query)
         show_nested = query.boolean("show_nested")
         body = stack_body(request.document, Use.VALIDATE)
         source = self._sources.given(body, section_error=errors.HTTPBadRequest)
+        refuse_list(source)
         stack = self._nowhere(request)
         problems = source.template.problems()
         evaluated = self._goals.evaluate(
             source, stack, missing=Missing.ALLOW, problems=problems
         )
-        checked = self._goals.check(evaluated, source, stack, problems)
+        checked = self._goals.check(
+            evaluated,
+            source,
+            self._goals.files_of(source),
+            stack,
+            problems,
+            absent_services=SERVICE_ABSENT in ignored,
+            missing=Missing.ALLOW,
+        )
         problems.raise_any()
         view = describe.validation_view(evaluated, source.environment)
         if show_nested:

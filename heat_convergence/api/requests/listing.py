@@ -32,6 +32,7 @@ _EVENT_MATCHES = {
 }
 SORTABLE_STACKS = ("stack_name", "stack_status", "creation_time", "updated_time")
 SORTABLE_EVENTS = ("event_time", "resource_type")
+SERVICE_ABSENT = "99001"  # the one error that a validation may ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +132,9 @@ def template_type(query: Query) -> str:
 
 
 def ignored_errors(query: Query) -> frozenset[str]:
-    """``ignore_errors`` of a validation; 99001 alone is a known code."""
+    """``ignore_errors`` of a validation."""
     codes = frozenset(query.tags("ignore_errors"))
-    unknown = sorted(codes - {"99001"})
+    unknown = sorted(codes - {SERVICE_ABSENT})
     if unknown:
         raise MalformedValue(f'"ignore_errors" has an unknown code: "{unknown[0]}".')
     return codes

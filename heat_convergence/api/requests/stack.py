@@ -45,6 +45,7 @@ class StackBody:
     environment_files: tuple[str, ...] = ()
     parameters: Mapping[str, Json] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    files_container: str | None = None  # whose objects are files, beneath those
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
     tags: tuple[str, ...] | None = None
@@ -76,6 +77,7 @@ def stack_body(given: Mapping[str, Json] | None, use: Use) -> StackBody:
         environment_files=_names(given, "environment_files"),
         parameters=_map(given, "parameters"),
         files=_files(given),
+        files_container=_text(given, "files_container") or None,
         timeout_mins=_timeout(given),
         disable_rollback=_flag(given, "disable_rollback"),
         tags=tag_list(given["tags"]) if "tags" in given else None,
@@ -91,10 +93,6 @@ def stack_body(given: Mapping[str, Json] | None, use: Use) -> StackBody:
 def _refuse_unsupported(given: Mapping[str, Json], use: Use) -> None:
     if use in _MAKES_A_STACK and "converge" in given:
         raise errors.HTTPBadRequest('"converge" is for updates alone.')
-    if given.get("files_container"):
-        raise errors.NotSupported(
-            "files_container: this service is not connected to an object store."
-        )
 
 
 def _name(given: Mapping[str, Json]) -> str:

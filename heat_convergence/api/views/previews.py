@@ -12,7 +12,7 @@ from typing import Any
 from heat_convergence.api.foresight import Fate, Foreseen
 from heat_convergence.api.views.times import shown_time
 from heat_convergence.convergence.model import Action, Stack, Status
-from heat_convergence.template.expression import Expression, is_known
+from heat_convergence.template.expression import is_known, readable
 
 Json = Any
 
@@ -80,17 +80,6 @@ def _needs(foreseen: Foreseen) -> Collection[str]:
     if foreseen.definition is not None:
         return foreseen.definition.requires
     return foreseen.row.requires if foreseen.row is not None else ()
-
-
-def readable(value: Json) -> Json:
-    """A value in which what is not known yet is shown as the template's call."""
-    if isinstance(value, Expression):
-        return {value.function: readable(value.arguments)}
-    if isinstance(value, Mapping):
-        return {key: readable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [readable(item) for item in value]
-    return value
 
 
 def _shown_names(foreseen: Foreseen) -> frozenset[str]:

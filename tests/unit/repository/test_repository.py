@@ -105,3 +105,10 @@ def test_entry_points_lead_somewhere(setup_cfg, group):
         found = getattr(importlib.import_module(module), attribute)
         if group == "heat_convergence.resource_types":
             assert found.name == name
+
+
+def test_log_lines_tell_all_in_any_format():
+    """What stands in ``extra`` alone is lost in the default format."""
+    package = [path for path in SOURCES if ROOT / "heat_convergence" in path.parents]
+    found = [str(path.relative_to(ROOT)) for path in package if "extra={" in path.read_text()]
+    assert found == []

@@ -6,6 +6,7 @@ import logging
 import threading
 import uuid
 
+import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_context.context import RequestContext, get_current
@@ -16,6 +17,7 @@ from heat_convergence.rpc import messages
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.server import (
     ConvergeEndpoint,
+    ObserveEndpoint,
     engine_server,
     observer_server,
 )
@@ -145,6 +147,33 @@ def test_what_is_malformed_is_dropped_with_a_log_line(change, complaint, caplog)
     ConvergeEndpoint(recorder).converge(None, message=message)
     assert recorder.calls == []
     assert complaint in caplog.text
+
+
+@pytest.mark.parametrize("message", [[], ["s1", 3, ["a"]], "s1", 7, {}, {"format": 1}])
+def test_what_is_no_message_at_all_is_dropped(message, caplog):
+    recorder = Recorder()
+    ConvergeEndpoint(recorder).converge(None, message=message)
+    ObserveEndpoint(recorder).observe(None, message=message)
+    assert recorder.calls == []
+    assert caplog.text.count("malformed") == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "context"),
+    [("converge", "9.0", {}), ("converge", "0.1", {}), ("destroy", "1.0", {}),
+     ("observe", "1.0", {}), ("converge", "1.0", ["no context"])],
+)
+def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
+    transport, recorder, method, version, context
+):
+    target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
+    client = oslo_messaging.get_rpc_client(transport, target)
+    client.prepare(version=version).cast(
+        context, method, message=messages.encode("s1", 3, ["a"])
+    )
+    RpcBus(transport).converge("s2", 1, ["b"])
+    assert recorder.called.acquire(timeout=ARRIVES_S)
+    assert recorder.calls == [("converge", "s2", 1, ("b",))]
 
 
 def test_a_message_without_payload_is_dropped(caplog):
