@@ -7,7 +7,6 @@ the service of today on them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from heat_convergence.db import migrate
-from heat_convergence.db.engine import Database, database_for
-from tests.conftest import MARIADB, POSTGRESQL, fresh_database
+from heat_convergence.db.engine import Database
 from tests.functional.harness import LocalService
 from tests.functional.houses import outputs, show
 from tests.migration import data
@@ -32,23 +30,6 @@ revision, down_revision, branch_labels, depends_on = "9999", "{head}", None, Non
 def upgrade():
     {body}
 '''
-
-
-@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/hc.sqlite"
-    elif request.param == "mariadb":
-        yield from fresh_database(MARIADB, "MariaDB")
-    else:
-        yield from fresh_database(POSTGRESQL, "PostgreSQL")
-
-
-@pytest.fixture
-def database(url: str) -> Iterator[Database]:
-    database = database_for(url)
-    yield database
-    database.close()
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

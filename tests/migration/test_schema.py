@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from heat_convergence.db import migrate
-from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.engine import Database
 from heat_convergence.db.tables import metadata, stack_tag
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
@@ -23,24 +22,6 @@ def mariadb_url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def postgresql_url() -> Iterator[str]:
     yield from fresh_database(POSTGRESQL, "PostgreSQL")
-
-
-@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database for each test: other tests leave their tables in the shared ones."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/empty.sqlite"
-    elif request.param == "mariadb":
-        yield from fresh_database(MARIADB, "MariaDB")
-    else:
-        yield from fresh_database(POSTGRESQL, "PostgreSQL")
-
-
-@pytest.fixture
-def database(url: str) -> Iterator[Database]:
-    database = database_for(url)
-    yield database
-    database.close()
 
 
 def test_an_upgraded_database_equals_the_tables(database):

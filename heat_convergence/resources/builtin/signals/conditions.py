@@ -8,7 +8,7 @@ Source: heat-facts ``resource_groups.md``, "Signals and waiting".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from heat_convergence.convergence.model import Action, Observed
@@ -31,29 +31,25 @@ _LONGEST_S = 43_200
 _WAITING = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK})
 
 
-class WaitCondition(LocalType):
-    name = "OS::Heat::WaitCondition"
-    sees_others = True
-    handle_name: ClassVar[str] = "handle"
-    timeout_name: ClassVar[str] = "timeout"
-    count_name: ClassVar[str] = "count"
-    data_name: ClassVar[str] = "data"
-    schema = TypeSchema(
+def _schema(
+    version: str, *, handle: str, seconds: PropertyType, named: Callable[[str], str] = str
+) -> TypeSchema:
+    """``named`` spells names as the type's template language does; ``seconds`` is of what
+    type a time is there; ``handle`` describes what names the handle."""
+    return TypeSchema(
         description="Ready when its handle has been signalled as often as it says.",
-        support_status=SupportStatus(version="2014.2"),
+        support_status=SupportStatus(version=version),
         properties={
-            "handle": PropertySchema(
-                type=PropertyType.STRING,
-                description="The reference id of the handle whose signals count.",
-                required=True,
+            named("handle"): PropertySchema(
+                type=PropertyType.STRING, description=handle, required=True
             ),
-            "timeout": PropertySchema(
-                type=PropertyType.NUMBER,
+            named("timeout"): PropertySchema(
+                type=seconds,
                 description="How many seconds to wait before that counts as a failure.",
                 required=True,
                 constraints=(Range(min=1, max=_LONGEST_S),),
             ),
-            "count": PropertySchema(
+            named("count"): PropertySchema(
                 type=PropertyType.INTEGER,
                 description="How many signals of success it takes.",
                 default=1,
@@ -62,7 +58,7 @@ class WaitCondition(LocalType):
             ),
         },
         attributes={
-            "data": AttributeSchema(
+            named("data"): AttributeSchema(
                 PropertyType.STRING,
                 "What the signals brought along, by their ids, as JSON.",
                 cache_mode=CacheMode.NONE,
@@ -70,14 +66,25 @@ class WaitCondition(LocalType):
         },
     )
 
+
+class WaitCondition(LocalType):
+    name = "OS::Heat::WaitCondition"
+    sees_others = True
+    named: ClassVar[Callable[[str], str]] = str
+    schema = _schema(
+        "2014.2",
+        handle="The reference id of the handle whose signals count.",
+        seconds=PropertyType.NUMBER,
+    )
+
     def look(self, view: View, properties: Mapping[str, Json], *, physical_id: str | None) -> Look:
         if view.action not in _WAITING:
             return Look(Observed.READY, physical_id=physical_id)
-        signals = self._signals(view, properties[self.handle_name])
+        signals = self._signals(view, properties[self.named("handle")])
         if signals is None:
-            reason = f"{self.handle_name} is no wait condition handle of this stack"
+            reason = f"{self.named('handle')} is no wait condition handle of this stack"
             return Look(Observed.FAILED, physical_id, reason=reason)
-        tally, count = Tally.of(signals), int(properties[self.count_name])
+        tally, count = Tally.of(signals), int(properties[self.named("count")])
         if tally.failures:
             return Look(
                 Observed.FAILED,
@@ -86,9 +93,9 @@ class WaitCondition(LocalType):
                 error="WaitConditionFailure",
             )
         if len(tally.successes) >= count:
-            told = {self.data_name: json.dumps(tally.data, ensure_ascii=False)}
+            told = {self.named("data"): json.dumps(tally.data, ensure_ascii=False)}
             return Look(Observed.READY, physical_id, attributes=told)
-        left_s = remaining_s(view, float(properties[self.timeout_name]))
+        left_s = remaining_s(view, float(properties[self.named("timeout")]))
         if left_s <= 0:
             return Look(
                 Observed.FAILED,
@@ -109,38 +116,10 @@ class WaitCondition(LocalType):
 
 class CfnWaitCondition(WaitCondition):
     name = "AWS::CloudFormation::WaitCondition"
-    handle_name = "Handle"
-    timeout_name = "Timeout"
-    count_name = "Count"
-    data_name = "Data"
-    schema = TypeSchema(
-        description="Ready when its handle has been signalled as often as it says.",
-        support_status=SupportStatus(version="2014.1"),
-        properties={
-            "Handle": PropertySchema(
-                type=PropertyType.STRING,
-                description="The URL of the handle whose signals count.",
-                required=True,
-            ),
-            "Timeout": PropertySchema(
-                type=PropertyType.INTEGER,
-                description="How many seconds to wait before that counts as a failure.",
-                required=True,
-                constraints=(Range(min=1, max=_LONGEST_S),),
-            ),
-            "Count": PropertySchema(
-                type=PropertyType.INTEGER,
-                description="How many signals of success it takes.",
-                default=1,
-                update_allowed=True,
-                constraints=(Range(min=1),),
-            ),
-        },
-        attributes={
-            "Data": AttributeSchema(
-                PropertyType.STRING,
-                "What the signals brought along, by their ids, as JSON.",
-                cache_mode=CacheMode.NONE,
-            ),
-        },
+    named = staticmethod(str.capitalize)
+    schema = _schema(
+        "2014.1",
+        handle="The URL of the handle whose signals count.",
+        seconds=PropertyType.INTEGER,
+        named=str.capitalize,
     )
