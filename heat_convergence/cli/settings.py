@@ -18,6 +18,8 @@ def settings(conf: cfg.ConfigOpts) -> Settings:
     return Settings(
         batch_size=conf.engine.batch_size,
         jobs_in_flight=conf.engine.jobs_in_flight,
+        jobs_on_bus=conf.engine.jobs_on_bus,
+        jobs_in_hand=conf.engine.jobs_in_hand,
         retry_limit=conf.action_retry_limit,
         retry_backoff_s=conf.engine.retry_backoff,
         retry_backoff_max_s=conf.engine.retry_backoff_max,

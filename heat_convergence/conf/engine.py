@@ -64,6 +64,20 @@ ENGINE_OPTS = [
         help="Most jobs of one stack that are at work at once, so that a huge stack "
         "starves no small one.",
     ),
+    cfg.IntOpt(
+        "jobs_on_bus",
+        default=25,
+        min=1,
+        help="Most jobs of one project that wait on the bus for a worker.  Fewer keep the "
+        "turns of its stacks shorter; more keep many engines busier.",
+    ),
+    cfg.IntOpt(
+        "jobs_in_hand",
+        default=400,
+        min=1,
+        help="Most jobs of one project on the bus and in workers' hands together, so that "
+        "calls that hang in one project leave workers to the others.",
+    ),
     cfg.FloatOpt(
         "lease",
         default=10.0,

@@ -58,6 +58,8 @@ def test_options_may_be_registered_twice(conf):
 
 def test_options_arrive_where_they_are_used(conf):
     conf.set_override("lease", 20.0, group="engine")
+    conf.set_override("jobs_on_bus", 7, group="engine")
+    conf.set_override("jobs_in_hand", 70, group="engine")
     conf.set_override("action_retry_limit", 2)
     conf.set_override("error_wait_time", 30)
     conf.set_override("sweep_interval", 0.5, group="observer")
@@ -70,6 +72,7 @@ def test_options_arrive_where_they_are_used(conf):
     made = settings.settings(conf)
     assert (made.lease_s, made.retry_limit, made.error_wait_s) == (20.0, 2, 30.0)
     assert made.sweep_interval_s == 0.5
+    assert (made.jobs_on_bus, made.jobs_in_hand) == (7, 70)
     limits = settings.limits(conf)
     assert (limits.max_template_size, limits.yaql_memory_quota_bytes) == (99, 77)
     options = settings.api_options(conf)
@@ -85,7 +88,13 @@ def test_defaults_of_options_are_those_of_the_parts(conf):
 
 @pytest.mark.parametrize(
     ("name", "group", "value"),
-    [("action_retry_limit", None, 0), ("lease", "engine", 0.1), ("bind_port", "heat_api", 70000)],
+    [
+        ("action_retry_limit", None, 0),
+        ("lease", "engine", 0.1),
+        ("jobs_on_bus", "engine", 0),
+        ("jobs_in_hand", "engine", 0),
+        ("bind_port", "heat_api", 70000),
+    ],
 )
 def test_what_makes_no_sense_is_refused(conf, name, group, value):
     with pytest.raises(ValueError, match=r"(?i)should be|must be"):
