@@ -128,7 +128,7 @@ class _SortedOut:
                 continue
             elif seen is _end_of(row):
                 self.done.append(row)
-            elif seen in (Observed.FAILED, Observed.ABSENT):
+            elif seen in (Observed.FAILED, Observed.ABSENT, Observed.SPARED):
                 self.failed.append(row)
             elif row.id in sightings:
                 self.waiting.append(row)
@@ -258,7 +258,7 @@ def _fail(
         seen = sightings.get(row.id)
         reason = told = seen.reason if seen is not None else row.status_reason
         status, action = Status.FAILED, row.action
-        if reason.startswith(breakpoints.RESTRICTED):
+        if seen is None and row.observed is Observed.SPARED:
             # Nothing was done, and the resource is what it was.
             status, action, told = row.status, Action.UPDATE, reason.rsplit(": ", 1)[-1]
         changes[row.id] = {

@@ -31,7 +31,6 @@ from heat_convergence.convergence.model import (
 from heat_convergence.convergence.ports import Settings, Transaction
 
 STEP = "step"  # among a row's guards: what it lets start is to stop as well
-RESTRICTED = "ResourceActionRestricted"
 _NAMED = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
 _SHOWN = 5
 

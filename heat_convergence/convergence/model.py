@@ -95,6 +95,7 @@ class Observed(StrEnum):
     BUSY = "BUSY"  # exists, on its way
     FAILED = "FAILED"
     ABSENT = "ABSENT"
+    SPARED = "SPARED"  # not looked at, nor touched: the user restricts what was to be done
 
 
 @dataclass(frozen=True, slots=True)

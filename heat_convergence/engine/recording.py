@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from heat_convergence.common.errors import Error, TemporaryFailure
+from heat_convergence.common.errors import Error, ResourceActionRestricted, TemporaryFailure
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.deciding import Step
 from heat_convergence.convergence.ending import resource_event
@@ -222,7 +222,9 @@ def _columns(
         if look is not None:
             observed, reason = Observed.FAILED, failure_reason(row.name, look.reason)
     elif outcome.error is not None:
-        observed, reason = Observed.FAILED, failure_reason(row.name, outcome.error)
+        spared = isinstance(outcome.job.error, ResourceActionRestricted)
+        observed = Observed.SPARED if spared else Observed.FAILED
+        reason = failure_reason(row.name, outcome.error)
     elif look is not None:
         observed, reason = look.observed, look.reason or "state changed"
         gone = look.observed is Observed.ABSENT and outcome.job.action is not Action.DELETE

@@ -104,7 +104,11 @@ def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_i
             "a", action=Action.CREATE, status=Status.IN_PROGRESS, status_reason="why", **common
         ),
         resource_row(
-            "b", action=Action.CREATE, status=Status.COMPLETE, status_reason=refused, **common
+            "b",
+            action=Action.CREATE,
+            status=Status.COMPLETE,
+            status_reason=refused,
+            **{**common, "observed": Observed.SPARED},
         ),
     ]
     store = _stored(*rows)
