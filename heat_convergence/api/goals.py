@@ -15,7 +15,7 @@ from typing import Any
 from heat_convergence.api import quotas
 from heat_convergence.api.elsewhere import Elsewhere
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.sources import Source, Sources, Stored
+from heat_convergence.api.sources import Source, Sources, Stored, zoned
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal, SavedStack, Stack
 from heat_convergence.convergence.plan import Wanted
@@ -27,6 +27,7 @@ from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
 from heat_convergence.resources.nesting.wanting import implementations_of, wanted_of
 from heat_convergence.template import parameter_values
 from heat_convergence.template.constraints import CustomCheck
+from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluate import build
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.parameter_values import Missing, ParameterValue, StackFacts
@@ -80,7 +81,7 @@ class Goals:
         quotas.check_resource_count(checked.count, self._given.options)
         if before is not None:
             self._check_immutable(before, stack, evaluated)
-        source = replace(source, files={**source.files, **files.found})
+        source = zoned(replace(source, files={**source.files, **files.found}))
         wanted = wanted_of(evaluated, source.environment, files, self._given.registry)
         contents = {hash_of(text): text for text in (source.text, *source.files.values())}
         goal_id = stack.goal_id if before is None else self._given.ids()
@@ -100,7 +101,7 @@ class Goals:
             source.template,
             source.environment,
             source.files,
-            self._facts(stack),
+            self._facts(stack, source.environment),
             functions=self._given.functions,
             custom_constraints=self._constraints(missing),
             missing=missing,
@@ -125,7 +126,7 @@ class Goals:
         facades = Facades(
             registry=given.registry,
             parsed=self.parsed,
-            facts=self._facts(stack),
+            facts=self._facts(stack, source.environment),
             max_depth=given.options.max_nested_stack_depth,
             timeout_s=minutes * 60.0 if minutes else given.settings.action_timeout_s,
             custom=self._constraints(missing),
@@ -187,9 +188,14 @@ class Goals:
             problems=source.template.problems(),
         )
 
-    def _facts(self, stack: Stack) -> StackFacts:
-        region = self._given.options.region
-        return StackFacts(stack.id, stack.name, stack.project_id, region)
+    def _facts(self, stack: Stack, environment: Environment) -> StackFacts:
+        return StackFacts(
+            stack.id,
+            stack.name,
+            stack.project_id,
+            self._given.options.region,
+            zones=environment.zones,
+        )
 
     def _goal(
         self, source: Source, stack: Stack, evaluated: EvaluatedTemplate, goal_id: str
@@ -199,7 +205,7 @@ class Goals:
             stack_id=stack.id,
             version=stack.version,
             template_hash=hash_of(source.text),
-            environment=source.environment.to_dict(),
+            environment=source.environment.to_store(),
             files={name: hash_of(text) for name, text in source.files.items()},
             parameters=evaluated.api_parameters(),
             outputs={name: output.dump() for name, output in evaluated.outputs.items()},

@@ -20,6 +20,7 @@ from heat_convergence.api.requests.words import MalformedValue, MissingKey, Wron
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal
+from heat_convergence.resources.catalog import zones
 from heat_convergence.resources.driver import asking
 from heat_convergence.resources.nesting.parsed import Files, Parsed
 from heat_convergence.template.environment import Environment, parse_sections
@@ -30,6 +31,7 @@ from heat_convergence.template.versions import VERSION_KEYS
 
 Json = Any
 SectionError = Callable[[str], errors.Error]
+_ZONES = "Fn::GetAZs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Sources:
             given = fetch(body.template_url or "", self._fetching)
         template = Template.parse(given, limits=self._limits, section_error=section_error)
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        return Source(template, text, body.files, self._environment(body, template, body.files))
+        environment = self._environment(body, template, body.files)
+        return zoned(Source(template, text, body.files, environment))
 
     def changing(self, body: StackBody, use: Use, before: Stored) -> Source:
         """For an update; a PATCH may be silent about everything, and what it says
@@ -89,7 +92,7 @@ class Sources:
         body = replace(body, files_container=None)
         source = self.given(replace(body, files=files), section_error=section_error)
         refuse_list(source)
-        stored = self._parse(before.goal.environment)
+        stored = self._stored(before.goal.environment)
         kept = replace(stored, parameters=_declared(stored.parameters, source.template))
         environment = kept.patched(source.environment, body.clear_parameters)
         return replace(source, environment=environment)
@@ -106,7 +109,7 @@ class Sources:
     def stored(self, before: Stored) -> Source:
         """The goal as it was given at first."""
         template = Template.parse(before.text, limits=self._limits)
-        environment = self._parse(before.goal.environment)
+        environment = self._stored(before.goal.environment)
         return Source(template, before.text, before.files, environment)
 
     def _environment(
@@ -120,6 +123,9 @@ class Sources:
 
     def _parse(self, sections: Mapping[str, Json]) -> Environment:
         return Environment.parse(sections, base=self._base, limits=self._limits)
+
+    def _stored(self, sections: Mapping[str, Json]) -> Environment:
+        return Environment.of_stored(sections, base=self._base, limits=self._limits)
 
     def _merged(
         self, body: StackBody, template: Template, files: Mapping[str, str]
@@ -151,6 +157,16 @@ class Sources:
                 with suppress(errors.Error):  # no template, or told where it is used
                     found |= nested.template(name).parameters
         return found | dict(template.parameters)
+
+
+def zoned(source: Source) -> Source:
+    """With the cloud's zones in its environment when a template asks for them, so that
+    it comes to the same whenever it is evaluated, by whomever."""
+    texts = (source.text, *source.files.values())
+    if source.environment.zones is not None or not any(_ZONES in text for text in texts):
+        return source
+    environment = replace(source.environment, zones=zones.of(asking.current()))
+    return replace(source, environment=environment)
 
 
 def refuse_list(source: Source) -> None:

@@ -24,19 +24,23 @@ Json = Any
 _MAPS = ("parameters", "parameter_defaults", "resource_registry")
 _LISTS = ("encrypted_param_names", "event_sinks")
 MERGE_STRATEGIES = "parameter_merge_strategies"
+ZONES = "availability_zones"  # stored beside the sections, never given nor shown
 SECTIONS = (*_MAPS, *_LISTS, MERGE_STRATEGIES)
 _EMPTY_REGISTRY = Registry({})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """``registry`` knows the operator's environment beneath the user's."""
+    """``registry`` knows the operator's environment beneath the user's; ``zones`` are
+    the cloud's availability zones as they were when the stack was given, None where
+    nobody asked for them."""
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
     registry: Registry = _EMPTY_REGISTRY
     event_sinks: tuple[Mapping[str, Json], ...] = ()
     encrypted_param_names: tuple[str, ...] = ()
+    zones: tuple[str, ...] | None = None
 
     @classmethod
     def parse(
@@ -62,8 +66,27 @@ class Environment:
             encrypted_param_names=tuple(sections.get("encrypted_param_names", ())),
         )
 
+    @classmethod
+    def of_stored(
+        cls,
+        stored: Mapping[str, Json],
+        *,
+        base: Environment | None = None,
+        limits: Limits = DEFAULT,
+    ) -> Environment:
+        """The other way round from ``to_store``."""
+        sections = {name: section for name, section in stored.items() if name != ZONES}
+        zones = stored.get(ZONES)
+        found = cls.parse(sections, base=base, limits=limits)
+        return found if zones is None else replace(found, zones=tuple(zones))
+
+    def to_store(self) -> dict[str, Json]:
+        """With what a later evaluation needs to come to the same."""
+        zones = {} if self.zones is None else {ZONES: list(self.zones)}
+        return {**self.to_dict(), **zones}
+
     def to_dict(self) -> dict[str, Json]:
-        """As the API shows it, and as it is stored."""
+        """As the API shows it."""
         return {
             "parameters": dict(self.parameters),
             "parameter_defaults": dict(self.parameter_defaults),
@@ -88,6 +111,7 @@ class Environment:
                 other.registry.base or self.registry.base,
             ),
             event_sinks=other.event_sinks or self.event_sinks,
+            zones=self.zones or other.zones,
         )
 
     def for_child(self, resource_name: str, parameters: Mapping[str, Json]) -> Environment:

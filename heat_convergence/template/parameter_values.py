@@ -42,6 +42,7 @@ class StackFacts:
 
     ``facade`` has ``metadata``, ``deletion_policy`` and ``update_policy`` of the
     resource in the parent stack that this stack implements, None for a root stack.
+    ``zones`` are the cloud's availability zones, None where no cloud was asked.
     """
 
     id: str | None
@@ -49,7 +50,7 @@ class StackFacts:
     project_id: str
     region: str | None = None
     facade: Mapping[str, Json] | None = None
-    availability_zones: tuple[str, ...] = ("nova",)
+    zones: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from heat_convergence.template.parameter_values import ParameterValue, StackFact
 from heat_convergence.template.problems import nearest
 
 Json = Any
+_ONLY_ZONE = ("nova",)  # where no cloud is asked: the one that a compute service begins with
 
 
 class PathApplied:
@@ -132,7 +133,7 @@ class BuildScope(Budget):
         return self._mappings[name]
 
     def zones(self) -> Json:
-        return list(self._facts.availability_zones)
+        return list(_ONLY_ZONE if self._facts.zones is None else self._facts.zones)
 
     def reference_id(self, resource: str) -> Json:
         self.check_reference(resource, "get_resource")

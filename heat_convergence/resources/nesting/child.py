@@ -180,7 +180,12 @@ class Children:
         template = self.parsed.template(key, lambda _hashes: {key: source.text})
         environment = parent.environment.for_child(row.name, source.parameters)
         facts = StackFacts(
-            stack.id, stack.name, stack.project_id, self.region, facade=dict(facade)
+            stack.id,
+            stack.name,
+            stack.project_id,
+            self.region,
+            facade=dict(facade),
+            zones=environment.zones,
         )
         evaluated = build(
             template,
@@ -209,7 +214,7 @@ class Children:
             stack_id=stack.id,
             version=stack.version,
             template_hash=key,
-            environment=environment.to_dict() if inherited is None else own,
+            environment=environment.to_store() if inherited is None else own,
             files=dict(parent.files.hashes) if inherited is None else {},
             inherited=inherited,
             parameters=evaluated.api_parameters(),
@@ -259,7 +264,7 @@ class Children:
         )
 
     def _environment(self, sections: Mapping[str, Json]) -> Environment:
-        return Environment.parse(sections, base=self.base, limits=self.limits)
+        return Environment.of_stored(sections, base=self.base, limits=self.limits)
 
 
 def _reads(row: Resource) -> Collection[tuple[str, ...]]:

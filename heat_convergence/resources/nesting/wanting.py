@@ -104,7 +104,8 @@ class _Digests:
         self._files = files
         entries = dict(environment.registry.entries)
         entries.pop("resources", None)
-        self._common = _hash([entries, dict(environment.parameter_defaults)])
+        zones = [] if environment.zones is None else [environment.zones]
+        self._common = _hash([entries, dict(environment.parameter_defaults), *zones])
         self._mapped = environment.registry.template_names() & files.hashes.keys()
 
     def of(self, definition: Definition, implementation: str) -> str:

@@ -45,11 +45,17 @@ def install(emulation: Emulation) -> None:
         ("GET", "/flavors/{id}/os-flavor-access", _access),
         ("POST", "/flavors/{id}/action", _change_access),
         ("POST", "/os-aggregates/{id}/action", _change_aggregate),
+        ("GET", "/os-availability-zone", _zones),
         ("PUT", "/os-quota-sets/{id}", _set_quota),
         ("DELETE", "/os-quota-sets/{id}", _done),
     )
     for method, path, rule in rules:
         emulation.rule("compute", method, path, rule)
+
+
+def _zones(emulation: Emulation, _asked: Asked) -> Told:
+    zones = [{"zoneName": name, "zoneState": {"available": True}} for name in emulation.zones]
+    return Told(200, {"availabilityZoneInfo": zones})
 
 
 def _create(emulation: Emulation, asked: Asked) -> Told:

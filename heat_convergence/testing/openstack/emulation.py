@@ -75,6 +75,7 @@ class Emulation:
 
     def __init__(self) -> None:
         self.now_s = 0.0
+        self.zones = ["nova"]
         self.calls: Counter[str] = Counter()
         self.failures: list[Failure] = []
         self.latency_s: dict[str, float] = {}
