@@ -264,6 +264,12 @@ def tree_with_hooks(run: Shell, files: Files, name: str, settled: Callable[[], N
     assert found["Resource Status"] == "INIT_COMPLETE", found
     rows = run.json("stack", "resource", "list", "-n", "5", name)
     assert {row["resource_name"] for row in rows} == {"n", "a"}
+    waits = "CREATE waits at breakpoints: n/a (pre-create)"
+    assert run.json("stack", "show", name)["stack_status_reason"] == f"Stack {waits}"
+    (row,) = run.json("stack", "resource", "list", "--filter", "name=n", name)
+    shown = run.json("stack", "resource", "show", name, row["resource_name"])
+    assert shown["resource_status_reason"] == waits
+    assert waits in run("stack", "event", "list", name)
     run("stack", "hook", "clear", name, "n/a")
     settled()
     assert run.json("stack", "show", name)["stack_status"] == "CREATE_COMPLETE"

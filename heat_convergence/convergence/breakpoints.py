@@ -10,12 +10,12 @@ Source: heat-facts ``events_and_states.md``, "Hooks".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence import dispatch
+from heat_convergence.convergence import dispatch, places
 from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.ending import resource_event
 from heat_convergence.convergence.model import (
@@ -23,6 +23,7 @@ from heat_convergence.convergence.model import (
     Desired,
     JobState,
     Observed,
+    Place,
     Resource,
     Stack,
     Status,
@@ -32,7 +33,6 @@ from heat_convergence.convergence.ports import Settings, Transaction
 
 STEP = "step"  # among a row's guards: what it lets start is to stop as well
 _NAMED = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
-_SHOWN = 5
 
 
 def hook_before(stack: Stack, row: Resource) -> str | None:
@@ -130,25 +130,42 @@ def _hold(
                 row,
                 row.action,
                 Status.COMPLETE if hook.startswith("post-") else row.status,
-                f"{stack.action} paused until Hook {hook} is cleared",
+                places.paused(stack.action, hook),
                 now,
                 ids,
             )
             for row, hook in held
         ]
     )
-    _tell(tx, stack)
+
+    def waits(action: Action, path: tuple[str, ...]) -> str:
+        its = [Place(stack.id, (*path, row.name), hook) for row, hook in held]
+        return places.waits(action, its)
+
+    _tell_above(tx, stack, waits, now, ids)
 
 
-def _tell(tx: Transaction, stack: Stack) -> None:
-    """Says in the stack's reason where it waits, or that it goes on."""
-    held = tx.held(stack.id, _SHOWN + 1)
-    reason = f"Stack {stack.action} started"
-    if held:
-        places = ", ".join(f"{name} ({hook})" for name, hook in held[:_SHOWN])
-        more = ", ..." if len(held) > _SHOWN else ""
-        reason = f"Stack {stack.action} waits at breakpoints: {places}{more}"
-    tx.update_stack(stack.id, status_reason=reason)
+def _tell_above(
+    tx: Transaction,
+    stack: Stack,
+    reason: Callable[[Action, tuple[str, ...]], str],
+    now: datetime,
+    ids: IdFactory,
+) -> None:
+    """Events in the stacks above that wait for this one, each of the resource there,
+    with a reason for its action and the path from it down to this stack.  Nothing else
+    is told up there: rows tell where a stack waits, see ``Transaction.places``."""
+    if stack.owner_id is None:
+        return
+    path: tuple[str, ...] = ()
+    events = []
+    for row in tx.owners_above(stack.id):
+        if row.status is not Status.IN_PROGRESS:
+            break
+        path = (row.name, *path)
+        told = reason(row.action, path)
+        events.append(resource_event(row, row.action, row.status, told, now, ids))
+    tx.insert_events(events)
 
 
 def clear(
@@ -174,6 +191,11 @@ def clear(
     (row,) = held
     reason = f"Hook {hook} is cleared"
     tx.insert_events([resource_event(row, row.action, row.status, reason, now, ids)])
+
+    def cleared(action: Action, path: tuple[str, ...]) -> str:
+        return f"{reason} at {'/'.join((*path, row.name))}"
+
+    _tell_above(tx, stack, cleared, now, ids)
     if step:
         tx.update_resources([row.id], guards=(*row.guards, STEP))
     if hook.startswith("post-"):
@@ -183,11 +205,8 @@ def clear(
             observed=_end_of(row),
             observe_at=now,
         )
-        _tell(tx, stack)
         return (Posting(stack.id, stack.version, (row.id,), Daemon.OBSERVER),)
-    postings = dispatch.post_leaves(tx, stack, [row.id], settings, now)
-    _tell(tx, stack)
-    return postings
+    return dispatch.post_leaves(tx, stack, [row.id], settings, now)
 
 
 def _end_of(row: Resource) -> Observed:

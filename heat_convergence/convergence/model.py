@@ -307,6 +307,16 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stack waits at a breakpoint: ``path`` are names of resources from the
+    stack down to what is HELD at ``hook``."""
+
+    stack_id: str
+    path: tuple[str, ...]
+    hook: str
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """A daemon's worker process; its identity is new at every start."""
 

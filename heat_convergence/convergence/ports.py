@@ -19,6 +19,7 @@ from heat_convergence.convergence.model import (
     Event,
     Goal,
     Input,
+    Place,
     Resource,
     SavedStack,
     Service,
@@ -114,8 +115,14 @@ class Transaction(Protocol):
     def erase_snapshots(self, stack_id: str) -> None:
         """Deletes all snapshots of the stack; what resources saved stays."""
 
-    def held(self, stack_id: str, limit: int) -> list[tuple[str, str]]:
-        """Names of HELD resources of the stack, each with its hook, in their order."""
+    def places(self, stacks: Collection[Stack]) -> list[Place]:
+        """Where those of ``stacks`` that are in progress wait at breakpoints, by stack
+        and path: HELD resources of their own and of stacks in progress below them, a
+        thousand at most."""
+
+    def owners_above(self, stack_id: str) -> list[Resource]:
+        """The rows that the stack and those above it are behind, from the nearest up
+        to the root's; light, as ``lock_jobs``, but locks none."""
 
     def count_tree(self, root_id: str) -> int:
         """How many wanted resources the stacks of a tree have."""

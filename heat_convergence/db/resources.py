@@ -18,7 +18,6 @@ from heat_convergence.convergence.model import (
     Action,
     Desired,
     Input,
-    JobState,
     Resource,
     Status,
     Verb,
@@ -296,16 +295,6 @@ def settle(connection: Connection, ids: Collection[str], now: datetime) -> None:
     if ids:
         given = {"ids": sorted(ids), "new_observed_at": now, "new_updated_at": now}
         connection.execute(_SETTLE, given)
-
-
-def held(connection: Connection, stack_id: str, limit: int) -> list[tuple[str, str]]:
-    statement = (
-        sa.select(resource.c.name, resource.c.hook)
-        .where(resource.c.stack_id == stack_id, resource.c.job_state == JobState.HELD)
-        .order_by(resource.c.name)
-        .limit(limit)
-    )
-    return [(row.name, row.hook or "") for row in connection.execute(statement)]
 
 
 def count_tree(connection: Connection, root_id: str) -> int:

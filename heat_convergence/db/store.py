@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model import Event, Resource, SavedStack, Service
 from heat_convergence.convergence.ports import Sweepable, Transaction
 from heat_convergence.db import (
+    breakpoints,
     events,
     goals,
     graph,
@@ -81,7 +82,8 @@ class SqlTransaction:
     set_version = partialmethod(_call, resources.set_version)
     settle = partialmethod(_call, resources.settle)
     delete_resources = partialmethod(_call, resources.delete)
-    held = partialmethod(_call, resources.held)
+    places = partialmethod(_call, breakpoints.places)
+    owners_above = partialmethod(_call, breakpoints.owners_above)
     count_tree = partialmethod(_call, resources.count_tree)
     purge_gone = partialmethod(_call, resources.purge_gone)
     erase_resources = partialmethod(_call, resources.erase)

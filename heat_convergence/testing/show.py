@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heat_convergence.convergence.model import Desired, Resource
+from heat_convergence.convergence.places import stack_reason
 from heat_convergence.convergence.plan import NESTED
 from heat_convergence.testing.world import World
 
 
 def stacks(world: World) -> Iterator[str]:
-    """``red: UPDATE_COMPLETE`` and, of a failure, its reason."""
-    for stack_id in sorted(world.watch.snapshots):
-        stack = world.watch.snapshots[stack_id].stack
-        reason = f": {stack.status_reason}" if stack.status == "FAILED" else ""
+    """``red: UPDATE_COMPLETE`` and, of a failure, its reason, or where it waits."""
+    known = {key: snapshot.stack for key, snapshot in world.watch.snapshots.items()}
+    with world.store.transaction() as tx:
+        places = tx.places(list(known.values()))
+    waiting = {place.stack_id for place in places}
+    for stack_id, stack in sorted(known.items()):
+        told = stack.status == "FAILED" or stack_id in waiting
+        reason = f": {stack_reason(stack, places)}" if told else ""
         yield f"{world.path(stack)}: {stack.action}_{stack.status}{reason}"
 
 

@@ -24,6 +24,7 @@ from heat_convergence.convergence.model import (
     Goal,
     Input,
     JobState,
+    Place,
     Resource,
     SavedStack,
     Stack,
@@ -356,9 +357,26 @@ class MemoryTransaction:
             if row.resource_id in ids:
                 self._tables.graph[row.key] = replace(row, retry_count=row.retry_count + 1)
 
-    def held(self, stack_id: str, limit: int) -> list[tuple[str, str]]:
-        rows = [row for row in self._of_stack(stack_id) if row.job_state is JobState.HELD]
-        return sorted((row.name, row.hook or "") for row in rows)[:limit]
+    def places(self, stacks: Collection[Stack]) -> list[Place]:
+        asked = {stack.id for stack in stacks if stack.in_progress}
+        found = []
+        for row in self._tables.resources.values():
+            at: Stack | None = self._tables.stacks.get(row.stack_id)
+            path: tuple[str, ...] = (row.name,)
+            while row.job_state is JobState.HELD and at is not None:
+                if at.id in asked:
+                    found.append(Place(at.id, path, row.hook or ""))
+                path = (at.parent_resource or "", *path)
+                at = self._tables.stacks.get(at.owner_id or "") if at.in_progress else None
+        return sorted(found, key=lambda place: (place.stack_id, place.path))
+
+    def owners_above(self, stack_id: str) -> list[Resource]:
+        found = []
+        stack = self._tables.stacks.get(stack_id)
+        while stack is not None and stack.owner_id is not None:
+            found += self.lock_jobs([stack.owner_resource_id or ""])
+            stack = self._tables.stacks.get(stack.owner_id)
+        return found
 
     def count_tree(self, root_id: str) -> int:
         rows = self._tables.resources.values()

@@ -6,6 +6,8 @@ import pytest
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Action, Desired, JobState, Observed, Status
+from heat_convergence.db.counting import counted_statements
+from heat_convergence.db.store import SqlStore
 from heat_convergence.testing.rows import (
     START,
     at,
@@ -240,18 +242,68 @@ def test_stacks_below_come_from_the_deepest_up(given):
         assert tx.stacks_below("stack-2") == []
 
 
-def test_held_resources_are_named_with_their_hooks(store):
-    held = {"stack_id": "one", "job_state": JobState.HELD}
+def _tree_that_waits(store):
+    """root > n: middle > m: deep; what is HELD stands in each, and in another tree."""
+    def below(name, over, **more):
+        owner = {"owner_id": over, "owner_resource_id": f"row-{name}", "parent_resource": name}
+        return stack_row(f"at-{name}", name=name, root_id="root", **owner, **more)
+
+    def held(row_id, stack_id, **more):
+        its = {"project_id": "project-1", "root_id": "root", "hook": "pre-create"}
+        return resource_row(
+            row_id, stack_id=stack_id, **{**its, "job_state": JobState.HELD, **more}
+        )
+
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one"))
+        tx.insert_stack(stack_row("root", name="root"))
+        tx.insert_stack(below("n", "root", depth=1))
+        tx.insert_stack(below("m", "at-n", depth=2))
+        tx.insert_stack(below("done", "root", depth=1, status=Status.COMPLETE))
+        tx.insert_stack(stack_row("other", name="other"))
         tx.insert_resources(
             [
-                resource_row("b", name="b", hook="pre-create", guards=("pre-create",), **held),
-                resource_row("a", name="a", hook="post-create", **held),
-                resource_row("c", name="c", stack_id="one", hook="pre-create"),
+                resource_row("row-n", name="n", stack_id="root", root_id="root"),
+                resource_row("row-m", name="m", stack_id="at-n", root_id="root"),
+                held("1", "at-m", name="x", guards=("pre-create",)),
+                held("2", "at-n", name="y", hook="post-create"),
+                held("3", "root", name="a"),
+                held("4", "at-done", name="z"),
+                held("5", "root", name="ready", job_state=None),
+                held("6", "other", name="b", root_id="other"),
             ]
         )
+
+
+def test_what_waits_is_told_of_every_stack_above(store):
+    _tree_that_waits(store)
     with store.transaction() as tx:
-        assert tx.held("one", 5) == [("a", "post-create"), ("b", "pre-create")]
-        assert tx.held("one", 1) == [("a", "post-create")]
-        assert tx.lock_jobs(["b"])[0].guards == ("pre-create",)
+        asked = [tx.get_stack(key) for key in ("root", "at-n", "at-done")]
+        assert [(each.stack_id, "/".join(each.path), each.hook) for each in tx.places(asked)] == [
+            ("at-n", "m/x", "pre-create"),
+            ("at-n", "y", "post-create"),
+            ("root", "a", "pre-create"),
+            ("root", "n/m/x", "pre-create"),
+            ("root", "n/y", "post-create"),
+        ]
+        assert tx.places([]) == []
+        assert tx.lock_jobs(["1"])[0].guards == ("pre-create",)
+
+
+def test_what_waits_is_told_by_one_statement(database):
+    store = SqlStore(database)
+    _tree_that_waits(store)
+    with store.transaction() as tx:
+        root, done = tx.get_stack("root"), tx.get_stack("at-done")
+        with counted_statements(database.engine) as count:
+            tx.places([root])
+        assert count.total == 1
+        with counted_statements(database.engine) as count:
+            assert tx.places([done]) == []
+        assert count.total == 0
+
+
+def test_owners_come_from_the_nearest_up(store):
+    _tree_that_waits(store)
+    with store.transaction() as tx:
+        assert [row.id for row in tx.owners_above("at-m")] == ["row-m", "row-n"]
+        assert tx.owners_above("root") == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.db.counting import counted_statements
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -208,6 +209,102 @@ def test_down_the_tree(heat: Conversation) -> None:
     for name in ("n1", "n2"):
         clear(heat, "pre-create", stack=heat.nested("s", name)["id"])
     assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def _two_levels(heat: Conversation, *hooks: str) -> None:
+    """s > m > n: with ``a`` at the bottom, and beside it what waits for nobody."""
+    middle = "file:///t/middle.yaml"
+    files = {
+        FILE: json.dumps(hot({"a": probe(value="a"), "b": probe(value="b")})),
+        middle: json.dumps(hot({"n": {"type": FILE}, "free": {"type": FILE}})),
+    }
+    at_bottom = {"m": {"n": {"a": {"hooks": list(hooks)}}}}
+    heat.create(
+        "s", hot({"m": {"type": middle}, "alone": probe()}), files=files,
+        environment={"resource_registry": {"resources": at_bottom}},
+    )  # fmt: skip
+
+
+def test_what_waits_below_is_told_by_every_stack_above(heat: Conversation) -> None:
+    _two_levels(heat, "pre-create")
+    middle = heat.nested("s", "m")
+    bottom = heat.nested(middle["id"], "n")
+    found = heat.send("GET", "/stacks?show_nested=true", hold=True).json["stacks"]
+    told = {each["id"]: each["stack_status_reason"] for each in found}
+    paths = {heat.stack("s")["id"]: "m/n/a", middle["id"]: "n/a", bottom["id"]: "a"}
+    for stack_id, path in paths.items():
+        reason = f"Stack CREATE waits at breakpoints: {path} (pre-create)"
+        assert heat.stack(stack_id)["stack_status_reason"] == told[stack_id] == reason
+    free = heat.nested(middle["id"], "free")["id"]
+    assert told[free] == "Stack CREATE completed successfully"
+    (listed,) = heat.send("GET", "/stacks", hold=True).json["stacks"]
+    assert listed["stack_status_reason"].endswith(": m/n/a (pre-create)")
+    above = "CREATE waits at breakpoints: m/n/a (pre-create)"
+    assert {
+        each["resource_name"]: each["resource_status_reason"] for each in heat.resources("s")
+    } == {"m": above, "alone": "state changed"}
+    assert heat.resource("s", "m")["resource_status_reason"] == above
+    deep = {each["resource_name"]: each for each in heat.resources("s", "?nested_depth=5")}
+    assert deep["n"]["resource_status_reason"] == (
+        "CREATE waits at breakpoints: n/a (pre-create)"
+    )
+    paused = "CREATE paused until Hook pre-create is cleared"
+    assert deep["a"]["resource_status_reason"] == paused
+    assert (deep["a"]["resource_status"], deep["n"]["resource_status"]) == (
+        "INIT_COMPLETE", "CREATE_IN_PROGRESS",
+    )  # fmt: skip
+    assert reasons(heat, "m") == ["state changed", above]
+
+
+def test_what_is_cleared_below_is_told_no_more(heat: Conversation) -> None:
+    _two_levels(heat, "pre-create", "post-create")
+    bottom = heat.nested(heat.nested("s", "m")["id"], "n")["id"]
+    clear(heat, "pre-create", stack=bottom)
+    assert heat.stack("s")["stack_status_reason"] == (
+        "Stack CREATE waits at breakpoints: m/n/a (post-create)"
+    )
+    clear(heat, "post-create", stack=bottom)
+    assert heat.stack("s")["stack_status_reason"] == "Stack CREATE completed successfully"
+    assert reasons(heat, "m") == [
+        "state changed",
+        "CREATE waits at breakpoints: m/n/a (pre-create)",
+        "Hook pre-create is cleared at m/n/a",
+        "CREATE waits at breakpoints: m/n/a (post-create)",
+        "Hook post-create is cleared at m/n/a",
+        "state changed",
+    ]
+
+
+def test_what_waits_below_is_left_with_the_stack_above(heat: Conversation) -> None:
+    _two_levels(heat, "pre-create")
+    heat.act("s", "cancel_without_rollback")
+    assert heat.stack("s")["stack_status_reason"] == "Stack CREATE cancelled"
+    shown = heat.resource("s", "m")
+    assert (shown["resource_status"], shown["resource_status_reason"]) == (
+        "CREATE_FAILED", "CREATE aborted",
+    )  # fmt: skip
+    heat.delete("s")
+    assert heat.stack("s") is None
+
+
+def test_where_it_waits_costs_one_statement_however_deep(heat: Conversation) -> None:
+    _two_levels(heat, "pre-create")
+    path = heat.path("s")
+    asked = ["/stacks", path, f"{path}/resources", f"{path}/resources/m",
+             f"{path}/resources?nested_depth=5"]  # fmt: skip
+
+    def costs() -> list[int]:
+        counts = []
+        for each in asked:
+            with counted_statements(heat.service.database.engine) as count:
+                assert heat.send("GET", each, hold=True).status_int == 200
+            counts.append(count.total)
+        return counts
+
+    waiting = costs()
+    clear(heat, "pre-create", stack=heat.nested(heat.nested("s", "m")["id"], "n")["id"])
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert [more - less for more, less in zip(waiting, costs(), strict=True)] == [1] * 5
 
 
 def test_the_way_back_stops_nowhere_below(heat: Conversation) -> None:

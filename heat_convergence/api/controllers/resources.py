@@ -18,6 +18,7 @@ from heat_convergence.api.requests.listing import ResourceListing, resource_list
 from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.values import Viewer, as_input
 from heat_convergence.api.views import resources as view
+from heat_convergence.api.waiting import told_rows
 from heat_convergence.api.wire import ApiRequest, json_answer, streamed_list
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Stack
@@ -60,7 +61,7 @@ class ResourcesController(Controller):
         texts: Mapping[str, str] = {}
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
-            row = _named(conn, stack, resource_name)
+            (row,) = told_rows(conn, {stack.id: stack}, [_named(conn, stack, resource_name)])
             users = resources.required_by(conn, stack.id, row.name)
             nested = stacks.children(conn, [stack.id]).get((stack.id, row.name))
             if detail is not None:
@@ -101,6 +102,7 @@ class ResourcesController(Controller):
                 known |= {s.id: s for s, _ in stacks.tree(conn, stack.id, asked.depth)}
             nested = stacks.children(conn, known.keys())
             rows = resources.listing(conn, known.keys(), detailed=asked.detailed)
+            rows = told_rows(conn, known, rows)
             chosen = None
             if asked.which is not None:
                 chosen = resources.matching_ids(conn, known.keys(), asked.which)

@@ -20,6 +20,7 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.stored import OutputReader
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import link, stacks_url
+from heat_convergence.api.waiting import told_stacks
 from heat_convergence.api.wire import ApiRequest, json_answer
 from heat_convergence.convergence.model import Goal, Stack
 from heat_convergence.db import goals, resources
@@ -40,7 +41,7 @@ class StacksController(Controller):
         if asked.everywhere:
             self._enforcer.check(request, "stacks:global_index")
         with self.database.read() as conn:
-            found = stacks.page(conn, asked.which, asked.at)
+            found = told_stacks(conn, stacks.page(conn, asked.which, asked.at))
             count = stacks.count(conn, asked.which) if asked.count else None
         answer = self._list(request, found)
         if asked.at.limit and len(found) == asked.at.limit:
@@ -53,13 +54,14 @@ class StacksController(Controller):
         hidden = self.options.hidden_stack_tags
         which = StackFilter(request.project_id, not_tags_any=hidden)
         with self.database.read() as conn:
-            found = stacks.page(conn, which)
+            found = told_stacks(conn, stacks.page(conn, which))
         return json_answer(self._list(request, found))
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         resolve = Query(request.GET).boolean("resolve_outputs", default=True)
         with self.database.read() as conn:
             stack = named_stack(conn, request, stack_name, stack_id)
+            (stack,) = told_stacks(conn, [stack])
             goal = goals.shown(conn, stack.goal_id)
             if goal is None:
                 raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
