@@ -59,6 +59,25 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
     )
 
 
+def type_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
+    """Defaults of properties that an operator chooses: type and property → value."""
+    deployments = (
+        "OS::Heat::SoftwareDeployment",
+        "OS::Heat::SoftwareDeploymentGroup",
+        "OS::Heat::SoftwareDeployments",
+        "OS::Heat::StructuredDeployment",
+        "OS::Heat::StructuredDeploymentGroup",
+        "OS::Heat::StructuredDeployments",
+    )
+    server = "OS::Nova::Server"
+    signal = conf.default_deployment_signal_transport
+    return {
+        (server, "software_config_transport"): conf.default_software_config_transport,
+        (server, "user_data_format"): conf.default_user_data_format,
+        **{(name, "signal_transport"): signal for name in deployments},
+    }
+
+
 def clients(conf: cfg.ConfigOpts) -> ClientSettings:
     """How other services are reached."""
     given = conf.clients
@@ -78,6 +97,7 @@ def clients(conf: cfg.ConfigOpts) -> ClientSettings:
         interfaces=interfaces,
         heat_url=conf.clients_heat.url,
         waitcondition_url=conf.heat_waitcondition_server_url,
+        metadata_url=conf.heat_metadata_server_url,
         auth_uri=conf.clients_keystone.auth_uri,
         verify=False if given.insecure else given.ca_file or True,
         cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,

@@ -44,6 +44,12 @@ def signed(base: str, project_id: str, place: Place) -> str:
     return f"{base}/{head}/{place.path}"
 
 
+def metadata(endpoint: str) -> str:
+    """As guests' tools have it: with the version, and a slash at the end."""
+    head = endpoint.rstrip("/")
+    return f"{head}/" if _VERSION in head else f"{head}{_VERSION}/"
+
+
 def signed_base(root_url: str, kind: str) -> str:
     """``kind`` is ``signal`` or ``waitcondition``."""
     return f"{root_url}{_VERSION}/{kind}"

@@ -105,6 +105,22 @@ class StackCloud:
             return given.rstrip("/")
         return addresses.signed_base(self.heat_root, kind)
 
+    @cached_property
+    def metadata_url(self) -> str | None:
+        """Where tools of guests ask for metadata; None where there is no such service."""
+        given = self.settings.metadata_url
+        if given is None:
+            try:
+                with translated():
+                    given = self.session.get_endpoint(
+                        service_type="cloudformation",
+                        interface=self.settings.interface.removesuffix("URL"),
+                        region_name=self.region,
+                    )
+            except errors.ResourceTypeUnavailable:
+                return None
+        return None if given is None else addresses.metadata(given)
+
     @property
     def guest_auth_url(self) -> str:
         """Keystone as guests reach it."""

@@ -38,6 +38,7 @@ class ClientSettings:
     interfaces: Mapping[str, str] = field(default_factory=dict)
     heat_url: str | None = None
     waitcondition_url: str | None = None
+    metadata_url: str | None = None
     auth_uri: str | None = None
     verify: bool | str = True
     cert: str | tuple[str, str] | None = None

@@ -45,6 +45,11 @@ class Ec2Keys:
     access: str
     secret: str = field(repr=False)
 
+    @classmethod
+    def new(cls) -> Ec2Keys:
+        """Of nobody yet."""
+        return cls(secrets.token_hex(16), secrets.token_hex(16))
+
 
 class StackUsers:
     """Raises ``AuthorizationFailure`` where Keystone refuses, ``TemporaryFailure`` where
@@ -75,7 +80,7 @@ class StackUsers:
     def discard(self, tree_id: str) -> None:
         """Deletes all that is left of a tree's users, what nobody wrote down included;
         nothing where no domain is configured."""
-        if not self._configured:
+        if not self.configured:
             return
         with _making("deleting what the stack's users had"):
             query = {"name": tree_id[:_MAX_NAME], "domain_id": self.domain_id}
@@ -86,9 +91,9 @@ class StackUsers:
                         self.delete_user(each["user"]["id"])
                 self.delete_project(project["id"])
 
-    def user(self, name: str, project_id: str) -> StackUser:
-        """A user of that name with the one role in the project."""
-        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+    def user(self, name: str, project_id: str, password: str | None = None) -> StackUser:
+        """A user of that name with the one role in the project, and a new password."""
+        password = password or secrets.token_urlsafe(_PASSWORD_BYTES)
         body = {
             "user": {
                 "name": name,
@@ -132,9 +137,9 @@ class StackUsers:
     def delete_user(self, user_id: str) -> None:
         self._delete(f"/users/{user_id}")
 
-    def ec2_keys(self, user: StackUser) -> Ec2Keys:
-        """A new pair of keys; the user's deletion deletes it."""
-        keys = Ec2Keys(secrets.token_hex(16), secrets.token_hex(16))
+    def ec2_keys(self, user: StackUser, keys: Ec2Keys | None = None) -> Ec2Keys:
+        """A new pair of keys, these if given; the user's deletion deletes it."""
+        keys = keys or Ec2Keys.new()
         body = {
             "credential": {
                 "type": "ec2",
@@ -147,12 +152,28 @@ class StackUsers:
             self._api.post("/credentials", json=body)
         return keys
 
+    def keys_of(self, user_id: str) -> Ec2Keys | None:
+        """A pair that the user has."""
+        with _making("a look for the keys of a user of the stack"):
+            query = {"user_id": user_id, "type": "ec2"}
+            found = self._api.get("/credentials", params=query).json()["credentials"]
+        if not found:
+            return None
+        blob = json.loads(found[0]["blob"])
+        return Ec2Keys(blob["access"], blob["secret"])
+
+    @property
+    def configured(self) -> bool:
+        """Whether stacks can have users."""
+        how = self._settings
+        return bool(how.domain_admin and (how.user_domain_id or how.user_domain_name))
+
     # -- helpers
 
     @cached_property
     def _api(self) -> Adapter:
         how = self._settings
-        if not self._configured:
+        if not self.configured:
             raise errors.MissingCredentialError(
                 "Stacks can have no users: set stack_user_domain_id, stack_domain_admin and"
                 " stack_domain_admin_password."
@@ -168,11 +189,6 @@ class StackUsers:
             **{f"user_{name}": value for name, value in domain.items()},
         )
         return identity(plugins.session(how, auth), how)
-
-    @property
-    def _configured(self) -> bool:
-        how = self._settings
-        return bool(how.domain_admin and (how.user_domain_id or how.user_domain_name))
 
     @cached_property
     def domain_id(self) -> str:

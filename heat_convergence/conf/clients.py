@@ -77,6 +77,39 @@ OPTS = [
         help="Where guests call signed URLs of wait conditions, up to and including "
         "/v1/waitcondition; without it the Orchestration API's own address.",
     ),
+    cfg.URIOpt(
+        "heat_metadata_server_url",
+        help="Where tools in guests ask for the metadata of their server; without it the"
+        " catalogue's cloudformation endpoint.",
+    ),
+    cfg.StrOpt(
+        "default_software_config_transport",
+        default="POLL_SERVER_CFN",
+        choices=[
+            ("POLL_SERVER_CFN", "from heat_metadata_server_url, with a pair of keys"),
+            ("POLL_SERVER_HEAT", "from the Orchestration API, with a password"),
+        ],
+        help="How servers fetch what is deployed on them, where a template does not say.",
+    ),
+    cfg.StrOpt(
+        "default_deployment_signal_transport",
+        default="CFN_SIGNAL",
+        choices=[
+            ("CFN_SIGNAL", "at a signed URL"),
+            ("HEAT_SIGNAL", "at the Orchestration API, with a password"),
+        ],
+        help="How servers say that a deployment is done, where a template does not say.",
+    ),
+    cfg.StrOpt(
+        "default_user_data_format",
+        default="HEAT_CFNTOOLS",
+        choices=[
+            ("HEAT_CFNTOOLS", "for tools in the guest"),
+            ("RAW", "as they are"),
+            ("SOFTWARE_CONFIG", "for an agent that fetches deployments"),
+        ],
+        help="What servers' user data are handed over as, where a template does not say.",
+    ),
     cfg.StrOpt(
         "region_name_for_services",
         help="Region whose endpoints are used when the request names none;"

@@ -193,7 +193,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
         physical_id = look.physical_id
     kind = outcome.job.type
     return {
-        "sensitive": row.sensitive or (kind is not None and bool(kind.secret_data)),
+        "sensitive": row.sensitive
+        or (kind is not None and kind.keeps_secrets(properties or {})),
         "physical_id": physical_id,
         "properties": properties,
         "properties_hash": hashed,

@@ -256,6 +256,15 @@ class ResourceType(ABC):
         """What clients read as its metadata; ``given`` are those of the template."""
         return given
 
+    def lists_deployments(self, view: View) -> bool:
+        """Whether its metadata have, as ``deployments``, what is deployed on it."""
+        return False
+
+    def keeps_secrets(self, properties: Mapping[str, Json]) -> bool:
+        """Whether one of these properties, which may be open yet, has secrets in its
+        data or attributes."""
+        return bool(self.secret_data)
+
     def validate_names(self, given: frozenset[str]) -> None:
         """Checks of which properties are given at all, their values known or not.
         Raises as ``validate``."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -37,6 +38,9 @@ CATALOGS = "heat_convergence.resource_catalogs"
 _LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refused
 _TEMPLATE = TemplateResource()  # stands behind every template's name
 
+Defaults = Mapping[tuple[str, str], Json]  # type and property → the property's default
+_NO_DEFAULTS: Defaults = {}
+
 _log = logging.getLogger(__name__)
 
 
@@ -55,11 +59,16 @@ class Registry:
         self._types: Mapping[str, ResourceType] = dict(sorted(by_name.items()))
 
     @classmethod
-    def load(cls) -> Registry:
+    def load(cls, defaults: Defaults = _NO_DEFAULTS) -> Registry:
         """All types that installed packages declare.  One that cannot be imported
-        is logged and left out: it must not take the service down with it."""
+        is logged and left out: it must not take the service down with it.  ``defaults``
+        of properties go over what the types say."""
         single, catalogs = _loaded(GROUP), _loaded(CATALOGS)
-        return cls([*single, *(item for catalog in catalogs for item in catalog)])
+        types = [*single, *(item for catalog in catalogs for item in catalog)]
+        for kind in types:
+            _choose(kind, {name: value for (of, name), value in defaults.items()
+                           if of == kind.name})  # fmt: skip
+        return cls(types)
 
     @classmethod
     def of(cls, *types: ResourceType | type[ResourceType]) -> Registry:
@@ -134,6 +143,15 @@ class Registry:
         if found.schema.support_status.hidden:
             raise NotSupported(f"The resource type {name} is hidden: it is not to be used anew.")
         return found
+
+
+def _choose(kind: ResourceType, defaults: Mapping[str, Json]) -> None:
+    """Gives this object of the type a schema of its own."""
+    properties = dict(kind.schema.properties)
+    for name, value in defaults.items():
+        if properties[name].default != value:
+            properties[name] = replace(properties[name], default=value)
+            kind.schema = replace(kind.schema, properties=properties)  # type: ignore[misc]
 
 
 def _status_fits(resource_type: ResourceType, wanted: str | None) -> bool:

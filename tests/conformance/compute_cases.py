@@ -103,6 +103,7 @@ CASES = [
         properties={"flavor": FLAVOR, "networks": NETS,
                     "user_data_format": "SOFTWARE_CONFIG", "user_data": "#!/bin/sh\n",
                     "block_device_mapping_v2": [{"volume_id": {"get": "volume"}}]},
+        changes=[{"software_config_transport": "POLL_SERVER_HEAT"}],
         successor=None,
         label="Server started from a volume",
     ),

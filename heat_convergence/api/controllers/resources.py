@@ -18,11 +18,12 @@ from heat_convergence.api.requests.listing import ResourceListing, resource_list
 from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.values import Viewer, as_input
 from heat_convergence.api.views import resources as view
+from heat_convergence.api.views import software as software_view
 from heat_convergence.api.waiting import told_rows
 from heat_convergence.api.wire import ApiRequest, json_answer, streamed_list
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Stack
-from heat_convergence.db import goals
+from heat_convergence.db import goals, software
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.resources import inputs as rows_by_name
@@ -90,7 +91,17 @@ class ResourcesController(Controller):
         if kind is not None:
             viewed = input_view(as_input(row), stack, given.clock())
             shown = kind.metadata_of(viewed, shown or {})
+            if kind.lists_deployments(viewed):
+                shown = {**shown, "deployments": self._deployed(stack, row)}
         return json_answer({"metadata": shown or {}})
+
+    def _deployed(self, stack: Stack, row: ResourceRow) -> list[dict[str, Json]]:
+        """The stack's project's, whoever asks: a server's agent is of another."""
+        if row.physical_id is None:
+            return []
+        with self.database.read() as conn:
+            found = software.metadata(conn, stack.project_id, row.physical_id)
+        return [software_view.config(config) for config in found]
 
     def _read(
         self, request: ApiRequest, name: str, stack_id: str, asked: ResourceListing

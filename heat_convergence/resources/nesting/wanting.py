@@ -19,6 +19,7 @@ from heat_convergence.convergence.secrecy import spread
 from heat_convergence.resources.implied import with_implied
 from heat_convergence.resources.nesting.kinds import NestedType, Read, normal
 from heat_convergence.resources.nesting.parsed import Files, strings_in
+from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template import expression
 from heat_convergence.template.definition import Definition
@@ -70,12 +71,24 @@ def wanted_of(
         want = Wanted.of(definition, implementation, behind, guards, mended=mended)
         renewed = kind is not None and kind.new_at_every_update
         found[name] = replace(want, renewed=True) if renewed else want
-    return spread(found, _makers_of_secrets(implementations, registry))
+    return spread(found, _makers_of_secrets(definitions, implementations, registry))
 
 
-def _makers_of_secrets(implementations: Mapping[str, str], registry: Registry) -> set[str]:
+def _makers_of_secrets(
+    definitions: Mapping[str, Definition], implementations: Mapping[str, str], registry: Registry
+) -> set[str]:
     kinds = {name: registry.find(each) for name, each in implementations.items()}
-    return {name for name, kind in kinds.items() if kind is not None and kind.secret_data}
+    return {
+        name
+        for name, kind in kinds.items()
+        if kind is not None and _keeps_secrets(kind, definitions[name].properties)
+    }
+
+
+def _keeps_secrets(kind: ResourceType, properties: Json) -> bool:
+    if isinstance(properties, Mapping):
+        return kind.keeps_secrets(properties)
+    return bool(kind.secret_data)  # all of it is open yet
 
 
 def _reads(

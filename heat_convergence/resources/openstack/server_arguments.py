@@ -15,7 +15,6 @@ from heat_convergence.common.errors import (
     StackValidationFailed,
 )
 from heat_convergence.resources.driver.arguments import Arguments
-from heat_convergence.resources.openstack import userdata
 
 Json = Any
 _SOURCES = (
@@ -67,9 +66,9 @@ def rebuild(
     arguments: Arguments,
     after: Mapping[str, Json],
     changed: frozenset[str],
-    text: str,
-    metadata: Mapping[str, Json],
+    text: str | None,
 ) -> dict[str, Json]:
+    """``text`` are the user data as the service takes them."""
     found: dict[str, Json] = {
         "imageRef": arguments.value("glance.image", after["image"], "image")
     }
@@ -78,8 +77,7 @@ def rebuild(
     if after.get("admin_pass"):
         found["adminPass"] = after["admin_pass"]
     if "user_data" in changed and after.get("user_data_update_policy") == "REBUILD":
-        form = after.get("user_data_format", userdata.RAW)
-        found["user_data"] = userdata.encoded(form, text, metadata)
+        found["user_data"] = text
     return found
 
 

@@ -18,7 +18,12 @@ from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.declared import DeclaredType
 from heat_convergence.resources.driver.naming import is_marked, mark_of
 from heat_convergence.resources.driver.row import Made
-from heat_convergence.resources.openstack import server_arguments, userdata
+from heat_convergence.resources.openstack import (
+    server_agents,
+    server_arguments,
+    server_consoles,
+    userdata,
+)
 from heat_convergence.resources.openstack.server_networks import (
     Networks,
     gone_is_fine,
@@ -38,16 +43,24 @@ PORTS = "own_ports"
 
 class Server(ServerSnapshots, DeclaredType):
     lets_go: ClassVar[bool] = True
+    secret_data: ClassVar[frozenset[str]] = server_agents.SECRETS
 
     def create(self, view: View) -> Look:
         calls, properties = self._rich(view), view.properties
         self._take_over(view, properties)
+        view = _with_agent(view)
         arguments = self.create_arguments(view)
         body: dict[str, Json] = {"server": arguments}
         if properties.get("scheduler_hints"):
             body["os:scheduler_hints"] = dict(properties["scheduler_hints"])
         made = calls.send("POST", calls.path(), body).body["server"]
-        return self.look(replace(view, physical_id=made["id"]), made)
+        look = self.look(replace(view, physical_id=made["id"]), made)
+        return replace(look, data=view.data or None)
+
+    def found(self, view: View) -> Look:
+        """Its agent's credentials are those that it was made with."""
+        view = _with_agent(view)
+        return replace(super().found(view), data=view.data or None)
 
     def complete(self, made: Made) -> bool:
         """Nothing: a create says it all."""
@@ -63,11 +76,7 @@ class Server(ServerSnapshots, DeclaredType):
             arguments[NETWORKS] = self.networks(view, properties).nics(networks)
         elif self._rich(view).thing.microversion == RICH:
             arguments[NETWORKS] = "auto"
-        text = userdata.encoded(
-            properties.get("user_data_format", userdata.RAW),
-            userdata.given(view, properties),
-            view.metadata,
-        )
+        text = _user_data(view, properties)
         if text:
             arguments["user_data"] = text
         return arguments
@@ -113,7 +122,10 @@ class Server(ServerSnapshots, DeclaredType):
             steps[0]()
         if len(steps) > 1:
             raise Conflict("the server is given its properties one after the other")
-        return self.look(replace(view, properties=after), calls.get(thing_id))
+        look = self.look(replace(view, properties=after), calls.get(thing_id))
+        if server_agents.TRANSPORT not in changed:
+            return look
+        return replace(look, data=_with_agent(replace(view, properties=after)).data or None)
 
     def _change_quickly(
         self, view: View, after: Mapping[str, Json], changed: frozenset[str]
@@ -147,8 +159,9 @@ class Server(ServerSnapshots, DeclaredType):
                 resize = {"flavorRef": flavor}
                 steps.append(lambda: calls.action(thing_id, "resize", resize))
         if self._rebuilds(view, after, changed, body):
-            text = userdata.given(view, after)
-            rebuild = server_arguments.rebuild(arguments, after, changed, text, view.metadata)
+            rebuild = server_arguments.rebuild(
+                arguments, after, changed, _user_data(view, after)
+            )
             rich = self._rich(replace(view, properties=after))
             steps.append(lambda: rich.action(thing_id, "rebuild", rebuild))
         return steps
@@ -243,6 +256,7 @@ class Server(ServerSnapshots, DeclaredType):
     def delete(self, view: View) -> Look:
         """Its own ports are noted while they can be told by it: those of one that was
         adopted bear another mark."""
+        server_agents.dismiss(view)
         own = view.data.get(PORTS)
         if own is None and view.physical_id is not None and self._has_own_ports(view):
             ports = self.others(view, "neutron.port").list(device_id=view.physical_id)
@@ -277,6 +291,8 @@ class Server(ServerSnapshots, DeclaredType):
 
     def find(self, view: View) -> str | None:
         found = super().find(view)
+        if found is None and view.action is Action.DELETE:
+            server_agents.dismiss(view)  # the agent is made first
         if found is None and view.action is Action.DELETE and self._has_own_ports(view):
             # The ports are made first: there may be some without a server.
             self.networks(view, view.properties).delete_own()
@@ -291,12 +307,32 @@ class Server(ServerSnapshots, DeclaredType):
         if name == "first_address":
             addresses = server_arguments.addresses(shown.get("addresses") or {})
             return next((each[0] for each in addresses.values() if each), "")
-        if name in ("console_urls", "os_collect_config"):
-            return view.attributes.get(name, {})
+        if name == "os_collect_config":
+            return server_agents.told(view)
+        if name == server_consoles.NAME:
+            there = view.physical_id
+            return server_consoles.urls(self.row.thing, there) if there else {}
         return super().attribute(view, name)
+
+    def attribute_at(self, view: View, name: str, path: tuple[Json, ...]) -> Json:
+        if name == server_consoles.NAME and path and view.physical_id:
+            return server_consoles.one(self.row.thing, view.physical_id, str(path[0]))
+        return super().attribute_at(view, name, path)
+
+    def metadata_of(self, view: View, given: Mapping[str, Json]) -> Mapping[str, Json]:
+        return server_agents.with_config(view, given)
+
+    def lists_deployments(self, view: View) -> bool:
+        return server_agents.has_agent(view.properties)
+
+    def keeps_secrets(self, properties: Mapping[str, Json]) -> bool:
+        """Only of an agent; a format that is not known yet may come to one."""
+        usual = self.schema.properties[server_agents.FORMAT].default
+        return properties.get(server_agents.FORMAT, usual) not in userdata.WITHOUT_AGENT
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         server_arguments.check(properties)
+        server_agents.check(properties)
 
     def validate_names(self, given: frozenset[str]) -> None:
         server_arguments.check_names(given)
@@ -323,6 +359,22 @@ class Server(ServerSnapshots, DeclaredType):
         if server_arguments.needs_rich(view.properties):
             return Calls(calls.cloud, replace(calls.thing, microversion=RICH))
         return calls
+
+
+def _with_agent(view: View) -> View:
+    """With what is recorded of its agent."""
+    return replace(view, data={**view.data, **server_agents.hired(view)})
+
+
+def _user_data(view: View, properties: Mapping[str, Json]) -> str | None:
+    form = properties.get("user_data_format", userdata.RAW)
+    tools = form == userdata.HEAT_CFNTOOLS
+    return userdata.encoded(
+        form,
+        userdata.given(view, properties),
+        server_agents.with_config(replace(view, properties=properties), view.metadata),
+        server_agents.metadata_url(view) if tools else None,
+    )
 
 
 def _once_free(call: Callable[[], None]) -> None:

@@ -20,6 +20,8 @@ from heat_convergence.resources.software import text_of
 Json = Any
 RAW = "RAW"
 SOFTWARE_CONFIG = "SOFTWARE_CONFIG"
+HEAT_CFNTOOLS = "HEAT_CFNTOOLS"
+WITHOUT_AGENT = (RAW, HEAT_CFNTOOLS)
 DIRECTORY = "/var/lib/heat-cfntools"
 
 _CLOUD_CONFIG = """\
@@ -61,13 +63,18 @@ def given(view: View, properties: Mapping[str, Json]) -> str:
     return text
 
 
-def encoded(form: str, text: str, metadata: Mapping[str, Json]) -> str | None:
-    """Base64, as the service takes it; None where there is nothing to hand over."""
-    document = text if form == RAW else _document(form, text, metadata)
+def encoded(
+    form: str, text: str, metadata: Mapping[str, Json], metadata_url: str | None = None
+) -> str | None:
+    """Base64, as the service takes it; None where there is nothing to hand over.
+    ``metadata_url`` is where the tools in the guest ask for later metadata."""
+    document = text if form == RAW else _document(form, text, metadata, metadata_url)
     return base64.b64encode(document.encode()).decode() if document else None
 
 
-def _document(form: str, text: str, metadata: Mapping[str, Json]) -> str:
+def _document(
+    form: str, text: str, metadata: Mapping[str, Json], metadata_url: str | None
+) -> str:
     whole = MIMEMultipart(boundary="=" * 15 + "0000000000000000000" + "==")
     whole.attach(_part(_CLOUD_CONFIG, "cloud-config", "cloud-config"))
     whole.attach(_part(_KEEPER, "part-handler", "part-handler.py"))
@@ -79,6 +86,8 @@ def _document(form: str, text: str, metadata: Mapping[str, Json]) -> str:
     if metadata:
         told = json.dumps(metadata, sort_keys=True)
         whole.attach(_part(told, "x-cfninitdata", "cfn-init-data"))
+    if metadata_url is not None and form != SOFTWARE_CONFIG:
+        whole.attach(_part(metadata_url, "x-cfninitdata", "cfn-metadata-server"))
     return whole.as_string()
 
 

@@ -32,6 +32,7 @@ def install(emulation: Emulation) -> None:
         ("DELETE", "/servers/{id}", _delete),
         ("POST", "/servers/{id}/action", _act),
         ("PUT", "/servers/{id}/metadata", _set_metadata),
+        ("POST", "/servers/{id}/remote-consoles", _open_console),
         ("GET", "/servers/{id}/os-interface", _interfaces),
         ("POST", "/servers/{id}/os-interface", _attach_port),
         ("DELETE", "/servers/{id}/os-interface/{port}", _detach_port),
@@ -201,6 +202,15 @@ _FROM = {"confirmResize": ("VERIFY_RESIZE",), "resume": ("SUSPENDED",)}
 def _set_metadata(emulation: Emulation, asked: Asked) -> Told:
     emulation.existing("nova.server", asked.places["id"]).body.update(asked.body)
     return Told(200, asked.body)
+
+
+def _open_console(emulation: Emulation, asked: Asked) -> Told:
+    emulation.existing("nova.server", asked.places["id"])
+    given = asked.body["remote_console"]
+    if given["type"] not in ("novnc", "serial", "spice-html5"):
+        raise Refusal(400, f"Unavailable console type {given['type']}.")
+    url = f"http://consoles.example/{given['type']}?token={new_id()}"
+    return Told(200, {"remote_console": {**given, "url": url}})
 
 
 def _interfaces(emulation: Emulation, asked: Asked) -> Told:

@@ -228,6 +228,12 @@ class FakeKeystone:
         self.ec2[keys["access"]] = {**keys, **made}
         return _json({"credential": made}, 201)
 
+    def _get_credentials(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+        wanted = request.GET["user_id"]
+        found = [{**each, "id": access} for access, each in self.ec2.items()
+                 if each["user_id"] == wanted and each["type"] == request.GET["type"]]
+        return _json({"credentials": found})
+
     def _post_ec2tokens(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         given = body["credentials"]
         known = self.ec2.get(given["access"], {"secret": ""})

@@ -12,8 +12,7 @@ TYPES = {kind.name: kind for kind in types() if isinstance(kind, DeclaredType)}
 # What no service changes though clients are told so, by type and property.
 REFUSED = {
     ("OS::Octavia::AvailabilityZone", "name"): "the service knows it by its name",
-    ("OS::Nova::Server", "software_config_transport"): "it takes a server's agent",
-    ("OS::Nova::Server", "deployment_swift_data"): "it takes a server's agent",
+    ("OS::Nova::Server", "deployment_swift_data"): "it is of a transport that is refused",
 }
 
 
