@@ -52,6 +52,8 @@ def removal_step(row: Resource) -> Step:
     """For a resource that is not wanted any more."""
     if row.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
         return Step.FORGET
+    if row.unadopted:
+        return Step.ADOPT  # what is deleted is told by the rows of the stack behind it
     if row.physical_id is not None:
         kept = row.definition.get("deletion_policy") == "Snapshot" and not behind(row)
         return Step.SAVE_AND_DELETE if kept else Step.DELETE
@@ -118,7 +120,7 @@ def action_of(step: Step, row: Resource) -> Action:
     if step in (Step.CREATE, Step.FIND_OR_CREATE):
         return Action.CREATE
     if step is Step.ADOPT:
-        return Action.ADOPT
+        return Action.DELETE if row.desired is Desired.ABSENT else Action.ADOPT
     if step is Step.EXTERNAL:
         return Action.CHECK
     if step in REMOVING:

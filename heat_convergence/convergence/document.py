@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from heat_convergence.convergence.model import (
+    ADOPTED,
     Action,
     Desired,
     Goal,
@@ -90,16 +91,17 @@ def document(
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load(texts[goal.template_hash]).data,
         "resources": {
-            name: behind.get(row.id) or _resource(row, metadata(row))
+            name: behind.get(row.id) or row.data.get(ADOPTED) or _resource(row, metadata(row))
             for name, row in named.items()
         },
         "project_id": stack.project_id,
         "stack_user_project_id": None,
         "tags": list(reader.tags_of(stack.id)),
         "in_flight": [
-            _loose(row) | ({"nested": behind[row.id]} if row.id in behind else {})
+            _loose(row) | ({"nested": nested} if nested else {})
             for row in rows
             if _is_loose(row)
+            for nested in [behind.get(row.id) or row.data.get(ADOPTED)]
         ],
     }
     sensitive = any(row.sensitive for row in rows)
@@ -143,7 +145,10 @@ def _is_loose(row: Resource) -> bool:
     if row.lease_token is not None or row.status is Status.IN_PROGRESS:
         return True
     if row.desired is Desired.PRESENT:
-        return row.physical_id is None and row.action is not Action.INIT
+        unknown = row.physical_id is None and row.action is not Action.INIT
+        return unknown and not row.unadopted
+    if row.unadopted:
+        return True
     gone = row.action is Action.DELETE and row.status is Status.COMPLETE
     return not gone and (row.physical_id is not None or row.action is not Action.INIT)
 

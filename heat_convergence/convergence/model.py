@@ -185,6 +185,10 @@ class Stack:
         return self.root_id or self.id
 
 
+ADOPTED = "adopted"
+"""Name in a row's data: the document of the stack behind it, which is to be taken over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One incarnation of a resource: a replacement is a new row.
@@ -249,6 +253,11 @@ class Resource:
         ``observe_at``, time does not."""
         waits = self.job_state is JobState.WATCHED and self.observed is Observed.BUSY
         return waits and self.observe_at is None
+
+    @property
+    def unadopted(self) -> bool:
+        """Whether a stack was handed over behind it that no row stands for yet."""
+        return self.physical_id is None and ADOPTED in self.data
 
     def leased(self, now: datetime) -> bool:
         """Whether a worker that may still be alive holds this row."""

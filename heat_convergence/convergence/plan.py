@@ -402,9 +402,10 @@ def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Re
 
 
 def handed_over(row: Resource) -> bool:
-    """Whether it came with a physical id and has not been looked at since."""
+    """Whether it came with a physical id, or a stack behind it, and has not been looked
+    at since."""
     unseen = row.physical_id is not None and row.properties is None
-    return unseen and row.action in (Action.INIT, Action.ADOPT)
+    return row.unadopted or (unseen and row.action in (Action.INIT, Action.ADOPT))
 
 
 def _with_job(
@@ -451,7 +452,8 @@ def _nothing_behind(row: Resource, now: datetime) -> bool:
     if row.leased(now):
         return False
     deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
-    return deleted or (row.action is Action.INIT and row.physical_id is None)
+    unmade = row.action is Action.INIT and row.physical_id is None
+    return deleted or (unmade and not row.unadopted)
 
 
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:

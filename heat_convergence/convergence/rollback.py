@@ -6,16 +6,18 @@ for a cancelled update; in the transaction that found it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from heat_convergence.convergence import ending, traversal
 from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.model import Action, Goal, Resource, Stack, Status
-from heat_convergence.convergence.plan import Wanted
+from heat_convergence.convergence.plan import NESTED, Wanted
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
 from heat_convergence.template.definition import RETAIN
+
+GIVEN_BACK = "given_back"  # in a definition: what is in the stack behind outlives it
 
 Rebuild = Callable[[Transaction, Stack, Goal], Mapping[str, Wanted]]
 """A stored goal → its evaluated definitions, as the API made them at first."""
@@ -31,7 +33,7 @@ def begin(
             [ending.stack_event(stack, Status.FAILED, reason, means.now, means.ids)]
         )
     if stack.action is Action.ADOPT:
-        let_go(tx, tx.lock_stack_resources(stack.id))
+        give_back(tx, tx.lock_stack_resources(stack.id))
     goal, wanted = None, {}
     if stack.complete_goal_id is not None:
         stored = tx.get_goal(stack.complete_goal_id)
@@ -49,15 +51,24 @@ def begin(
     return Advanced(begun.stack, begun.postings)
 
 
+def give_back(tx: Transaction, rows: Sequence[Resource]) -> None:
+    """What was there before an adoption that failed outlives it.  A stack that was made
+    behind a row goes, when the row's turn comes, and gives back in turn: here, none
+    below may be locked."""
+    made = [row for row in rows if NESTED in row.definition and row.physical_id is not None]
+    _say(tx, made, {GIVEN_BACK: True})
+    let_go(tx, [row for row in rows if row not in made])
+
+
 def let_go(tx: Transaction, rows: Iterable[Resource]) -> None:
-    """What stands behind the rows outlives them: what was there before an adoption that
-    failed, and what the user says."""
+    """What stands behind the rows outlives them, as the user says."""
+    _say(tx, rows, {"deletion_policy": RETAIN})
+
+
+def _say(tx: Transaction, rows: Iterable[Resource], more: Mapping[str, object]) -> None:
     tx.save_resources(
         {
-            row.id: {
-                "definition": {**row.definition, "deletion_policy": RETAIN},
-                "sensitive": row.sensitive,
-            }
+            row.id: {"definition": {**row.definition, **more}, "sensitive": row.sensitive}
             for row in rows
         }
     )

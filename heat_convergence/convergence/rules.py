@@ -169,8 +169,10 @@ def rule_4(step: Step) -> Found:
             yield f"{step.call.resource_id} is created where all is there to be adopted"
     yield from _orphans(step)
     made: dict[str, list[str]] = {}
+    several = {row.id for row in step.after.rows if row.unadopted}  # all in the stack behind
     for thing in _alive(step):
-        made.setdefault(thing.resource_id, []).append(thing.id)
+        if thing.resource_id not in several:
+            made.setdefault(thing.resource_id, []).append(thing.id)
     for resource_id, ids in sorted(made.items()):
         if len(ids) > 1:
             yield f"resource {resource_id} exists more than once: {', '.join(sorted(ids))}"
@@ -348,7 +350,7 @@ def _orphans(step: Step) -> Found:
             yield f"{thing.id} exists and no row knows it"
         elif row.physical_id not in (None, thing.id):
             yield f"{thing.id} was made for {_of(row)}, which has {row.physical_id}"
-        elif row.physical_id is None and row.action is Action.INIT:
+        elif row.physical_id is None and row.action is Action.INIT and not row.unadopted:
             yield f"{thing.id} exists, but {_of(row)} says it was never begun"
 
 

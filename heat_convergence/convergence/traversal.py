@@ -29,7 +29,7 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import Moment, Plan, Wanted, plan_goal, plan_verb
+from heat_convergence.convergence.plan import NESTED, Moment, Plan, Wanted, plan_goal, plan_verb
 from heat_convergence.convergence.ports import Bus, Settings, Transaction
 from heat_convergence.template.definition import Definition
 
@@ -68,13 +68,10 @@ class Asker(Enum):
     OWNER = "owner"  # the job of the resource that the stack is behind
 
 
-ADOPTED = "adopted"  # name in data, of the document of the stack behind a resource
-
-
 @dataclass(frozen=True, slots=True)
 class Handed:
     """A resource that exists already and is handed over to a new stack; in the data of
-    one that a stack is behind is that stack's document."""
+    one that a stack is behind is that stack's document (``model.ADOPTED``)."""
 
     physical_id: str | None
     data: Mapping[str, Json]
@@ -257,7 +254,8 @@ def _adopting(row: Resource, handed: Mapping[str, Handed]) -> Resource:
     return replace(
         row,
         job=Verb.ADOPT,
-        physical_id=given.physical_id,
+        # A stack that somebody wrote down might be another's.
+        physical_id=None if NESTED in row.definition else given.physical_id,
         data=given.data,
         sensitive=row.sensitive or given.sensitive,
     )

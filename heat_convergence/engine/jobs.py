@@ -89,24 +89,29 @@ def make_job(row: Resource, claim: Claim) -> Job:
         if BARRED in row.guards and row.job is Verb.CONVERGE and row.desired is Desired.PRESENT:
             raise _restricted("replace")
         kind = claim.registry.get(row.implementation)
-        if step in _WITHOUT_PROPERTIES:
+        if not _takes_properties(step, row):
             if step is Step.FIND_AND_DELETE and not before:
                 before = _sought(row, kind, claim)
             return _job(row, step, kind, claim, before, frozenset())
         adopting = step is Step.ADOPT and HANDED in row.definition
         after = _resolved(row, kind, claim, HANDED if adopting else "properties")
-        if step is Step.ADOPT and _draws_on_new(row, claim):
+        if step is Step.ADOPT and not kind.nested and _draws_on_new(row, claim):
             step = Step.REPLACE
         _refuse_restricted(row, step)
         if step is not None:
             job = _job(row, step, kind, claim, after, frozenset())
-            return replace(job, more=adopting and not kind.nested)
+            return replace(job, more=adopting)
         return _update(row, kind, claim, after)
     except ResourceActionRestricted as error:
         return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)
     except Error as error:
         action = Action.CREATE if row.physical_id is None else Action.UPDATE
         return Job(row, Step.REFUSE, action, None, None, before, frozenset(), error)
+
+
+def _takes_properties(step: Step | None, row: Resource) -> bool:
+    """What is deleted takes none: what they read may be gone, or unknown yet."""
+    return step not in _WITHOUT_PROPERTIES and row.desired is Desired.PRESENT
 
 
 def _draws_on_new(row: Resource, claim: Claim) -> bool:
@@ -157,7 +162,7 @@ def _job(
     creating = step in (Step.CREATE, Step.FIND_OR_CREATE, Step.ADOPT)
     given = after if creating or step is Step.FIND_AND_DELETE else None
     inputs = claim.inputs if kind.sees_others else None
-    making = step not in _WITHOUT_PROPERTIES
+    making = _takes_properties(step, row)
     metadata = _finished("metadata", row, claim) if making else {}
     view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud, metadata)
     rivals = [str(other.physical_id) for other in claim.rivals.get(row.id, ())]

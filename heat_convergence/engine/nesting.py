@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import (
@@ -20,10 +21,11 @@ from heat_convergence.common.errors import (
     Unavailable,
 )
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence import traversal
+from heat_convergence.convergence import rollback, traversal
 from heat_convergence.convergence.deciding import Step
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.model import (
+    ADOPTED,
     Action,
     Desired,
     Goal,
@@ -35,7 +37,7 @@ from heat_convergence.convergence.model import (
     Verb,
 )
 from heat_convergence.convergence.ports import Settings, Store, Transaction
-from heat_convergence.convergence.traversal import ADOPTED, Asker, Handed, Means
+from heat_convergence.convergence.traversal import Asker, Handed, Means
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome
@@ -101,6 +103,8 @@ class Nester:
     def do(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
         """Begins what the job asks for; whom to tell, and what to send."""
         try:
+            if job.step is Step.ADOPT and job.row.job is not Verb.ADOPT:
+                return self._take_over(job, token)
             if job.step in _MAKING or job.step is Step.ADOPT:
                 return self._create(job, token)
             if job.step is Step.UPDATE:
@@ -108,7 +112,7 @@ class Nester:
             action = Action.DELETE
             if job.step is Step.VERB and job.row.job is not None:
                 action = _ACTIONS[job.row.job]
-            return self._change(job, token, lambda tx, child: self._begin(tx, child, action))
+            return self._change(job, token, lambda tx, child: self._begin(tx, job, child, action))
         except (ConcurrentTransaction, Unavailable):
             raise  # the same may be tried again
         except Error as error:
@@ -128,12 +132,23 @@ class Nester:
 
     def _create(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
         parent = self._parent(job)
-        if 0 <= self._bounds.depth <= parent.stack.depth:
-            raise RequestLimitExceeded(
-                f"Stacks are nested at most {self._bounds.depth} deep",
-                path=f"resources.{job.row.name}",
-            )
         draft = self._children.draft(parent, job.row, job.after, self._ids, facade=job.facade)
+        look = Look(Observed.BUSY, draft.stack.id, data=draft.data, again_s=None)
+        return self._make(job, token, draft, Outcome(job, look=look))
+
+    def _take_over(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:
+        """Another goal has come before the stack was adopted: it is made as it was handed
+        over, and the job's next step is that goal, or the deletion."""
+        draft = self._children.handed(
+            self._parent(job), job.row, _document(job.row), self._ids, facade=job.facade
+        )
+        look = Look(Observed.BUSY, draft.stack.id, data=draft.data)
+        return self._make(job, token, draft, Outcome(job, look=look, unfinished=True))
+
+    def _make(
+        self, job: Job, token: str, draft: Draft, outcome: Outcome
+    ) -> tuple[Recorded, tuple[Posting, ...]]:
+        """RULE 4: the stack's rows and its owner's, at once."""
         stack, handed = draft.stack, None
         if job.step is Step.ADOPT:
             stack, handed = replace(stack, action=Action.ADOPT), self._handed(job.row, draft)
@@ -141,9 +156,9 @@ class Nester:
         with self._store.transaction() as tx:
             if not _held(tx, job, token):
                 return _NOBODY, ()
-            self._check_size(tx, job.row, len(draft.wanted))
-            look = Look(Observed.BUSY, stack.id, data=draft.data, again_s=None)
-            recording.record(tx, [Outcome(job, look=look)], token, now, self._settings)
+            if job.row.desired is Desired.PRESENT:
+                self._check_size(tx, job.row, draft)
+            recorded = recording.record(tx, [outcome], token, now, self._settings)
             tx.put_contents(draft.contents)
             begun = traversal.create(
                 tx,
@@ -153,14 +168,12 @@ class Nester:
                 means=self._means(now),
                 handed=handed,
             )
-        return _NOBODY, begun.postings
+        return (recorded if outcome.unfinished else _NOBODY), begun.postings
 
     def _handed(self, row: Resource, draft: Draft) -> dict[str, Handed]:
         """What the nested stack takes over: by its own document, never by an id that
         somebody wrote down, which might be another's stack."""
-        document = row.data.get(ADOPTED)
-        if not isinstance(document, Mapping):
-            raise ResourceFailure("adopt_stack_data has no document of the stack behind it")
+        document = _document(row)
         handed = {}
         for name, entry in (document.get("resources") or {}).items():
             if name not in draft.wanted:
@@ -213,8 +226,12 @@ class Nester:
     def _busy(draft: Draft) -> Look:
         return Look(Observed.BUSY, data=draft.data, again_s=None)
 
-    def _begin(self, tx: Transaction, child: Stack, action: Action) -> tuple[Look, _Begin]:
+    def _begin(
+        self, tx: Transaction, job: Job, child: Stack, action: Action
+    ) -> tuple[Look, _Begin]:
         def begin(now: datetime) -> tuple[Posting, ...]:
+            if action is Action.DELETE and rollback.GIVEN_BACK in job.row.definition:
+                rollback.give_back(tx, tx.lock_stack_resources(child.id))
             means = self._means(now)
             return traversal.start(tx, stack_id=child.id, action=action, means=means).postings
 
@@ -233,7 +250,7 @@ class Nester:
             child = tx.lock_stack(job.row.physical_id or "")
             if not _held(tx, job, token):
                 return _NOBODY, ()
-            if child is None or child.deleted_at is not None:
+            if child is None or child.deleted_at is not None or not _owns(job.row, child):
                 return recording.record(tx, [_missing(job)], token, now, self._settings), ()
             look, begin = decide(tx, child)
             recorded = recording.record(
@@ -270,15 +287,19 @@ class Nester:
         with self._store.transaction() as tx:
             return tx.get_contents(hashes)
 
-    def _check_size(self, tx: Transaction, row: Resource, more: int) -> None:
+    def _check_size(self, tx: Transaction, row: Resource, draft: Draft) -> None:
+        path = f"resources.{row.name}"
+        if 0 <= self._bounds.depth < draft.stack.depth:
+            raise RequestLimitExceeded(
+                f"Stacks are nested at most {self._bounds.depth} deep", path=path
+            )
         most = self._bounds.resources
         if most < 0:
             return
-        number = tx.count_tree(row.root_id) + more
+        number = tx.count_tree(row.root_id) + len(draft.wanted)
         if number > most:
             raise RequestLimitExceeded(
-                f"Maximum resources per stack exceeded: {number}, {most} are allowed",
-                path=f"resources.{row.name}",
+                f"Maximum resources per stack exceeded: {number}, {most} are allowed", path=path
             )
 
     def _record(self, outcome: Outcome, token: str) -> Recorded:
@@ -292,6 +313,17 @@ class Nester:
 
 
 _Begin = Callable[[datetime], tuple[Posting, ...]] | None
+
+
+def _owns(row: Resource, child: Stack) -> bool:
+    return child.owner_resource_id == row.id
+
+
+def _document(row: Resource) -> Mapping[str, Any]:
+    found = row.data.get(ADOPTED)
+    if not isinstance(found, Mapping):
+        raise ResourceFailure("adopt_stack_data has no document of the stack behind it")
+    return found
 
 
 def _missing(job: Job) -> Outcome:

@@ -64,6 +64,7 @@ class Cloud:
         self.things: dict[str, Thing] = {}
         self.copies: dict[str, Copy] = {}
         self._left: set[str] = set()  # stacks that were abandoned
+        self._entrusted: set[str] = set()  # ids of things
 
     # -- what a service offers
 
@@ -193,10 +194,19 @@ class Cloud:
         thing.disturbed = thing.strange = True
 
     def hand_over(self, thing_id: str | None, stack_id: str, resource_id: str) -> None:
-        """What is nobody's belongs to the resource that has adopted it."""
+        """What is nobody's belongs to the resource that has adopted it, or until then to
+        the one that it is to be adopted behind."""
         thing = self.things.get(thing_id or "")
-        if thing is not None and not thing.stack_id:
+        if thing is not None and (not thing.stack_id or thing.id in self._entrusted):
             thing.stack_id, thing.resource_id = stack_id, resource_id
+            self._entrusted.discard(thing.id)
+
+    def entrust(self, thing_id: str | None, stack_id: str, resource_id: str) -> None:
+        """It is handed over together with the stack behind that resource."""
+        thing = self.things.get(thing_id or "")
+        if thing is not None and (not thing.stack_id or thing.id in self._entrusted):
+            thing.stack_id, thing.resource_id = stack_id, resource_id
+            self._entrusted.add(thing.id)
 
     # -- the account
 

@@ -33,7 +33,7 @@ _CLOUD: Odds = {
 }
 _FAILURES: Odds = {"call": {"permanent": 0.04}, "birth": {"error": 0.05, "never": 0.02}}
 # What users do to a root alone, or to the resources of one.
-_FLAT_ONLY = frozenset({"snapshot", "restore", "discard", "abandon", "adopt"})
+_FLAT_ONLY = frozenset({"snapshot", "restore", "discard"})
 
 
 @dataclass(frozen=True, slots=True)

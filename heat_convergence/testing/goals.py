@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -148,6 +148,15 @@ def restored(template: Template, saved: SavedStack, registry: Registry) -> dict[
             given = kind.restored(entry["resource_data"])
             changed[name] = replace(changed[name], **given)
     return changed
+
+
+def handed_down(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Path and entry of every resource of a tree's document that no stack is behind."""
+    for name, entry in resources_of(document):
+        if "template" in entry:
+            yield from handed_down(entry, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", entry
 
 
 def _definition(spec: Spec) -> Definition:

@@ -58,6 +58,15 @@ def files(template: Template, prefix: str = "") -> dict[str, str]:
     return found
 
 
+def paths(template: Template, prefix: str = "") -> Iterator[str]:
+    """Of every resource that no stack is behind."""
+    for name, spec in template.items():
+        if spec.kind == NEST:
+            yield from paths(spec.inside, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
 def environment(template: Template) -> dict[str, Json]:
     """What hooks below the root say."""
     return {"resource_registry": {"resources": _hooks(template)}}

@@ -18,6 +18,7 @@ from heat_convergence.convergence import breakpoints, commands, traversal
 from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.document import resources_of
 from heat_convergence.convergence.model import (
+    ADOPTED,
     Action,
     Desired,
     Goal,
@@ -25,6 +26,7 @@ from heat_convergence.convergence.model import (
     Resource,
     Stack,
     Status,
+    Verb,
 )
 from heat_convergence.convergence.ports import Bus, Store, Transaction
 from heat_convergence.convergence.traversal import Handed, Means
@@ -109,7 +111,9 @@ class Left:
     @property
     def handed(self) -> dict[str, Handed]:
         return {
-            name: Handed(entry["resource_id"], entry["resource_data"])
+            name: Handed(None, {ADOPTED: entry}, True)
+            if "template" in entry
+            else Handed(entry["resource_id"], entry["resource_data"])
             for name, entry in resources_of(self.document)
         }
 
@@ -323,7 +327,10 @@ class _Request:
     def _unhealthy(self, tx: Transaction) -> _Done:
         row, stack = self._row(tx), tx.get_stack(self.stack_id)
         commands.mark(tx, row.id, Status.FAILED, UNHEALTHY, self.means)
-        if row.physical_id is None or row.action is Action.DELETE or stack is None:
+        # Another verb's call, if it is still to come, gives it another state.
+        to_come = row.job not in (None, Verb.CONVERGE) and row.job_state is not JobState.WATCHED
+        gone = row.physical_id is None or row.action is Action.DELETE
+        if gone or to_come or stack is None:
             return _Done()
         version = stack.version
         return _Done(remember=lambda: self.users.marked.update({row.id: version}))

@@ -13,7 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.convergence import rules
-from heat_convergence.convergence.model import Action, Desired, JobState, Stack, Status, Verb
+from heat_convergence.convergence.model import (
+    ADOPTED,
+    Action,
+    Desired,
+    JobState,
+    Stack,
+    Status,
+    Verb,
+)
 from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Store
 from heat_convergence.convergence.rules import Snapshot, Violation
@@ -68,14 +76,16 @@ class Watch:
 
     def committed(self, work: Work | None) -> None:
         """A transaction was committed by ``work``."""
-        for stack_id, after in self._reader.changed():
+        changed = self._reader.changed()
+        for _stack_id, after in changed:
+            self._note_adopted(after)
+        for stack_id, after in changed:
             before = self.snapshots.get(stack_id)
             self.snapshots[stack_id] = after
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
                 self._note_retained(before, after)
                 self._note_abandoned(after, work)
-            self._note_adopted(after)
             self._mind_users(before, after)
             self._mind_nests(before, after)
             self._check(self._step(after, before=before, work=work))
@@ -135,13 +145,16 @@ class Watch:
                 self._cloud.disown(row.id)
 
     def _note_abandoned(self, after: Snapshot, work: Work) -> None:
-        if work.abandons == after.stack.id and after.stack.deleted_at is not None:
+        if work.abandons == after.stack.tree_id and after.stack.deleted_at is not None:
             self._cloud.leave(after.stack.id)
             self.abandoned.add(after.stack.id)
 
     def _note_adopted(self, after: Snapshot) -> None:
         for row in after.rows:
-            if row.job is Verb.ADOPT:
+            if row.unadopted:
+                for _name, entry in goals.handed_down(row.data[ADOPTED]):
+                    self._cloud.entrust(entry["resource_id"], row.stack_id, row.id)
+            elif row.job is Verb.ADOPT:
                 self._cloud.hand_over(row.physical_id, row.stack_id, row.id)
 
     def _call_too_late(self, verb: Action, view: View, work: Work) -> None:

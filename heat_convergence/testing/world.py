@@ -19,7 +19,7 @@ from heat_convergence.convergence.rules import Violation
 from heat_convergence.convergence.traversal import Means
 from heat_convergence.engine.nesting import NEVER_MADE
 from heat_convergence.resources.plugin import View
-from heat_convergence.testing import goals
+from heat_convergence.testing import goals, trees
 from heat_convergence.testing.bus import Message
 from heat_convergence.testing.clock import Agenda
 from heat_convergence.testing.cloud import Cloud
@@ -168,9 +168,9 @@ class World:
         if left is None:
             return
         at_goal = left.document["status"] == "COMPLETE" and left.document["action"] in _AT_GOAL
-        handed = left.handed
-        for each in goals.parse(left.text):
-            thing = self.cloud.get(handed[each].physical_id) if each in handed else None
+        handed = {each: entry["resource_id"] for each, entry in goals.handed_down(left.document)}
+        for each in trees.paths(goals.parse(left.text)):
+            thing = self.cloud.get(handed.get(each))
             if thing is not None and not at_goal:
                 self.cloud.estrange(thing)
             if thing is None or thing.broken or self.cloud.leaving(thing):

@@ -13,7 +13,7 @@ from typing import Any
 
 from heat_convergence.api.requests.stack import StackBody
 from heat_convergence.common import errors
-from heat_convergence.convergence.traversal import ADOPTED
+from heat_convergence.convergence.model import ADOPTED
 from heat_convergence.template.environment import parse_sections
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.loader import load
@@ -83,11 +83,11 @@ def _environment(below: Mapping[str, Json], body: StackBody, limits: Limits) -> 
     return merged
 
 
-def _files(document: Mapping[str, Json]) -> dict[str, str]:
-    files = _map(document, "files")
+def _files(document: Mapping[str, Json], path: str = _WHAT) -> dict[str, str]:
+    files = _map(document, "files", path)
     for name, content in files.items():
         if not isinstance(content, str):
-            raise errors.HTTPBadRequest(f'{_WHAT}: files: "{name}" must be a string.')
+            raise errors.HTTPBadRequest(f'{path}: files: "{name}" must be a string.')
     return files
 
 
@@ -100,7 +100,7 @@ def _given(where: str, entry: Json) -> Given:
     if not isinstance(entry, dict):
         raise errors.HTTPBadRequest(f"{where} must be a map.")
     if "template" in entry:
-        _resources(entry, where)
+        _check_nested(entry, where)
         return Given(None, {ADOPTED: entry})
     physical_id = entry.get("resource_id")
     if physical_id is not None and not isinstance(physical_id, str):
@@ -109,6 +109,14 @@ def _given(where: str, entry: Json) -> Given:
     if data is not None and not isinstance(data, dict):
         raise errors.HTTPBadRequest(f"{where}.resource_data must be a map.")
     return Given(physical_id or None, data or {})
+
+
+def _check_nested(document: Mapping[str, Json], where: str) -> None:
+    if not isinstance(document["template"], dict | str) or not document["template"]:
+        raise errors.HTTPBadRequest(f"{where} has no template.")
+    _map(document, "environment", where)
+    _files(document, where)
+    _resources(document, where)
 
 
 def _map(document: Mapping[str, Json], name: str, path: str = _WHAT) -> dict[str, Json]:

@@ -159,26 +159,56 @@ class Children:
         )
         try:
             source = kind.source(ask)
-            return self._drafted(stack, source, kind, ask, parent, row, ids, facade)
+            environment = parent.environment.for_child(row.name, source.parameters)
+            drafted = self._drafted(stack, source, parent, environment, row, facade)
         except Error as error:
             if error.retry is not Retry.NEVER:
                 raise  # the database's, not the template's
             raise placed(error, f"resources.{row.name}{kind.where(ask)}") from error
+        made_of = _made_of(row, properties, drafted.goal.template_hash, facade)
+        steps = {"steps": {"more": True, "pause_s": source.pause_s}} if source.more else {}
+        return replace(drafted, data={**source.data, **steps, "made_of": made_of})
+
+    def handed(
+        self,
+        parent: Parent,
+        row: Resource,
+        document: Mapping[str, Json],
+        ids: IdFactory,
+        *,
+        facade: Mapping[str, Json],
+    ) -> Draft:
+        """The nested stack as the document has it that was handed over, whatever is wanted
+        of it by now; there is nothing for its owner to remember.  Raises as ``draft``."""
+        template, texts = document.get("template"), document.get("files") or {}
+        text = template if isinstance(template, str) else json.dumps(template, sort_keys=True)
+        stack = self._stack(parent.stack, row, ids)
+        try:
+            environment = self._environment(document.get("environment") or {})
+            files = parent.files.with_texts(texts)
+            above = replace(parent, environment=environment, files=files, inherited=None)
+            drafted = self._drafted(stack, ChildSource(text), above, environment, row, facade)
+        except Error as error:
+            if error.retry is not Retry.NEVER:
+                raise
+            raise placed(error, f"resources.{row.name}") from error
+        stored = {files.hashes[name]: content for name, content in texts.items()}
+        return replace(drafted, contents={**stored, **drafted.contents})
 
     def _drafted(
         self,
         stack: Stack,
         source: ChildSource,
-        kind: NestedType,
-        ask: Ask,
         parent: Parent,
+        environment: Environment,
         row: Resource,
-        ids: IdFactory,
         facade: Mapping[str, Json],
     ) -> Draft:
+        """Without ``data``; ``environment`` is the nested stack's."""
+        kind = self.registry.get(row.implementation)
+        assert isinstance(kind, NestedType)
         key = hash_of(source.text)
         template = self.parsed.template(key, lambda _hashes: {key: source.text})
-        environment = parent.environment.for_child(row.name, source.parameters)
         facts = StackFacts(
             stack.id,
             stack.name,
@@ -228,14 +258,12 @@ class Children:
                 or environment.parameter_defaults
             ),
         )
-        made_of = _made_of(row, ask.properties, key, facade)
-        steps = {"steps": {"more": True, "pause_s": source.pause_s}} if source.more else {}
         return Draft(
             stack=replace(stack, timeout_mins=timeout_mins),
             goal=goal,
             wanted=wanted,
             contents={} if key in parent.files.hashes.values() else {key: source.text},
-            data={**source.data, **steps, "made_of": made_of},
+            data={},
         )
 
     def _template(self, goal: Goal | None, load: Load) -> Template | None:

@@ -147,6 +147,18 @@ class Files(Mapping[str, str]):
         files._find = found
         return files
 
+    def with_texts(self, texts: Mapping[str, str]) -> Files:
+        """These files, and over them those of the texts."""
+        known = {hash_of(text): text for text in texts.values()}
+
+        def load(keys: Collection[str]) -> Mapping[str, str]:
+            missing = [key for key in keys if key not in known]
+            found = self._load(missing) if missing else {}
+            return {**found, **{key: known[key] for key in keys if key in known}}
+
+        hashes = {name: hash_of(text) for name, text in texts.items()}
+        return Files({**self.hashes, **hashes}, self._parsed, load)
+
     def loading(self, load: Load) -> Files:
         """The same files, texts read by ``load``."""
         files = Files(self.hashes, self._parsed, load)

@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import InvalidTemplateAttribute, StackValidationFailed
-from heat_convergence.convergence.model import Resource, Status
-from heat_convergence.convergence.traversal import ADOPTED
+from heat_convergence.convergence.model import ADOPTED, Resource, Status
 from heat_convergence.resources.adjustment import Bounds
 from heat_convergence.resources.builtin.nested.batches import Pace, roll
 from heat_convergence.resources.builtin.nested.members import (
