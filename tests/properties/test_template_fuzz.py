@@ -5,7 +5,6 @@ from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from template_helpers import FACTS, Inputs
 
 from heat_convergence.common.errors import Error
 from heat_convergence.template.environment import Environment
@@ -13,6 +12,7 @@ from heat_convergence.template.evaluate import Missing, build, finish
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.template import Template
 from heat_convergence.template.versions import KNOWN_FUNCTIONS, VERSIONS
+from tests.unit.template.template_helpers import FACTS, Inputs
 
 SMALL = Limits(
     max_depth=40, max_nodes=5_000, max_result_size=20_000, yaql_max_steps=500,

@@ -6,7 +6,6 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from template_helpers import Inputs, evaluated, hot
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.template.definition import Definition, fingerprint
@@ -28,6 +27,7 @@ from heat_convergence.template.expression import (
     unshare,
 )
 from heat_convergence.template.functions.base import Function
+from tests.unit.template.template_helpers import Inputs, evaluated, hot
 
 TEXT = st.sampled_from(["", "a", "b", "$x", "ab$x", "a,b", "k", "1"])
 PLAIN = st.recursive(
