@@ -55,7 +55,7 @@ CASES = [
           ("spare", "OS::Nova::FloatingIP", {}),
           properties={"server_id": {"get": "server"}, "floating_ip": {"get": "ip"}},
           changes=[{"server_id": {"get": "second"}}, {"floating_ip": {"get": "spare"}}],
-          successor={"floating_ip": {"get": "ip"}}),
+          successor={"server_id": {"get": "server"}, "floating_ip": {"get": "ip"}}),
     _case("KeyPair", properties={"name": "hc-key", "public_key": KEY},
           attributes={"private_key": ""}, successor={"name": "hc-key-2"}),
     _case("KeyPair", properties={"name": "hc-new", "save_private_key": True},

@@ -192,15 +192,21 @@ class DeclaredType(ResourceType):
         calls = self.calls(view)
         if self.row.named:
             for body in calls.named(view.physical_name):
-                return self.id_in(body)
+                if not self._is_gone(body):
+                    return self.id_in(body)
         if self.row.thing.mark in (Mark.DESCRIPTION, Mark.METADATA):
             by_query = self.row.thing.marks_found_by_query
             query = {DESCRIPTION: naming.mark_of(view)} if by_query else {}
             for body in calls.list(**query):
-                if naming.bears(view, body):
+                if naming.bears(view, body) and not self._is_gone(body):
                     return self.id_in(body)
         told = bool(view.properties) and not naming.was_marked(self.row, view)
         return self._alike(view, calls) if told and self.row.found_by_content else None
+
+    def _is_gone(self, body: Mapping[str, Json]) -> bool:
+        """Services list for a moment what they have deleted."""
+        status = self.row.status
+        return bool(status.key) and self._word(body) in status.gone
 
     def _alike(self, view: View, calls: Calls) -> str | None:
         wanted = {
@@ -284,8 +290,7 @@ class DeclaredType(ResourceType):
         )
 
     def state(self, view: View, body: Mapping[str, Json]) -> tuple[Observed, str]:
-        status = self.row.status
-        word = str(inside(body, status.key) or "").lower() if status.key else ""
+        status, word = self.row.status, self._word(body)
         deleting = view.action is Action.DELETE
         if word in status.failed:
             return Observed.FAILED, self.failure(body, word)
@@ -293,6 +298,10 @@ class DeclaredType(ResourceType):
             return (Observed.ABSENT if word in status.gone else Observed.BUSY), ""
         ready = word in status.ready if status.ready is not None else word not in status.busy
         return (Observed.READY if ready else Observed.BUSY), ""
+
+    def _word(self, body: Mapping[str, Json]) -> str:
+        key = self.row.status.key
+        return str(inside(body, key) or "").lower() if key else ""
 
     def failure(self, body: Mapping[str, Json], word: str) -> str:
         """Why it failed, as the service tells."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import Conflict, Forbidden
+from heat_convergence.common.errors import Conflict, Forbidden, ResourceFailure
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.driver.calls import Calls
 from heat_convergence.resources.driver.declared import DeclaredType
@@ -110,7 +110,7 @@ class Server(ServerSnapshots, DeclaredType):
         calls, thing_id = self.calls(view), self._id(view)
         body = calls.get(thing_id)
         if body["status"] == "VERIFY_RESIZE":
-            calls.action(thing_id, "confirmResize")
+            self._confirm(view)
             raise Conflict("the server is being resized", after_s=2.0)
         if NETWORKS in changed:
             self._take_over(view, after)
@@ -216,7 +216,9 @@ class Server(ServerSnapshots, DeclaredType):
         return super().look(view, body)
 
     def _confirm(self, view: View) -> None:
-        with contextlib.suppress(Conflict):  # confirmed by another look
+        """The service goes on telling VERIFY_RESIZE while it confirms, and refuses to be
+        asked twice: by 400 at first, by 409 once it is done."""
+        with contextlib.suppress(Conflict, ResourceFailure):
             self.calls(view).action(self._id(view), "confirmResize")
 
     def state(self, view: View, body: Mapping[str, Json]) -> tuple[Observed, str]:

@@ -19,6 +19,8 @@ SPAWNING_S = 3.0
 WAITING_S = 1.5  # for a host, with which a server spawns
 RESIZING_S = 4.0
 DELETING_S = 2.0
+DELETED_S = 0.5  # in which what is deleted is listed
+CONFIRMING_S = 1.5
 SAVING_S = 2.0
 
 
@@ -135,7 +137,8 @@ def _delete(emulation: Emulation, asked: Asked) -> Told:
         if any(one["server_id"] == server_id for one in volume.get("attachments") or ()):
             volume.update(attachments=[], status="available")
     item.body["OS-EXT-STS:task_state"] = "deleting"
-    item.coming = [(emulation.now_s + DELETING_S, None)]
+    deleted = emulation.now_s + DELETING_S
+    item.coming = [(deleted, {"status": "DELETED"}), (deleted + DELETED_S, None)]
     return Told(204)
 
 
@@ -166,7 +169,9 @@ def _resize(emulation: Emulation, item: Item, given: Json) -> None:
 
 
 def _confirm(emulation: Emulation, item: Item, given: Json) -> None:
-    item.body["status"] = "ACTIVE"
+    if item.coming:
+        raise Refusal(400, "Instance has not been resized.")
+    item.coming = [(emulation.now_s + CONFIRMING_S, {"status": "ACTIVE"})]
 
 
 def _rebuild(emulation: Emulation, item: Item, given: Json) -> None:

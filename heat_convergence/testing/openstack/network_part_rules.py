@@ -16,9 +16,24 @@ def install(emulation: Emulation) -> None:
             ("DELETE", f"/agents/{{agent}}/{collection}/{{id}}", _take_off),
         ):
             emulation.rule("network", method, path, rule)
+    emulation.rule("network", "PUT", "/floatingips/{id}", _change_address)
     gateway = "/network-gateways/{id}"
     emulation.rule("network", "PUT", f"{gateway}/connect_network", _connect)
     emulation.rule("network", "PUT", f"{gateway}/disconnect_network", _disconnect)
+
+
+def _change_address(emulation: Emulation, asked: Asked) -> Told:
+    """An address inside has one outside, and no more."""
+    body = emulation.existing("neutron.floatingip", asked.places["id"]).body
+    changed = {**body, **asked.body["floatingip"]}
+    keys = ("floating_network_id", "port_id", "fixed_ip_address")
+    inside = [changed.get(key) for key in keys]
+    for other in emulation.shelf("neutron.floatingip").bodies():
+        same = changed["port_id"] and [other.get(key) for key in keys] == inside
+        if same and other["id"] != body["id"]:
+            raise Refusal(409, f"{body['id']}: that fixed IP already has a floating IP")
+    body.update(changed)
+    return Told(200, {"floatingip": body})
 
 
 def _agents(emulation: Emulation, asked: Asked) -> Told:
