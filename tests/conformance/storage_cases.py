@@ -96,6 +96,12 @@ CASES = [
         changes=[{"specs": {"a": "3"}}],
     ),
     _case(
+        "Cinder::QoSSpecs", admin=True, label="QoSSpecs of a given name",
+        properties={"name": "hc-qos", "specs": {"a": "1"}},
+        changes=[{"specs": {"b": "3"}}],
+        successor={"name": "hc-qos-2"},
+    ),
+    _case(
         "Cinder::QoSAssociation", KIND, SECOND_KIND, QOS,
         ("better", "OS::Cinder::QoSSpecs", {"specs": {"a": "2"}}), admin=True,
         properties={"qos_specs": {"get": "qos"}, "volume_types": [{"get": "kind"}]},

@@ -51,6 +51,7 @@ from heat_convergence.resources.openstack.links import (
 )
 from heat_convergence.resources.openstack.placeholders import placeholders
 from heat_convergence.resources.openstack.ports import Port
+from heat_convergence.resources.openstack.qos_specs import QosSpecs
 from heat_convergence.resources.openstack.quotas import Quota
 from heat_convergence.resources.openstack.security_groups import SecurityGroup
 from heat_convergence.resources.openstack.server_groups import ServerGroup
@@ -71,6 +72,7 @@ ROWS: tuple[Row, ...] = (
 BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
     "OS::Cinder::EncryptedVolumeType": EncryptedVolumeType,
     "OS::Cinder::QoSAssociation": QosAssociation,
+    "OS::Cinder::QoSSpecs": QosSpecs,
     "OS::Cinder::Quota": Quota,
     "OS::Cinder::Volume": Volume,
     "OS::Cinder::VolumeAttachment": VolumeAttachment,

@@ -34,8 +34,9 @@ def install(emulation: Emulation) -> None:
         ("POST", "/types/{id}/encryption", _encrypt),
         ("PUT", "/types/{id}/encryption/{own}", _encrypt),
         ("DELETE", "/types/{id}/encryption/{own}", _decrypt),
-        ("PUT", "/qos-specs/{id}", _done),
-        ("PUT", "/qos-specs/{id}/delete_keys", _done),
+        ("POST", "/qos-specs", _create_specs),
+        ("PUT", "/qos-specs/{id}", _set_specs),
+        ("PUT", "/qos-specs/{id}/delete_keys", _delete_specs),
         ("GET", "/qos-specs/{id}/associations", _associations),
         ("GET", "/qos-specs/{id}/associate", _associate),
         ("GET", "/qos-specs/{id}/disassociate", _disassociate),
@@ -133,6 +134,30 @@ def _encrypt(emulation: Emulation, asked: Asked) -> Told:
 
 def _decrypt(emulation: Emulation, asked: Asked) -> Told:
     emulation.existing("cinder.vtype", asked.places["id"]).body["encryption"] = None
+    return Told(202)
+
+
+def _create_specs(emulation: Emulation, asked: Asked) -> Told:
+    given = dict(asked.body["qos_specs"])
+    name = given.pop("name")
+    if any(one["name"] == name for one in emulation.shelf("cinder.qos_specs").bodies()):
+        raise Refusal(409, f"QoS specs {name} already exist.")
+    body = emulation.add("cinder.qos_specs", name=name, consumer="back-end", specs=given)
+    return Told(200, {"qos_specs": body})
+
+
+def _set_specs(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.qos_specs", asked.places["id"]).body
+    body["specs"] = {**body.get("specs", {}), **asked.body["qos_specs"]}
+    return Told(200, asked.body)
+
+
+def _delete_specs(emulation: Emulation, asked: Asked) -> Told:
+    body = emulation.existing("cinder.qos_specs", asked.places["id"]).body
+    missing = [key for key in asked.body["keys"] if key not in body.get("specs", {})]
+    if missing:
+        raise Refusal(400, f"QoS specs have no {missing[0]}")
+    body["specs"] = {k: v for k, v in body["specs"].items() if k not in asked.body["keys"]}
     return Told(202)
 
 
