@@ -41,6 +41,7 @@ class ApiOptions:
     max_software_deployments_per_tenant: int = 4096  # negative: no limit
     enable_stack_adopt: bool = False
     enable_stack_abandon: bool = False
+    observe_on_update: bool = False  # as if every update said converge
     hidden_stack_tags: tuple[str, ...] = ()
     revision: str = "unknown"
     region: str | None = None

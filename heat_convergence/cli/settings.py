@@ -51,6 +51,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         max_software_deployments_per_tenant=conf.max_software_deployments_per_tenant,
         enable_stack_adopt=conf.enable_stack_adopt,
         enable_stack_abandon=conf.enable_stack_abandon,
+        observe_on_update=conf.observe_on_update,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         region=conf.region_name_for_services,

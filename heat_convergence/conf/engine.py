@@ -28,6 +28,12 @@ OPTS = [
         min=1,
         help="Seconds that a stack action may take when the request names no timeout.",
     ),
+    cfg.BoolOpt(
+        "observe_on_update",
+        default=False,
+        help="Whether every update looks first at all that its stack has, and makes again "
+        "what is gone, as one that says converge does.",
+    ),
     cfg.IntOpt(
         "error_wait_time",
         default=240,

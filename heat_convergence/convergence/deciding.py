@@ -126,7 +126,8 @@ def action_of(step: Step, row: Resource) -> Action:
     if step in REMOVING:
         return Action.DELETE
     if step is Step.OBSERVE:
-        return Action.CREATE if row.action is Action.CREATE else Action.UPDATE
+        made = row.action is not Action.CREATE or row.status is Status.COMPLETE
+        return Action.UPDATE if made else Action.CREATE
     if step is Step.UPDATE and behind(row) and _being_made(row):
         return Action.CREATE  # another step of it, or a new goal before it was there
     return Action.UPDATE if step in (Step.UPDATE, Step.REFUSE) else row.action

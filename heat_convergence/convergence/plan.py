@@ -12,6 +12,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 
 from heat_convergence.common.ids import IdFactory, short_id
 from heat_convergence.convergence.model import (
@@ -131,6 +132,13 @@ class Plan:
     edges: tuple[Edge, ...]
 
 
+class Reality(Enum):
+    """What a traversal believes of resources that its goal leaves as they are."""
+
+    RECORDED = "recorded"  # what their rows say
+    OBSERVED = "observed"  # nothing, until they have been looked at
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """The when and who of a plan."""
@@ -143,6 +151,7 @@ class Moment:
     project_id: str = ""
     root_id: str = ""
     action: Action = Action.CREATE
+    reality: Reality = Reality.RECORDED
 
 
 def plan_goal(
@@ -250,8 +259,8 @@ def _choose_incarnations(
             chosen[name] = _refusing(barred, want, at)
         elif current is None:
             chosen[name] = _new_row(want, by_name.get(name, ()), at)
-        elif drawn_dirty or _stops(want, at) or not _settled(current, want):
-            must_run = _stops(want, at) or not switched.isdisjoint(want.draws_on)
+        elif drawn_dirty or _runs(want, at) or not _settled(current, want):
+            must_run = _runs(want, at) or not switched.isdisjoint(want.draws_on)
             chosen[name] = _continued(current, want, at, must_run=must_run)
         else:
             chosen[name] = current
@@ -347,8 +356,10 @@ def _settled(row: Resource, want: Wanted) -> bool:
     )
 
 
-def _stops(want: Wanted, at: Moment) -> bool:
-    return at.action is Action.UPDATE and stops_updates(want.guards)
+def _runs(want: Wanted, at: Moment) -> bool:
+    """Whether the traversal comes to it, changed or not."""
+    stops = at.action is Action.UPDATE and stops_updates(want.guards)
+    return stops or at.reality is Reality.OBSERVED
 
 
 def _new_row(want: Wanted, before: Sequence[Resource], at: Moment) -> Resource:
@@ -398,6 +409,8 @@ def _continued(row: Resource, want: Wanted, at: Moment, *, must_run: bool) -> Re
         sensitive=want.sensitive or row.sensitive,
         guards=want.guards,
         replaced_by=None,
+        # Until a job has seen it in its place, no later goal takes it for done either.
+        applied_hash=None if at.reality is Reality.OBSERVED else row.applied_hash,
     )
 
 

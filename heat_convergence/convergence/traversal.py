@@ -29,7 +29,15 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import NESTED, Moment, Plan, Wanted, plan_goal, plan_verb
+from heat_convergence.convergence.plan import (
+    NESTED,
+    Moment,
+    Plan,
+    Reality,
+    Wanted,
+    plan_goal,
+    plan_verb,
+)
 from heat_convergence.convergence.ports import Bus, Settings, Transaction
 from heat_convergence.template.definition import Definition
 
@@ -127,11 +135,13 @@ def start(
     wanted: Mapping[str, Wanted] | None = None,
     values: Mapping[str, Any] | None = None,
     asker: Asker = Asker.USER,
+    reality: Reality = Reality.RECORDED,
 ) -> Begun:
     """Begins the next traversal of a stack, over whatever it is doing.
 
     ``goal`` and ``wanted`` belong to UPDATE, ROLLBACK and RESTORE; the goal's
-    version is set here.  ``values`` are further columns of the stack.  Raises
+    version is set here.  ``values`` are further columns of the stack.  ``reality``
+    OBSERVED looks at all that exists before anything is left as it is.  Raises
     ``EntityNotFound`` or, where the state forbids the action, ``NotSupported``.
     """
     stack = tx.lock_stack(stack_id)
@@ -150,7 +160,7 @@ def start(
     if action in _VERBS:
         plan = plan_verb(rows, _VERBS[action], at, untried)
     else:
-        plan = plan_goal(rows, wanted or {}, at, untried)
+        plan = plan_goal(rows, wanted or {}, replace(at, reality=reality), untried)
     _save_stack(tx, stack, values or {})
     tx.set_version(stack_id, stack.version)
     return _write(tx, stack, plan, means)

@@ -36,6 +36,7 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
+from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Asker, Handed, Means
 from heat_convergence.engine import recording
@@ -200,14 +201,18 @@ class Nester:
 
         def begin(tx: Transaction, child: Stack) -> tuple[Look, _Begin]:
             same = draft.data.get("made_of") == job.row.data.get("made_of")
-            if same and child.action in _GOALS and child.status is not Status.FAILED:
+            reality = _reality(job)
+            known = same and reality is Reality.RECORDED
+            if known and child.action in _GOALS and child.status is not Status.FAILED:
                 return Look(Observed.BUSY, data=draft.data, again_s=0.0), None
-            return self._busy(draft), lambda now: self._update_child(tx, child, draft, now)
+            return self._busy(draft), lambda now: self._update_child(
+                tx, child, draft, now, reality
+            )
 
         return self._change(job, token, begin)
 
     def _update_child(
-        self, tx: Transaction, child: Stack, draft: Draft, now: datetime
+        self, tx: Transaction, child: Stack, draft: Draft, now: datetime, reality: Reality
     ) -> tuple[Posting, ...]:
         tx.put_contents(draft.contents)
         begun = traversal.start(
@@ -219,6 +224,7 @@ class Nester:
             wanted=draft.wanted,
             values={"timeout_mins": draft.stack.timeout_mins},
             means=self._means(now),
+            reality=reality,
         )
         return begun.postings
 
@@ -324,6 +330,13 @@ def _document(row: Resource) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ResourceFailure("adopt_stack_data has no document of the stack behind it")
     return found
+
+
+def _reality(job: Job) -> Reality:
+    """Of an owner that is to be looked at, the stack behind is: said by its row, so that
+    whoever takes up the job of a dead worker knows it, too."""
+    made = job.action is Action.UPDATE and job.row.applied_hash is None
+    return Reality.OBSERVED if made else Reality.RECORDED
 
 
 def _missing(job: Job) -> Outcome:

@@ -136,7 +136,18 @@ def _inherited(outcome: Outcome) -> Outcome:
     lost = look is not None and look.observed in (Observed.FAILED, Observed.ABSENT)
     begun_before = job.inherited and (goes_on or mends)
     handed = job.step is Step.ADOPT and job.row.job is Verb.CONVERGE
-    return replace(outcome, replace=lost and (begun_before or handed))
+    successor = lost and (begun_before or _unseen(job) or handed)
+    if successor and look is not None and "replace" in job.row.guards:
+        reason = f"{look.reason or 'it is gone'}; the environment restricts replace"
+        return Outcome(job, error=ResourceFailure(reason))
+    return replace(outcome, replace=successor)
+
+
+def _unseen(job: Job) -> bool:
+    """Whether it was there, and is to be looked at because nobody knows how it is now:
+    nothing that this traversal did can be to blame."""
+    looked = job.step is Step.OBSERVE and job.action is Action.UPDATE
+    return looked and job.row.applied_hash is None
 
 
 def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
@@ -147,6 +158,12 @@ def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
         _save(kind, view)
         _require(held)
         return _delete(job, kind, view)
+    if _unseen(job):
+        return _converged(job, kind, view, held)
+    if job.step is Step.UPDATE and job.row.applied_hash is None:
+        return _update(_with_others(job, kind, view), kind, view, held)
+    if job.step is Step.UPDATE:
+        return _update(job, kind, view, held)
     if job.step not in _FINDING:
         return _CALLS[job.step](job, kind, view)
     found = kind.find(view)
@@ -157,6 +174,21 @@ def _call(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
 def _require(held: Held) -> None:
     if not held():
         raise LeaseLost
+
+
+def _converged(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
+    """Looks, and sets right what others have changed."""
+    look = kind.observe(view)
+    if look.observed is not Observed.READY:
+        return look
+    other = kind.differs(view, look)
+    if not other:
+        return look
+    if "update" in job.row.guards:
+        names = ", ".join(sorted(other))
+        raise ResourceFailure(f"others have changed {names}; the environment restricts update")
+    _require(held)
+    return kind.update(view, job.after, other)
 
 
 def _found_or_create(job: Job, kind: ResourceType, view: View, found: str | None) -> Look:
@@ -190,8 +222,20 @@ def _delete(job: Job, kind: ResourceType, view: View) -> Look:
     return replace(look, observed=observed, physical_id=look.physical_id or view.physical_id)
 
 
-def _update(job: Job, kind: ResourceType, view: View) -> Look:
+def _with_others(job: Job, kind: ResourceType, view: View) -> Job:
+    """What others have changed meanwhile is changed along."""
+    look = kind.observe(view)
+    if look.observed is Observed.ABSENT:
+        raise ResourceGone(look.reason or f"{view.physical_id} is gone")
+    if look.observed is not Observed.READY:
+        return job
+    wanted = replace(view, properties=job.after)
+    return replace(job, changed=job.changed | kind.differs(wanted, look))
+
+
+def _update(job: Job, kind: ResourceType, view: View, held: Held) -> Look:
     """What has failed is looked at first: only what lives can be mended."""
+    _require(held)
     if job.row.status is Status.FAILED and kind.mended_when_failed:
         look = kind.observe(view)
         if look.observed in (Observed.FAILED, Observed.ABSENT):
@@ -259,7 +303,6 @@ _CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
     Step.NOTHING: lambda job, kind, view: Look(Observed.READY),
     Step.FORGET: lambda job, kind, view: Look(Observed.ABSENT),
     Step.CREATE: lambda job, kind, view: kind.create(view),
-    Step.UPDATE: _update,
     Step.OBSERVE: lambda job, kind, view: kind.observe(view),
     Step.DELETE: _delete,
     Step.VERB: _verb,

@@ -63,13 +63,14 @@ def write_claims(
     silent = [job for job in jobs if job.step in _SILENT]
     tx.update_resources([job.row.id for job in silent], **lease)
     told = {job.row.id for job in silent}
-    groups: dict[tuple[Action, bool], list[Job]] = {}
+    groups: dict[tuple[Action, bool, bool], list[Job]] = {}
     for job in jobs:
         if job.row.id not in told:
-            groups.setdefault((job.action, _goes_on(job)), []).append(job)
-    for (action, goes_on), members in sorted(groups.items()):
+            changes = job.step is not Step.OBSERVE
+            groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
+    for (action, goes_on, changes), members in sorted(groups.items()):
         begun = {} if goes_on else {"action_started_at": now}
-        unknown = {"properties_hash": None} if action is Action.UPDATE else {}
+        unknown = {"properties_hash": None} if changes and action is Action.UPDATE else {}
         tx.update_resources(
             [job.row.id for job in members],
             action=action,

@@ -169,6 +169,12 @@ class ResourceType(ABC):
         """As ``observe``, for many at once: resource id → look."""
         return {view.resource_id: self.observe(view) for view in views}
 
+    def differs(self, view: View, look: Look) -> frozenset[str]:
+        """Names of properties, all ``update_allowed``, of which reality, seen READY, has
+        other values than ``view.properties``: somebody else has changed it.  None where
+        the type can't tell."""
+        return frozenset()
+
     def replaces_on(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:

@@ -80,6 +80,8 @@ def case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
     acts: list[Timed] = []
     for name in ("red", "blue")[: rng.choice((1, 1, 2))]:
         acts.extend(life(rng, name, horizon_s))
+    looking = random.Random(f"converge {seed}")  # of its own: seeds keep their histories
+    acts = [_perhaps_converging(timed, looking) for timed in acts]
     odds = _odds(rng)
     return Case(
         shape=shape,
@@ -89,6 +91,11 @@ def case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
         odds=odds,
         horizon_s=horizon_s,
     )
+
+
+def _perhaps_converging(timed: Timed, rng: random.Random) -> Timed:
+    converge = timed.act.verb == "update" and rng.random() < 0.2
+    return replace(timed, act=replace(timed.act, converge=True)) if converge else timed
 
 
 def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:

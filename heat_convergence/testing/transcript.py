@@ -286,8 +286,8 @@ def _act(command: Command) -> Act:
             act = dataclasses.replace(act, rollback=True)
         elif key == "timeout_mins":
             act = dataclasses.replace(act, timeout_mins=int(value))
-        elif key == "step":
-            act = dataclasses.replace(act, step=True)
+        elif key in ("step", "converge"):
+            act = dataclasses.replace(act, **{key: True})
         elif key == "skip":
             act = dataclasses.replace(act, skip=tuple(value.split(",")))
         else:

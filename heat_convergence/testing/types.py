@@ -114,6 +114,12 @@ class SimulatedType(ResourceType):
     def observe(self, view: View) -> Look:
         return self._seen(view)
 
+    def differs(self, view: View, look: Look) -> frozenset[str]:
+        thing = self._cloud.get(view.physical_id)
+        known = {} if thing is None else thing.properties
+        names = [name for name in self.schema.properties if self.schema.update_allowed(name)]
+        return frozenset(n for n in names if n in known and known[n] != view.properties[n])
+
     def observe_many(self, views: Sequence[View]) -> Mapping[str, Look]:
         self._gate.looking(views)
         return {view.resource_id: self._seen(view) for view in views}

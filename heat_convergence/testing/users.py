@@ -28,6 +28,7 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
+from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Bus, Store, Transaction
 from heat_convergence.convergence.traversal import Handed, Means
 from heat_convergence.resources import signalling
@@ -73,7 +74,8 @@ class Act:
     ``restore`` and ``discard`` are about the newest snapshot, ``adopt`` about what the
     abandoned stack of that name left.  ``resource`` for what is about one of them,
     ``skip`` those that a delete leaves alone.  ``clear`` lets what waits at a breakpoint,
-    ``n.b`` for one inside a nest, go on; with ``step`` to the next.
+    ``n.b`` for one inside a nest, go on; with ``step`` to the next.  ``converge`` has an
+    update look at all that exists.
     """
 
     verb: str
@@ -84,6 +86,7 @@ class Act:
     resource: str = ""
     skip: tuple[str, ...] = ()
     step: bool = False
+    converge: bool = False
 
     def __str__(self) -> str:
         words = [self.verb, self.stack]
@@ -93,6 +96,8 @@ class Act:
             words.append(f"skip={','.join(self.skip)}")
         if self.step:
             words.append("step")
+        if self.converge:
+            words.append("converge")
         if self.rollback:
             words.append("rollback")
         if self.timeout_mins is not None:
@@ -203,6 +208,7 @@ class _Request:
             more = {
                 "goal": self._goal(tx, template),
                 "wanted": trees.wanted(template),
+                "reality": Reality.OBSERVED if self.act.converge else Reality.RECORDED,
                 "values": {
                     "disable_rollback": not self.act.rollback,
                     "timeout_mins": self.act.timeout_mins,

@@ -50,13 +50,18 @@ def sky() -> Sky:
     return Sky()
 
 
+def below(sky: Sky, tmp_path: Any, **more: Any) -> LocalService:
+    """A service whose cloud it is."""
+    checks = {**cloud_constraints.load(types()), **constraints.load()}
+    sky.service = LocalService(
+        f"sqlite:///{tmp_path}/hc.sqlite", cloud_of=sky.of, custom_constraints=checks, **more
+    )
+    return sky.service
+
+
 @pytest.fixture
 def service(tmp_path: Any, sky: Sky) -> Iterator[LocalService]:
-    checks = {**cloud_constraints.load(types()), **constraints.load()}
-    service = LocalService(
-        f"sqlite:///{tmp_path}/hc.sqlite", cloud_of=sky.of, custom_constraints=checks
-    )
-    sky.service = service
+    service = below(sky, tmp_path)
     yield service
     service.close()
 

@@ -26,6 +26,7 @@ from heat_convergence.api.views.links import stack_url
 from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, text_answer
 from heat_convergence.convergence import commands, traversal
 from heat_convergence.convergence.model import ADOPTED, Action, Stack, Status
+from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Begun, Handed, Means
 
@@ -116,14 +117,21 @@ class ChangesController(Controller):
         forbidden = self._enforcer.forbidden_to(request)
         draft = self._goals.draft(source, stack, forbidden, before=before)
         renewed(self.given, request, stack)
+        looks = body.converge or self.options.observe_on_update
+        reality = Reality.OBSERVED if looks else Reality.RECORDED
         begun = in_transaction(
-            self.given, lambda tx: self._update(tx, stack, draft, _columns(body, use))
+            self.given, lambda tx: self._update(tx, stack, draft, _columns(body, use), reality)
         )
         traversal.post(self.given.bus, begun, self.given.settings)
         return text_answer(202)
 
     def _update(
-        self, tx: Transaction, stack: Stack, draft: Draft, values: Mapping[str, Any]
+        self,
+        tx: Transaction,
+        stack: Stack,
+        draft: Draft,
+        values: Mapping[str, Any],
+        reality: Reality,
     ) -> Begun:
         tx.put_contents(draft.contents)
         return traversal.start(
@@ -134,6 +142,7 @@ class ChangesController(Controller):
             goal=draft.goal,
             wanted=draft.wanted,
             values=values,
+            reality=reality,
         )
 
     def _means(self) -> Means:

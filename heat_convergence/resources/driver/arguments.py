@@ -44,6 +44,16 @@ class Arguments:
             found.update(properties.get(MORE) or {})
         return found
 
+    def plain(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, Json]]:
+        """Property → name and value of its argument, where that is a single value and no
+        name of another thing: what takes no question to know."""
+        found = {}
+        for name, value in properties.items():
+            arg = self._row.arguments.get(name, Arg(name))
+            if arg.to is not None and arg.find is None and isinstance(value, str | int | float):
+                found[name] = (arg.to, value)
+        return found
+
     def value(self, noun: str, value: Json, path: str) -> str:
         """The id of what ``value`` names; errors tell the property's path."""
         try:

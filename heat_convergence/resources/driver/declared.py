@@ -141,6 +141,20 @@ class DeclaredType(ResourceType):
         due = self._owed(view, body)
         return self.change(view, due) if due else body
 
+    def differs(self, view: View, look: Look) -> frozenset[str]:
+        """By single values that a call would send and the thing tells by the same name."""
+        if type(self).update is not DeclaredType.update:
+            return frozenset()  # what it changes, it changes in ways of its own
+        shown = (look.attributes or {}).get("show") or {}
+        told = self.arguments(view).plain(view.properties)
+        return frozenset(
+            name
+            for name, (key, value) in told.items()
+            if name in self._sendable
+            and self.schema.update_allowed(name)
+            and not alike(shown.get(key), value)
+        )
+
     def _owed(self, view: View, body: Mapping[str, Json]) -> dict[str, Json]:
         return naming.owed(self.row, view, body) if view.action is Action.CREATE else {}
 
@@ -387,6 +401,11 @@ def inside(body: Mapping[str, Json], path: str) -> Json:
             return None
         value = value.get(key)
     return value
+
+
+def alike(shown: Json, sent: Json) -> bool:
+    """Whether a thing has what it was sent; one that tells nothing has."""
+    return shown is None or str(shown).lower() == str(sent).lower()
 
 
 def cloud_of(view: View, slots: Slots) -> Cloud:
