@@ -23,6 +23,7 @@ from heat_convergence.cli.environment import operator_environment
 from heat_convergence.cli.software import StoredSoftware
 from heat_convergence.clients.addresses import LocalCloud
 from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.keystone import Keystone
 from heat_convergence.clients.plugins import Service
@@ -30,12 +31,12 @@ from heat_convergence.clients.signed_urls import Ec2Tokens
 from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdFactory, IdGenerator
-from heat_convergence.convergence.model import Stack
-from heat_convergence.db import goals, migrate
+from heat_convergence.convergence.notices import Told
+from heat_convergence.db import credentials, goals, migrate
 from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.sealing import Keyring, attach
-from heat_convergence.db.store import SqlStore, Told
+from heat_convergence.db.store import SqlStore
 from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
 from heat_convergence.resources.catalog import constraints as cloud_constraints
@@ -124,14 +125,25 @@ def _told(conf: cfg.ConfigOpts, database: Database) -> Told | None:
     if sender is None:
         return None
 
-    def stack_of(stack_id: str) -> tuple[Stack, str] | None:
+    level = conf.default_notification_level
+    return notifications.StackNotifications(sender, level, known_stacks(database))
+
+
+def known_stacks(database: Database) -> notifications.StackOf:
+    """What notifications tell of a stack beside its state."""
+
+    def stack_of(stack_id: str) -> notifications.Known | None:
         with database.read() as connection:
             stack = stacks.get(connection, stack_id)
-            goal = None if stack is None else goals.get(connection, stack.goal_id)
-        return None if stack is None else (stack, "" if goal is None else goal.description)
+            if stack is None:
+                return None
+            goal = goals.get(connection, stack.goal_id)
+            credential = credentials.get(connection, stack.tree_id)
+        description = "" if goal is None else goal.description
+        user_id = None if credential is None else Credential.load(credential).user_id
+        return notifications.Known(stack, description, user_id)
 
-    level = conf.default_notification_level
-    return notifications.StackNotifications(sender, level, stack_of)
+    return stack_of
 
 
 def _keystone(

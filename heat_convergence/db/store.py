@@ -6,7 +6,7 @@ transaction or one statement of the files beside this one; nothing is decided he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partialmethod
@@ -15,12 +15,14 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import Event, Resource, SavedStack, Service
+from heat_convergence.convergence.notices import Notice, Told
 from heat_convergence.convergence.ports import Sweepable, Transaction
 from heat_convergence.db import (
     breakpoints,
     events,
     goals,
     graph,
+    notices,
     resources,
     services,
     snapshots,
@@ -29,8 +31,6 @@ from heat_convergence.db import (
     turns,
 )
 from heat_convergence.db.engine import Database
-
-Told = Callable[[Sequence[Event]], None]
 
 
 class SqlTransaction:
@@ -118,7 +118,7 @@ class SqlTransaction:
 class SqlStore:
     """``convergence.ports.Store`` on a database.
 
-    ``told`` is called with the events of stacks' own, once they are committed; it must
+    ``told`` is called with notices of stacks' own events, once they are committed; it must
     not raise, lest what is committed be done again.
     """
 
@@ -131,8 +131,11 @@ class SqlStore:
         with self.database.write() as connection:
             tx = SqlTransaction(connection)
             yield tx
-        if self._told is not None and tx.stack_events:
-            self._told(tx.stack_events)
+            new: list[Notice] = []
+            if self._told is not None and tx.stack_events:
+                new = notices.of(connection, tx.stack_events)
+        if self._told is not None and new:
+            self._told(new)
 
     def lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[Sweepable]:
         with self.database.write() as connection:

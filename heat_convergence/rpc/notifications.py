@@ -1,4 +1,5 @@
-"""What other services are told of stacks: oslo.messaging notifications.
+"""What other services are told of stacks and of groups that scale: oslo.messaging
+notifications.
 
 Called by the store after a commit that changed a stack's state.  Decides the event's type
 and body; a notification that cannot be sent, or a process that dies before it, loses it:
@@ -8,7 +9,8 @@ the events in the database are the record.  Source: heat-facts ``events_and_stat
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +20,7 @@ from oslo_config import cfg
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Event, Stack, Status
+from heat_convergence.convergence.notices import Notice, Owner
 from heat_convergence.rpc.transport import create_notification_transport
 
 Json = Any
@@ -25,8 +28,21 @@ LOG = logging.getLogger(__name__)
 PUBLISHER = "orchestration"
 _SUFFIXES = {Status.IN_PROGRESS: "start", Status.COMPLETE: "end", Status.FAILED: "error"}
 _FAILURES = (errors.Error, oslo_messaging.MessagingException, OperationalError, OSError)
-StackOf = Callable[[str], tuple[Stack, str] | None]
-"""Id → the stack with its tags, and its template's description."""
+_SCALING = "scaling"  # in a group's data, while a policy's wish is being done
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stack with its tags, its template's description, and the id of the user that is
+    acted for: None where there is no Keystone, or nothing to act with any more."""
+
+    stack: Stack
+    description: str = ""
+    user_id: str | None = None
+
+
+StackOf = Callable[[str], Known | None]
+"""By its id."""
 
 
 def notifier(conf: cfg.ConfigOpts) -> oslo_messaging.Notifier | None:
@@ -47,34 +63,83 @@ class StackNotifications:
         self._send = getattr(notifier, level.lower())
         self._stack_of = stack_of
 
-    def __call__(self, events: Sequence[Event]) -> None:
-        """One notification for each event of a stack's own."""
-        for event in events:
-            kind = f"stack.{str(event.action).lower()}.{_SUFFIXES[Status(event.status)]}"
-            try:
-                found = self._stack_of(event.stack_id)
-                if found is not None:
-                    self._send({}, kind, body(event, *found))
-            except _FAILURES as error:
-                LOG.warning("stack %(stack)s: %(kind)s is not notified: %(error)s",
-                            {"stack": event.stack_id, "kind": kind, "error": error})
+    def __call__(self, notices: Sequence[Notice]) -> None:
+        """One notification for each event of a stack's own, and one of the group whose
+        scaling the event begins or ends."""
+        for notice in notices:
+            event, owner = notice.event, notice.owner
+            suffix = _SUFFIXES[Status(event.status)]
+            kind = f"stack.{str(event.action).lower()}.{suffix}"
+            self._tell(kind, event.stack_id, lambda it, e=event: body(e, it))
+            if owner is not None and owner.data.get(_SCALING):
+                group = self._group(event.stack_id)
+                self._tell(
+                    f"autoscaling.{suffix}", owner.stack_id,
+                    lambda it, e=event, o=owner, g=group: scaling(e, o, g, it),
+                )  # fmt: skip
+
+    def _group(self, stack_id: str) -> str:
+        try:
+            found = self._stack_of(stack_id)
+        except _FAILURES:
+            found = None
+        return stack_id if found is None else found.stack.name
+
+    def _tell(
+        self, kind: str, stack_id: str, body_of: Callable[[Known], dict[str, Json]]
+    ) -> None:
+        try:
+            found = self._stack_of(stack_id)
+            if found is not None:
+                self._send({}, kind, body_of(found))
+        except _FAILURES as error:
+            LOG.warning("stack %(stack)s: %(kind)s is not notified: %(error)s",
+                        {"stack": stack_id, "kind": kind, "error": error})
 
 
-def body(event: Event, stack: Stack, description: str) -> dict[str, Json]:
-    """The state is the event's, for the stack may be further by now."""
+def body(event: Event, known: Known) -> dict[str, Json]:
+    """The state is the event's, for the stack may be further by now.  ``user_id`` has the
+    name for old listeners' sake: ``user_identity`` is the id."""
+    state = f"{event.action}_{event.status}"
+    return _told(known, state, event.reason)
+
+
+def scaling(event: Event, owner: Owner, group: str, known: Known) -> dict[str, Json]:
+    """Of the stack that has the group, which is in the state that it is in; ``event`` is
+    of the stack behind the group."""
+    what: Mapping[str, Json] = owner.data[_SCALING]
+    stack = known.stack
+    messages = {
+        Status.IN_PROGRESS: (what.get("from"), f"Start resizing the group {group}"),
+        Status.COMPLETE: (what.get("to"), f"End resizing the group {group}"),
+        Status.FAILED: (owner.members, event.reason),
+    }
+    capacity, message = messages[Status(event.status)]
+    return {
+        **_told(known, f"{stack.action}_{stack.status}", stack.status_reason),
+        "adjustment": what.get("adjustment"),
+        "adjustment_type": what.get("adjustment_type"),
+        "capacity": capacity,
+        "groupname": group,
+        "message": message,
+    }
+
+
+def _told(known: Known, state: str, reason: str) -> dict[str, Json]:
+    stack = known.stack
     return {
         "tenant_id": stack.project_id,
         "user_id": stack.username,
-        "user_identity": stack.username,
+        "user_identity": known.user_id,
         "username": stack.username,
         "stack_identity": stack.id,
         "stack_name": stack.name,
-        "state": f"{event.action}_{event.status}",
-        "state_reason": event.reason,
+        "state": state,
+        "state_reason": reason,
         "create_at": _iso(stack.created_at),
         "updated_at": _iso(stack.updated_at),
         "tags": list(stack.tags),
-        "description": description,
+        "description": known.description,
     }
 
 

@@ -9,10 +9,16 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
+from heat_convergence.cli.wiring import known_stacks
+from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.settings import Deferred
 from heat_convergence.common import errors
 from heat_convergence.conf import opts
-from heat_convergence.db import goals
-from heat_convergence.db.reads import stacks
+from heat_convergence.convergence.model import Observed
+from heat_convergence.db import credentials
+from heat_convergence.resources.builtin.local import LocalType
+from heat_convergence.resources.plugin import Look, View
+from heat_convergence.resources.schema import TypeSchema
 from heat_convergence.rpc import notifications
 from tests.functional.harness import LocalService
 from tests.functional.houses import make
@@ -23,6 +29,38 @@ TEMPLATE = {
     "resources": {"r": {"type": "OS::Heat::TestResource",
                         "properties": {"fail": {"get_param": "fail"}}}},
     "parameters": {"fail": {"type": "boolean", "default": False}},
+}  # fmt: skip
+
+
+class Brittle(LocalType):
+    """Breaks when it is made while ``broken``."""
+
+    name = "Test::Brittle"
+    schema = TypeSchema()
+    broken = False
+
+    def create(self, view: View) -> Look:
+        state = Observed.FAILED if self.broken else Observed.READY
+        return Look(state, view.physical_name, reason="it broke")
+
+
+SCALING = {
+    "heat_template_version": "2016-10-14", "description": "Grows",
+    "resources": {
+        "group": {
+            "type": "OS::Heat::AutoScalingGroup",
+            "properties": {
+                "min_size": 1, "max_size": 4, "resource": {"type": Brittle.name},
+            },
+        },
+        "up": {
+            "type": "OS::Heat::ScalingPolicy",
+            "properties": {
+                "auto_scaling_group_id": {"get_resource": "group"},
+                "adjustment_type": "change_in_capacity", "scaling_adjustment": 2,
+            },
+        },
+    },
 }  # fmt: skip
 
 
@@ -40,14 +78,9 @@ def conf() -> cfg.ConfigOpts:
 
 @pytest.fixture
 def service(tmp_path: Any, conf: cfg.ConfigOpts) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-
-    def stack_of(stack_id: str) -> Any:
-        with service.database.read() as connection:
-            stack = stacks.get(connection, stack_id)
-            goal = goals.get(connection, stack.goal_id)
-        return stack, goal.description
-
+    Brittle.broken = False
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(Brittle(),))
+    stack_of = known_stacks(service.database)
     sender = notifications.notifier(conf)
     service.services.store._told = notifications.StackNotifications(sender, "INFO", stack_of)
     _impl_test.reset()
@@ -77,7 +110,7 @@ def test_a_life_is_told(service: LocalService) -> None:
     ]  # fmt: skip
     _kind, payload = found[1]
     assert {**payload, "create_at": None, "updated_at": None} == {
-        "tenant_id": "p", "user_id": "noauth", "user_identity": "noauth", "username": "noauth",
+        "tenant_id": "p", "user_id": "noauth", "user_identity": None, "username": "noauth",
         "stack_identity": path.rsplit("/", 1)[1], "stack_name": "s",
         "state": "CREATE_COMPLETE", "state_reason": "Stack CREATE completed successfully",
         "create_at": None, "updated_at": None, "tags": ["red", "blue"],
@@ -85,6 +118,53 @@ def test_a_life_is_told(service: LocalService) -> None:
     }  # fmt: skip
     (_context, message, priority, _retry) = _impl_test.NOTIFICATIONS[0]
     assert (message["publisher_id"], priority) == ("orchestration.here", "INFO")
+
+
+def test_the_user_is_told_by_id_and_by_name(service: LocalService) -> None:
+    path = make(service, template=TEMPLATE)
+    acted_for = Credential(Deferred.TRUSTS, "7" * 32, "p", {"trust_id": "t"})
+    with service.database.write() as connection:
+        stack_id = path.rsplit("/", 1)[1]
+        credentials.put(connection, stack_id, acted_for.dump(), service.clock())
+    _impl_test.reset()
+    service.send("POST", f"{path}/actions", {"suspend": None})
+    for _kind, payload in told():
+        assert payload["user_identity"] == "7" * 32
+        assert (payload["user_id"], payload["username"]) == ("noauth", "noauth")
+
+
+def scalings(path: str) -> list[tuple[str, Json, Json]]:
+    """Kind, capacity and message of each; what all have is looked at."""
+    found = [(kind, body) for kind, body in told() if kind.startswith("autoscaling.")]
+    for _kind, payload in found:
+        assert payload["stack_identity"] == path.rsplit("/", 1)[1]
+        assert (payload["adjustment"], payload["adjustment_type"]) == (2, "change_in_capacity")
+        assert (payload["description"], payload["state"]) == ("Grows", "CREATE_COMPLETE")
+        assert payload["groupname"].startswith("s-group-")
+    return [
+        (kind, payload["capacity"], payload["message"].replace(payload["groupname"], "G"))
+        for kind, payload in found
+    ]
+
+
+def test_groups_that_scale_are_told_of(service: LocalService) -> None:
+    path = make(service, template=SCALING)
+    assert scalings(path) == []  # what stacks do themselves is no scaling
+    service.send("POST", f"{path}/resources/up/signal")
+    assert scalings(path) == [
+        ("autoscaling.start", 1, "Start resizing the group G"),
+        ("autoscaling.end", 3, "End resizing the group G"),
+    ]
+    _impl_test.reset()
+    Brittle.broken = True
+    service.send("POST", f"{path}/resources/up/signal")
+    (_start, (kind, capacity, message)) = scalings(path)
+    assert (kind, capacity) == ("autoscaling.error", 3)
+    assert "it broke" in message
+    _impl_test.reset()
+    Brittle.broken = False
+    service.send("PATCH", path, {"template": SCALING})
+    assert scalings(path) == []
 
 
 def test_what_cannot_be_told_stops_nothing(service: LocalService) -> None:

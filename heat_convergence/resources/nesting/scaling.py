@@ -81,7 +81,14 @@ class Scaler:
         self._check_limit(tx, row, size - current)
         draft = self._draft(tx, stack, row, members, child, size, means)
         cooldown_s = bounds.cooldown_s if asked.cooldown_s is None else asked.cooldown_s
-        scaling = {"cooldown_s": cooldown_s, "why": f"{asked.kind} : {asked.amount:g}"}
+        scaling = {
+            "cooldown_s": cooldown_s,
+            "why": f"{asked.kind} : {asked.amount:g}",
+            "adjustment_type": str(asked.kind),
+            "adjustment": asked.amount,
+            "from": current,
+            "to": size,
+        }
         data = {**draft.data, SCALING: scaling}
         tx.save_resources({row.id: {"data": data, "sensitive": row.sensitive}})
         tx.put_contents(draft.contents)
