@@ -5,6 +5,8 @@ Called by ``wiring``; the parts themselves know no configuration.
 
 from __future__ import annotations
 
+from typing import Any
+
 from oslo_config import cfg
 
 from heat_convergence.api.services import ApiOptions
@@ -79,6 +81,14 @@ def type_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
     }
 
 
+def type_traits(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
+    """What types are like by an operator's choice: type and trait → value."""
+    return {
+        ("OS::Nova::Server", "physical_name_limit"): conf.max_server_name_length,
+        ("OS::Cinder::Volume", "snapshots_on_delete"): conf.volumes.backups_enabled,
+    }
+
+
 def clients(conf: cfg.ConfigOpts) -> ClientSettings:
     """How other services are reached."""
     given = conf.clients
@@ -100,6 +110,8 @@ def clients(conf: cfg.ConfigOpts) -> ClientSettings:
         waitcondition_url=conf.heat_waitcondition_server_url,
         metadata_url=conf.heat_metadata_server_url,
         auth_uri=conf.clients_keystone.auth_uri,
+        guests_interface=conf.server_keystone_endpoint_type,
+        scheduler_hints=conf.stack_scheduler_hints,
         verify=False if given.insecure else given.ca_file or True,
         cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,
         timeout_s=given.timeout,

@@ -110,7 +110,7 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
         store=SqlStore(database, _told(conf, database)),
         transport=transport,
         bus=RpcBus(transport, retries=conf.rpc.send_retries, quiet_s=conf.rpc.quiet_time),
-        registry=Registry.load(settings.type_defaults(conf)),
+        registry=Registry.load(settings.type_defaults(conf), settings.type_traits(conf)),
         functions=plugins.functions(),
         clock=utc_now,
         ids=IdGenerator(utc_now, random.SystemRandom()),

@@ -124,6 +124,15 @@ class StackCloud:
     @property
     def guest_auth_url(self) -> str:
         """Keystone as guests reach it."""
+        interface = self.settings.guests_interface.removesuffix("URL")
+        if interface:
+            with translated():
+                found = self.session.get_endpoint(
+                    service_type="identity", interface=interface, region_name=self.region
+                )
+            if found is None:
+                raise errors.ResourceFailure(f"Keystone has no {interface} endpoint for guests")
+            return plugins.versioned(found)
         return plugins.versioned(self.settings.auth_uri or self._clouds.service.auth_url)
 
     @property

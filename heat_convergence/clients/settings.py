@@ -40,6 +40,8 @@ class ClientSettings:
     waitcondition_url: str | None = None
     metadata_url: str | None = None
     auth_uri: str | None = None
+    guests_interface: str = ""  # of Keystone, for guests; "": auth_uri
+    scheduler_hints: bool = False  # whether schedulers are told of stacks
     verify: bool | str = True
     cert: str | tuple[str, str] | None = None
     timeout_s: float = 60.0

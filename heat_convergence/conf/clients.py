@@ -111,6 +111,26 @@ OPTS = [
         help="What servers' user data are handed over as, where a template does not say.",
     ),
     cfg.StrOpt(
+        "server_keystone_endpoint_type",
+        default="",
+        choices=["", *_INTERFACES],
+        help="Which of Keystone's endpoints in the catalogue guests log in at; without it"
+        " [clients_keystone] auth_uri.",
+    ),
+    cfg.IntOpt(
+        "max_server_name_length",
+        default=53,
+        min=16,
+        max=63,
+        help="Longest name that a server is given where its template names none.",
+    ),
+    cfg.BoolOpt(
+        "stack_scheduler_hints",
+        default=False,
+        help="Whether the schedulers of servers and volumes are told, by hints, of the stack"
+        " and the resource that they are for.",
+    ),
+    cfg.StrOpt(
         "region_name_for_services",
         help="Region whose endpoints are used when the request names none;"
         " templates see it as OS::region.",
@@ -129,6 +149,16 @@ OPTS = [
         default=2,
         min=0,
         help="How often a request is repeated when the connection to a service breaks.",
+    ),
+]
+
+VOLUMES_GROUP = "volumes"
+
+VOLUMES_OPTS = [
+    cfg.BoolOpt(
+        "backups_enabled",
+        default=True,
+        help="Whether templates may ask for a backup of a volume before it is deleted.",
     ),
 ]
 

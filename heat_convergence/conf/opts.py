@@ -23,6 +23,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (limits.REVISION_GROUP, limits.REVISION_OPTS),
     (limits.YAQL_GROUP, limits.YAQL_OPTS),
     (clients.GROUP, clients.OPTS),
+    (clients.VOLUMES_GROUP, clients.VOLUMES_OPTS),
     (clients.CLIENTS_GROUP, clients.CLIENTS_OPTS),
     (clients.TRUSTEE, clients.trustee_opts()),
     *((group, clients.service_opts(group)) for group in clients.SERVICES),

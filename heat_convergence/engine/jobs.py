@@ -25,7 +25,7 @@ from heat_convergence.convergence.plan import BARRED
 from heat_convergence.resources import properties as props
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
-from heat_convergence.resources.views import RowInputs, view_of
+from heat_convergence.resources.views import RowInputs, named_within, view_of
 from heat_convergence.template.definition import DELETE, HANDED, value_of
 from heat_convergence.template.evaluate import finish
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
@@ -165,6 +165,7 @@ def _job(
     making = _takes_properties(step, row)
     metadata = _finished("metadata", row, claim) if making else {}
     view = view_of(row, claim.stack, action, claim.now, given, inputs, claim.cloud, metadata)
+    view = named_within(view, kind.physical_name_limit)
     rivals = [str(other.physical_id) for other in claim.rivals.get(row.id, ())]
     if rivals:
         view = replace(view, rivals=tuple(rivals))

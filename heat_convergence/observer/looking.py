@@ -29,7 +29,7 @@ from heat_convergence.convergence.model import (
 )
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
-from heat_convergence.resources.views import view_of
+from heat_convergence.resources.views import named_within, view_of
 
 LOG = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ def look_at(
                 view = view_of(
                     row, one.stack, row.action, now, inputs=one.inputs, cloud=one.cloud
                 )
+                view = named_within(view, kind.physical_name_limit)
                 asked.setdefault((where, kind.name), []).append((row, view))
     for (_, name), members in sorted(asked.items()):
         rows, views = zip(*members, strict=True)

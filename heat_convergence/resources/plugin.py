@@ -125,7 +125,7 @@ class ResourceType(ABC):
     schema: ClassVar[TypeSchema]
     local: ClassVar[bool] = False  # True: verbs do no I/O and never block
     nested: ClassVar[bool] = False  # True: a stack is behind it
-    physical_name_limit: ClassVar[int] = 255
+    physical_name_limit: ClassVar[int] = 255  # of what its verbs see as physical_name
     implied: ClassVar[Sequence[Implied]] = ()  # what no reference in a template tells
     old_names: ClassVar[Mapping[str, Sequence[str]]] = {}  # of properties, by path
     looks_across_stacks: ClassVar[bool] = False  # one observe_many for all stacks' views

@@ -39,7 +39,8 @@ _LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refuse
 _TEMPLATE = TemplateResource()  # stands behind every template's name
 
 Defaults = Mapping[tuple[str, str], Json]  # type and property → the property's default
-_NO_DEFAULTS: Defaults = {}
+Traits = Mapping[tuple[str, str], Json]  # type and attribute of it → the attribute's value
+_NOTHING: Mapping[tuple[str, str], Json] = {}
 
 _log = logging.getLogger(__name__)
 
@@ -59,15 +60,18 @@ class Registry:
         self._types: Mapping[str, ResourceType] = dict(sorted(by_name.items()))
 
     @classmethod
-    def load(cls, defaults: Defaults = _NO_DEFAULTS) -> Registry:
+    def load(cls, defaults: Defaults = _NOTHING, traits: Traits = _NOTHING) -> Registry:
         """All types that installed packages declare.  One that cannot be imported
         is logged and left out: it must not take the service down with it.  ``defaults``
-        of properties go over what the types say."""
+        of properties and ``traits`` go over what the types say."""
         single, catalogs = _loaded(GROUP), _loaded(CATALOGS)
         types = [*single, *(item for catalog in catalogs for item in catalog)]
         for kind in types:
             _choose(kind, {name: value for (of, name), value in defaults.items()
                            if of == kind.name})  # fmt: skip
+            for (of, trait), value in traits.items():
+                if of == kind.name:
+                    setattr(kind, trait, value)
         return cls(types)
 
     @classmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,15 @@ def view_of(
         },
         cloud=cloud,
     )
+
+
+def named_within(view: View, limit: int) -> View:
+    """With a physical name of ``limit`` characters at most: its first two and its end,
+    which is the resource's own."""
+    name = view.physical_name
+    if len(name) <= limit:
+        return view
+    return replace(view, physical_name=f"{name[:2]}-{name[3 - limit :]}")
 
 
 LAST = "last"

@@ -79,6 +79,7 @@ class LocalService:
         options: ApiOptions | None = None,
         types: Iterable[ResourceType] = (),
         cloud_of: CloudOf | None = None,
+        registry: Registry | None = None,
         **services: Any,
     ) -> None:
         self._cloud_of = cloud_of
@@ -87,7 +88,7 @@ class LocalService:
         self.database = database_for(url)
         attach(self.database.engine, Keyring(["a key for tests"]))
         metadata.create_all(self.database.engine)
-        self.registry = Registry((*Registry.load(), *types))
+        self.registry = registry or Registry((*Registry.load(), *types))
         self.services = ApiServices(
             database=self.database,
             store=SqlStore(self.database),

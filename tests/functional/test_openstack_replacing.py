@@ -53,9 +53,8 @@ def sky() -> Sky:
 def below(sky: Sky, tmp_path: Any, **more: Any) -> LocalService:
     """A service whose cloud it is."""
     checks = {**cloud_constraints.load(types()), **constraints.load()}
-    sky.service = LocalService(
-        f"sqlite:///{tmp_path}/hc.sqlite", cloud_of=sky.of, custom_constraints=checks, **more
-    )
+    given = {"cloud_of": sky.of, "custom_constraints": checks, **more}
+    sky.service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", **given)
     return sky.service
 
 
@@ -101,7 +100,7 @@ def make(service: LocalService, wanted: Json, **more: Json) -> str:
     body = {"stack_name": "s", "template": wanted, **more}
     answer = service.send("POST", "/stacks", body)
     assert answer.status_int == 201, answer.text
-    path = f"/stacks/s/{answer.json['stack']['id']}"
+    path = f"/stacks/{body['stack_name']}/{answer.json['stack']['id']}"
     assert state(service, path) == "CREATE_COMPLETE"
     return path
 

@@ -24,6 +24,7 @@ from heat_convergence.resources.openstack import (
     server_consoles,
     userdata,
 )
+from heat_convergence.resources.openstack.hints import hints
 from heat_convergence.resources.openstack.server_networks import (
     Networks,
     gone_is_fine,
@@ -51,8 +52,9 @@ class Server(ServerSnapshots, DeclaredType):
         view = _with_agent(view)
         arguments = self.create_arguments(view)
         body: dict[str, Json] = {"server": arguments}
-        if properties.get("scheduler_hints"):
-            body["os:scheduler_hints"] = dict(properties["scheduler_hints"])
+        wishes = hints(view)
+        if wishes:
+            body["os:scheduler_hints"] = wishes
         made = calls.send("POST", calls.path(), body).body["server"]
         look = self.look(replace(view, physical_id=made["id"]), made)
         return replace(look, data=view.data or None)

@@ -26,6 +26,7 @@ from heat_convergence.resources.driver.naming import mark_of
 from heat_convergence.resources.driver.row import Made
 from heat_convergence.resources.driver.things import MARK_KEY
 from heat_convergence.resources.openstack.copies import copy_of, delete_copies
+from heat_convergence.resources.openstack.hints import hints
 from heat_convergence.resources.plugin import Look, View
 
 Json = Any
@@ -44,9 +45,9 @@ class Volume(DeclaredType):
         calls = self.calls(view)
         arguments = self.create_arguments(view)
         body: dict[str, Json] = {"volume": arguments}
-        hints = view.properties.get("scheduler_hints")
-        if hints:
-            body[_HINTS] = dict(hints)
+        wishes = hints(view)
+        if wishes:
+            body[_HINTS] = wishes
         volume = calls.send("POST", calls.path(), body).body["volume"]
         return self.look(replace(view, physical_id=volume["id"]), volume)
 
