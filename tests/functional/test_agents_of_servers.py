@@ -15,8 +15,8 @@ from heat_convergence.resources.catalog.load import types
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot
 from tests.functional.test_openstack_replacing import Sky
+from tests.functional.test_server_agents import StackCloud, users_of
 from tests.unit.clients.fake_keystone import FakeKeystone
-from tests.unit.resources.test_server_agents import StackCloud, users_of
 
 Json = Any
 TEXT = "echo from-the-deployment"
