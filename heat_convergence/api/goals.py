@@ -157,6 +157,10 @@ class Goals:
         """What a snapshot goes back to: the source of then, with the properties that
         bring back what resources saved."""
         source = self.sources.stored(stored)
+        below = saving.restored_below(saved, self._given.registry)
+        if below:
+            registry = source.environment.registry.restoring(below)
+            source = replace(source, environment=replace(source.environment, registry=registry))
         changed = saving.restored(source.template, saved, self._given.registry)
         if changed is None:
             return source

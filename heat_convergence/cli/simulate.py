@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heat_convergence.testing import transcript
-from heat_convergence.testing.campaign import Kind, Tally, Verdict, command, verdicts
+from heat_convergence.testing.campaign import HISTORIES, Kind, Tally, Verdict, command, verdicts
 
 FINE, BROKEN, WRONG = 0, 1, 2
 _EVERY = 500  # seeds between two lines of progress
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.replay is not None:
         return _replay(parsed.replay)
-    kind = Kind(parsed.steps, parsed.store)
+    kind = Kind(parsed.steps, parsed.store, templates=parsed.templates)
     tally = Tally()
     for verdict in verdicts(parsed.seed, kind, processes=parsed.processes):
         tally.add(verdict)
@@ -54,7 +54,7 @@ def _report(verdict: Verdict, kind: Kind, keep: Path | None) -> None:
         _say("".join(f"    {line}\n" for line in verdict.scenario.splitlines()))
         return
     keep.mkdir(parents=True, exist_ok=True)
-    path = keep / f"seed_{verdict.seed}_{kind.store}.txt"
+    path = keep / f"seed_{verdict.seed}_{kind.templates}_{kind.store}.txt"
     path.write_text(verdict.scenario)
     _say(f"the smallest history found that breaks the same rule is in {path}")
 
@@ -101,6 +101,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--steps", type=_positive, default=400,
         help="how long users and faults go on, four to a simulated second (default: 400)",
+    )
+    parser.add_argument(
+        "--templates", choices=sorted(HISTORIES), default="flat",
+        help="what stacks are made of: trees have nested stacks and breakpoints",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")
     parser.add_argument(

@@ -28,6 +28,7 @@ from heat_convergence.template.parameter_values import MASK
 
 Value = Any  # JSON with expressions in it
 Finish = Callable[[Stack, Value, Mapping[str, Resource]], Json]
+Mark = Callable[[Stack, Resource, dict[str, Json]], dict[str, Json]]
 _METADATA = "metadata"
 
 
@@ -52,6 +53,11 @@ def as_written(stack: Stack, value: Value, named: Mapping[str, Resource]) -> Jso
     return readable(value)
 
 
+def as_it_is(stack: Stack, row: Resource, entry: dict[str, Json]) -> dict[str, Json]:
+    """The entry of a resource without a further word."""
+    return entry
+
+
 def document(
     reader: Reader,
     stack: Stack,
@@ -59,14 +65,18 @@ def document(
     below: Sequence[Stack] = (),
     *,
     finish: Finish = as_written,
+    mark: Mark = as_it_is,
 ) -> tuple[dict[str, Json], bool]:
     """The document, and whether there are secrets in it.
 
     The stacks of the tree that are given as ``below`` are told in the place of the
-    resources that they are behind.  ``finish`` tells what metadata come to.
+    resources that they are behind.  ``finish`` tells what metadata come to, ``mark``
+    what else is to be known of a resource.
     """
     nested = {
-        child.owner_resource_id: document(reader, child, secrets, below, finish=finish)
+        child.owner_resource_id: document(
+            reader, child, secrets, below, finish=finish, mark=mark
+        )
         for child in below
         if child.owner_id == stack.id
     }
@@ -91,7 +101,8 @@ def document(
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load(texts[goal.template_hash]).data,
         "resources": {
-            name: behind.get(row.id) or row.data.get(ADOPTED) or _resource(row, metadata(row))
+            name: behind.get(row.id)
+            or mark(stack, row, row.data.get(ADOPTED) or _resource(row, metadata(row)))
             for name, row in named.items()
         },
         "project_id": stack.project_id,
@@ -166,5 +177,10 @@ def _loose(row: Resource) -> dict[str, Json]:
 
 
 def resources_of(saved: Mapping[str, Json] | None) -> Sequence[tuple[str, Mapping[str, Json]]]:
-    """Name and entry of each resource of a document."""
+    """Name and entry of each resource of a document; see ``is_stack``."""
     return sorted(((saved or {}).get("resources") or {}).items())
+
+
+def is_stack(entry: Mapping[str, Json]) -> bool:
+    """Whether in the place of a resource stands the document of the stack behind it."""
+    return "template" in entry

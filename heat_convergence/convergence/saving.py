@@ -6,26 +6,33 @@ Called by ``ending`` and, where a newer traversal comes before that, by
 
 from __future__ import annotations
 
-from heat_convergence.convergence.document import Secrets, document
-from heat_convergence.convergence.model import Action, Stack, Status, Verb
+from heat_convergence.convergence.document import Secrets, document, is_stack
+from heat_convergence.convergence.model import Action, Json, Resource, Stack, Status, Verb
 from heat_convergence.convergence.ports import Transaction
 
-UNSEEN = "physical_name"
+UNSEEN, VERSION = "physical_name", "version"
 """In the entry of a resource whose own snapshot was not seen to end: what it is called,
-so that whatever was saved can be found and deleted."""
+and in which version of its stack it was saved, so that whatever was saved can be found
+and deleted."""
 
 
 def finish(tx: Transaction, stack: Stack, status: Status, reason: str) -> None:
-    """Notes the end of the snapshot that the stack's traversal takes.  A failed one
-    has data too, for some resources may have been saved."""
+    """Notes the end of the snapshot that the stack's traversal takes, with the stacks
+    below.  A failed one has data too, for some resources may have been saved."""
     if stack.action is not Action.SNAPSHOT:
         return
-    data, sensitive = document(tx, stack, Secrets.MASKED)
-    for row in tx.lock_unfinished(stack.id):
-        if row.job is Verb.SNAPSHOT and row.name in data["resources"]:
-            # Its data may be those of an earlier snapshot, and a call under way yet.
-            entry = {**data["resources"][row.name], "resource_data": {}}
-            data["resources"][row.name] = {**entry, UNSEEN: row.physical_name}
+    if stack.owner_id is not None and not tx.count_snapshots(stack.id):
+        return  # it is saved with a stack above, which takes it down when that ends
+    # First, so that no nested stack begins after it was read; those below are not
+    # locked, for whoever has them may be waiting for these.
+    tx.lock_unfinished(stack.id)
+    data, sensitive = document(
+        tx,
+        stack,
+        Secrets.MASKED,
+        tx.stacks_below(stack.tree_id),
+        mark=_Marks(stack, status).entry,
+    )
     tx.finish_snapshot(
         stack.id,
         stack.version,
@@ -34,6 +41,36 @@ def finish(tx: Transaction, stack: Stack, status: Status, reason: str) -> None:
         status_reason=reason,
         data=data,
     )
+
+
+class _Marks:
+    """Of resources that were not saved, or not seen to be: their data may be those of an
+    earlier snapshot, and a call under way yet."""
+
+    def __init__(self, stack: Stack, status: Status) -> None:
+        self._top = stack
+        self._status = status
+
+    def entry(self, stack: Stack, row: Resource, entry: dict[str, Json]) -> dict[str, Json]:
+        if is_stack(entry):  # handed over and not there yet: nothing of it was saved
+            return {**entry, "resources": {}}
+        begun = self._begun(stack)
+        if begun and row.job is not Verb.SNAPSHOT:
+            return entry
+        nothing = {**entry, "resource_data": {}}
+        if not begun and self._status is Status.COMPLETE:
+            return nothing
+        version = stack.version if begun else stack.version + 1
+        return {**nothing, UNSEEN: row.physical_name, VERSION: version}
+
+    def _begun(self, stack: Stack) -> bool:
+        """Whether the stack, or one below it, has begun to be saved for this snapshot."""
+        if stack.id == self._top.id:
+            return True
+        started, since = stack.begun_at, self._top.begun_at
+        if stack.action is not Action.SNAPSHOT or started is None or since is None:
+            return False
+        return started >= since
 
 
 def supersede(tx: Transaction, stack: Stack, action: Action) -> None:

@@ -55,6 +55,7 @@ _ACTIONS = {
     Verb.SUSPEND: Action.SUSPEND,
     Verb.RESUME: Action.RESUME,
     Verb.CHECK: Action.CHECK,
+    Verb.SNAPSHOT: Action.SNAPSHOT,
 }
 _GOALS = frozenset(
     {
@@ -80,7 +81,7 @@ class Bounds:
 def is_nested(job: Job) -> bool:
     """Whether the job is done here."""
     nested = job.error is None and isinstance(job.type, NestedType) and job.stack is not None
-    return nested and job.step in _STEPS and job.row.job is not Verb.SNAPSHOT
+    return nested and job.step in _STEPS
 
 
 class Nester:
@@ -346,6 +347,8 @@ def _missing(job: Job) -> Outcome:
     if job.step is Step.UPDATE:
         return Outcome(job, replace=True)
     made = job.row.physical_id is not None
+    if job.row.job is Verb.SNAPSHOT and not made:
+        return Outcome(job, look=Look(Observed.READY))  # as anything else that is not there
     reason = "the nested stack is gone" if made else NEVER_MADE
     return Outcome(job, look=Look(Observed.FAILED, reason=reason))
 

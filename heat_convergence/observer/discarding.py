@@ -43,7 +43,7 @@ def discard_due(
             write(lambda tx, it=saved.id: tx.delete_snapshot(it))
             continue
         cloud = cloud_of(stack.tree_id) if kept else None
-        gone, cause = saving.delete(saved, stack, kept[:MOST_AT_ONCE], now, cloud)
+        gone, cause = saving.delete(saved, kept[:MOST_AT_ONCE], now, cloud)
         if len(gone) == len(kept):
             LOG.info("snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
                      {"stack": saved.stack_id, "snapshot": saved.id})

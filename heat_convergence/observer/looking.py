@@ -20,12 +20,14 @@ from heat_convergence.common.errors import (
 )
 from heat_convergence.convergence.failing import Sighting, job_of
 from heat_convergence.convergence.model import (
+    Action,
     Desired,
     Input,
     JobState,
     Observed,
     Resource,
     Stack,
+    Verb,
 )
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
@@ -71,7 +73,7 @@ def look_at(
                     continue  # rows tell, in the transaction that takes note
                 where = "" if kind.looks_across_stacks else one.stack.id
                 view = view_of(
-                    row, one.stack, row.action, now, inputs=one.inputs, cloud=one.cloud
+                    row, one.stack, _action(row), now, inputs=one.inputs, cloud=one.cloud
                 )
                 view = named_within(view, kind.physical_name_limit)
                 asked.setdefault((where, kind.name), []).append((row, view))
@@ -81,6 +83,14 @@ def look_at(
         for row_id, sighting in _look_at_type(registry.get(name), rows, views).items():
             seen[stacks[row_id]][row_id] = sighting
     return seen
+
+
+def _action(row: Resource) -> Action:
+    """What is being done to it: the job's own word, for a user may have called the
+    resource ill meanwhile, which its row shows as a check."""
+    if row.job is None or row.job in (Verb.CONVERGE, Verb.ADOPT):
+        return row.action
+    return Action(row.job.value)
 
 
 def names_seen(rows: Sequence[Resource], registry: Registry) -> frozenset[str]:

@@ -9,60 +9,91 @@ from __future__ import annotations
 import copy
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
-from heat_convergence.convergence.document import resources_of
-from heat_convergence.convergence.model import Action, SavedStack, Stack
-from heat_convergence.convergence.saving import UNSEEN
+from heat_convergence.convergence.document import is_stack, resources_of
+from heat_convergence.convergence.model import Action, SavedStack
+from heat_convergence.convergence.saving import UNSEEN, VERSION
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import copy_name
+from heat_convergence.template.registry import RESTORED
 from heat_convergence.template.template import Template
 
 LOG = logging.getLogger(__name__)
 Json = Any
-Kept = Sequence[tuple[str, ResourceType, Mapping[str, Json]]]
+Path = tuple[str, ...]  # names of resources, from the stack down
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a resource of the stack, or of one below it, left in a snapshot; ``within``
+    is the document of its own stack."""
+
+    path: Path
+    type: ResourceType
+    entry: Mapping[str, Json]
+    within: Mapping[str, Json]
+
+
+Kept = Sequence[Saved]
 
 
 def kept(saved: SavedStack, registry: Registry) -> Kept:
-    """Name, type and entry of the resources that left something to delete."""
+    """The resources that left something to delete, at every depth."""
     found = []
-    for name, entry in resources_of(saved.data):
+    for path, entry, within in _walk(saved.data or {}, ()):
         kind = _type_of(entry, registry)
         saved_any = entry.get("resource_data") or entry.get(UNSEEN)
         if saved_any and kind is not None and _deletes(kind):
-            found.append((name, kind, entry))
+            found.append(Saved(path, kind, entry, within))
     return found
 
 
-def forget(data: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
+def _walk(
+    data: Mapping[str, Json], above: Path
+) -> Iterator[tuple[Path, Mapping[str, Json], Mapping[str, Json]]]:
+    """Path and entry of every resource that no stack is behind, and what it is in."""
+    for name, entry in resources_of(data):
+        if is_stack(entry):
+            yield from _walk(entry, (*above, name))
+        else:
+            yield (*above, name), entry, data
+
+
+def forget(data: Mapping[str, Json], paths: Collection[Path]) -> dict[str, Json]:
     """The document without what these resources saved, for it is gone."""
-    resources = {
-        name: _without(entry) if name in names else entry
-        for name, entry in data["resources"].items()
-    }
+    resources = {}
+    for name, entry in data["resources"].items():
+        below = [path[1:] for path in paths if path[0] == name]
+        if is_stack(entry):
+            resources[name] = forget(entry, below) if below else entry
+        else:
+            resources[name] = _without(entry) if below else entry
     return {**data, "resources": resources}
 
 
 def _without(entry: Mapping[str, Json]) -> dict[str, Json]:
-    return {**{key: entry[key] for key in entry if key != UNSEEN}, "resource_data": {}}
+    kept = {key: entry[key] for key in entry if key not in (UNSEEN, VERSION)}
+    return {**kept, "resource_data": {}}
 
 
 def delete(
-    saved: SavedStack, stack: Stack, kept: Kept, now: datetime, cloud: Any = None
-) -> tuple[list[str], Error | None]:
-    """The names of those that are gone now, and what kept the first other."""
-    gone: list[str] = []
+    saved: SavedStack, kept: Kept, now: datetime, cloud: Any = None
+) -> tuple[list[Path], Error | None]:
+    """The paths of those that are gone now, and what kept the first other."""
+    gone: list[Path] = []
     cause: Error | None = None
-    for name, kind, entry in kept:
-        error = _delete(kind, _view(saved, stack, name, entry, now, cloud))
+    for each in kept:
+        error = _delete(each.type, _view(saved, each, now, cloud))
         if error is None:
-            gone.append(name)
+            gone.append(each.path)
         elif cause is None:
-            error.path = error.path or f"resources.{name}"
+            error.path = error.path or ".".join(f"resources.{name}" for name in each.path)
             cause = error
     return gone, cause
 
@@ -70,16 +101,56 @@ def delete(
 def restored(template: Template, saved: SavedStack, registry: Registry) -> dict[str, Json] | None:
     """The template with the properties that bring back what was saved; None where it
     stays as it is."""
-    words = template.version.dialect
-    changed: dict[str, Json] | None = None
+    return with_properties(template, _properties(saved.data, registry))
+
+
+def restored_below(saved: SavedStack, registry: Registry) -> dict[str, Json]:
+    """The same of the stacks below, as the ``resources`` of a ``resource_registry`` tell
+    it: name → name … → ``RESTORED`` → properties."""
+    found = {}
     for name, entry in resources_of(saved.data):
-        kind = _type_of(entry, registry)
+        if is_stack(entry) and (below := _below(entry, registry)):
+            found[name] = below
+    return found
+
+
+def _below(data: Mapping[str, Json], registry: Registry) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        name: {RESTORED: properties} for name, properties in _properties(data, registry).items()
+    }
+    for name, entry in resources_of(data):
+        if is_stack(entry) and (below := _below(entry, registry)):
+            found[name] = below
+    return found
+
+
+def _properties(
+    data: Mapping[str, Json] | None, registry: Registry
+) -> dict[str, Mapping[str, Json]]:
+    """Of the resources of one stack: what brings back those that were saved."""
+    found = {}
+    for name, entry in resources_of(data):
+        kind = None if is_stack(entry) else _type_of(entry, registry)
         properties = kind.restored(entry.get("resource_data") or {}) if kind is not None else {}
-        if properties and name in template.resource_names:
-            changed = changed or copy.deepcopy(template.raw)
-            definition = changed[words.resources][name]
-            given = definition.get(words.properties) or {}
-            definition[words.properties] = {**given, **properties}
+        if properties:
+            found[name] = properties
+    return found
+
+
+def with_properties(
+    template: Template, given: Mapping[str, Mapping[str, Json]]
+) -> dict[str, Json] | None:
+    """The template with these properties beside those that it says; None where none of
+    its resources is meant."""
+    names = sorted(given.keys() & set(template.resource_names))
+    if not names:
+        return None
+    words = template.version.dialect
+    changed: dict[str, Json] = copy.deepcopy(template.raw)
+    for name in names:
+        definition = changed[words.resources][name]
+        said = definition.get(words.properties) or {}
+        definition[words.properties] = {**said, **given[name]}
     return changed
 
 
@@ -105,23 +176,18 @@ def _deletes(kind: ResourceType) -> bool:
     return type(kind).delete_snapshot is not ResourceType.delete_snapshot
 
 
-def _view(
-    saved: SavedStack,
-    stack: Stack,
-    name: str,
-    entry: Mapping[str, Json],
-    now: datetime,
-    cloud: Any,
-) -> View:
+def _view(saved: SavedStack, each: Saved, now: datetime, cloud: Any) -> View:
+    entry, within = each.entry, each.within
+    unseen = entry.get(UNSEEN, "")
     return View(
-        stack_id=saved.stack_id,
-        stack_name=stack.name,
+        stack_id=within["id"],
+        stack_name=within["name"],
         project_id=saved.project_id,
         resource_id=saved.id,
-        name=name,
+        name=each.path[-1],
         type=entry["type"],
-        physical_name=entry.get(UNSEEN, ""),
-        copy_name=copy_name(entry[UNSEEN], saved.version) if UNSEEN in entry else "",
+        physical_name=unseen,
+        copy_name=copy_name(unseen, entry.get(VERSION, saved.version)) if unseen else "",
         physical_id=entry.get("resource_id"),
         properties={},
         attributes={},

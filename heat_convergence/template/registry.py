@@ -26,6 +26,7 @@ Json = Any
 HOOKS = ("pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete")
 RESTRICTED_ACTIONS = ("update", "replace")
 _RESOURCES, _HOOKS, _RESTRICTED, _BASE_URL = "resources", "hooks", "restricted_actions", "base_url"
+RESTORED = "restored_properties"  # what brings a nested stack's resource back
 _MAX_CHAIN = 50
 
 
@@ -160,9 +161,23 @@ class Registry:
         for pattern in [*patterns, resource_name]:
             body = resources.get(pattern)
             if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
-                inner.update({key: item for key, item in body.items() if isinstance(item, dict)})
+                inner.update(_inner(body, inner))
         below = self.base and self.base.for_child(resource_name)
         return Registry({**mine, _RESOURCES: inner}, below)
+
+    def restored(self) -> dict[str, Mapping[str, Json]]:
+        """Resource name → the properties that bring it back as a snapshot saved it."""
+        bodies = self._resources().items()
+        return {
+            name: body[RESTORED]
+            for name, body in bodies
+            if isinstance(body, dict) and body.get(RESTORED)
+        }
+
+    def restoring(self, resources: Mapping[str, Json]) -> Registry:
+        """With what ``resources`` say of this kind about stacks below."""
+        merged = _restoring(self._resources(), resources)
+        return Registry({**self.entries, _RESOURCES: merged}, self.base)
 
     def without_hooks(self) -> Registry:
         """The same, but nothing stops anywhere."""
@@ -189,6 +204,25 @@ class Registry:
         entries = dict(sorted(self.entries.items()))
         entries[_RESOURCES] = dict(self._resources())
         return entries
+
+
+def _inner(body: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Json]:
+    """What an entry says of the resources of the stack behind it; what brings them back
+    stands beside what other entries that match say."""
+    found = {}
+    for key, item in body.items():
+        if isinstance(item, dict) and key != RESTORED:
+            found[key] = {**known.get(key, {}), **item} if RESTORED in item else item
+    return found
+
+
+def _restoring(body: Mapping[str, Json], told: Mapping[str, Json]) -> dict[str, Json]:
+    merged = dict(body)
+    for name, below in told.items():
+        before = merged.get(name)
+        known = before if isinstance(before, dict) and name != RESTORED else None
+        merged[name] = below if known is None else _restoring(known, below)
+    return merged
 
 
 def _unhooked(body: Mapping[str, Json]) -> dict[str, Json]:
@@ -229,20 +263,29 @@ def _check_resources(resources: Json) -> None:
 def _check_body(body: Mapping[str, Json]) -> None:
     for key, value in body.items():
         if key == _HOOKS:
-            for hook in _listed(value):
-                if hook not in HOOKS:
-                    raise InvalidBreakPointHook(
-                        f'"{hook}" is not a valid hook type{nearest(hook, HOOKS)}'
-                    )
+            _check_hooks(_listed(value))
         elif key == _RESTRICTED:
-            for action in _listed(value):
-                if action not in RESTRICTED_ACTIONS:
-                    raise InvalidRestrictedAction(
-                        f'"{action}" is not a restricted action'
-                        f" ({', '.join(RESTRICTED_ACTIONS)})"
-                    )
-        elif isinstance(value, dict):
+            _check_restricted(_listed(value))
+        elif key == RESTORED and not isinstance(value, dict):
+            raise HTTPBadRequest(f'"{RESTORED}" in the resource_registry is not a map.')
+        elif isinstance(value, dict) and key != RESTORED:
             _check_body(value)
+
+
+def _check_hooks(hooks: list[Json]) -> None:
+    for hook in hooks:
+        if hook not in HOOKS:
+            raise InvalidBreakPointHook(
+                f'"{hook}" is not a valid hook type{nearest(hook, HOOKS)}'
+            )
+
+
+def _check_restricted(actions: list[Json]) -> None:
+    for action in actions:
+        if action not in RESTRICTED_ACTIONS:
+            raise InvalidRestrictedAction(
+                f'"{action}" is not a restricted action ({", ".join(RESTRICTED_ACTIONS)})'
+            )
 
 
 def _listed(value: Json) -> list[Json]:

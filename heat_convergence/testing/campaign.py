@@ -15,22 +15,25 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.testing import transcript
-from heat_convergence.testing.generate import case
+from heat_convergence.testing.generate import case, tree_case
 from heat_convergence.testing.shrink import shrunk
 from heat_convergence.testing.simulator import Result, run
 
 _LOGGER = logging.getLogger("heat_convergence")
 CHUNK = 5  # seeds handed to a process at once
+HISTORIES = {"flat": case, "trees": tree_case}
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What every seed of a campaign has in common.  ``steps`` is how long users and
-    faults go on, four to a second of simulated time."""
+    faults go on, four to a second of simulated time; ``templates`` what stacks are
+    made of, see ``HISTORIES``."""
 
     steps: int = 400
     store: str = "memory"
     shrink_runs: int = 300
+    templates: str = "flat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Tally:
 
 def judge(seed: int, kind: Kind) -> Verdict:
     """The history of the seed, shrunk if it breaks a rule."""
-    whole = case(seed, steps=kind.steps, store=kind.store)
+    whole = HISTORIES[kind.templates](seed, steps=kind.steps, store=kind.store)
     result = run(whole)
     scenario = ""
     if result.violation is not None:
@@ -96,9 +99,8 @@ def verdicts(seeds: Iterable[int], kind: Kind, *, processes: int = 1) -> Iterato
 
 def command(seed: int, kind: Kind) -> str:
     """What to type to see the same history again."""
-    return (
-        f"heat-convergence simulate --seed {seed} --steps {kind.steps} --store {kind.store}"
-    )
+    words = f"heat-convergence simulate --seed {seed} --steps {kind.steps} --store {kind.store}"
+    return words if kind.templates == "flat" else f"{words} --templates {kind.templates}"
 
 
 def _happened(result: Result) -> Counter[str]:

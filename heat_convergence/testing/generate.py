@@ -32,8 +32,6 @@ _CLOUD: Odds = {
     "birth": {"slow": 0.05},
 }
 _FAILURES: Odds = {"call": {"permanent": 0.04}, "birth": {"error": 0.05, "never": 0.02}}
-# What users do to a root alone, or to the resources of one.
-_FLAT_ONLY = frozenset({"snapshot", "restore", "discard"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +104,6 @@ def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
     acts: list[Timed] = []
     for timed in flat.acts:
         act = timed.act
-        if act.verb in _FLAT_ONLY:
-            continue
         text = text_of(gardeners[act.stack].planted(parse(act.text))) if act.text else ""
         acts.append(replace(timed, act=replace(act, text=text, skip=())))
     for name, gardener in gardeners.items():

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.convergence.document import resources_of
+from heat_convergence.convergence.document import is_stack, resources_of
 from heat_convergence.convergence.model import SavedStack
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.traversal import want
@@ -141,19 +141,28 @@ def wanted(template: Template) -> dict[str, Wanted]:
 
 def restored(template: Template, saved: SavedStack, registry: Registry) -> dict[str, Spec]:
     """With what brings back the resources of a snapshot (see ``resources.saved``)."""
+    return _restored(template, saved.data, registry)
+
+
+def _restored(template: Template, data: Any, registry: Registry) -> dict[str, Spec]:
     changed = dict(template)
-    for name, entry in resources_of(saved.data):
-        kind = registry.get(entry["type"])
-        if name in changed:
-            given = kind.restored(entry["resource_data"])
-            changed[name] = replace(changed[name], **given)
+    for name, entry in resources_of(data):
+        spec = changed.get(name)
+        if spec is None:
+            continue
+        if is_stack(entry):
+            inner = _restored(spec.inside, entry, registry)
+            changed[name] = replace(spec, inner=tuple(inner.values()))
+        elif spec.kind != NEST:
+            given = registry.get(entry["type"]).restored(entry["resource_data"])
+            changed[name] = replace(spec, **given)
     return changed
 
 
 def handed_down(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """Path and entry of every resource of a tree's document that no stack is behind."""
     for name, entry in resources_of(document):
-        if "template" in entry:
+        if is_stack(entry):
             yield from handed_down(entry, f"{path}{name}.")
         else:
             yield f"{path}{name}", entry

@@ -24,6 +24,7 @@ from heat_convergence.convergence.ports import Transaction
 from heat_convergence.resources.nesting.wanting import DIGEST, READS
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
+from heat_convergence.template.registry import RESTORED
 from heat_convergence.testing import goals
 from heat_convergence.testing.goals import NEST, TYPES, Spec, Template
 
@@ -68,7 +69,7 @@ def paths(template: Template, prefix: str = "") -> Iterator[str]:
 
 
 def environment(template: Template) -> dict[str, Json]:
-    """What hooks below the root say."""
+    """What hooks below the root say, and what brings resources there back."""
     return {"resource_registry": {"resources": _hooks(template)}}
 
 
@@ -115,6 +116,8 @@ def _hooks(template: Template) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, spec in template.items():
         own: dict[str, Json] = {"hooks": list(spec.hooks)} if spec.hooks else {}
+        if spec.source:
+            own[RESTORED] = {"source": spec.source}
         own.update(_hooks(spec.inside))
         if own:
             found[name] = own
@@ -143,7 +146,8 @@ def _resource(spec: Spec, prefix: str) -> dict[str, Json]:
     if spec.kind == NEST:
         properties = {"given": reads} if reads else {}
         return {"type": f"{prefix}{spec.name}.yaml", "properties": properties, **more}
-    properties = {name: getattr(spec, name) for name in goals.PLAIN}
+    # The source comes from the environment, as after a restore.
+    properties = {name: getattr(spec, name) for name in goals.PLAIN if name != "source"}
     if spec.refs:
         properties["refs"] = [{"get_resource": name} for name in spec.refs]
     if reads:

@@ -16,7 +16,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.retrying import Wait, persistently
 from heat_convergence.convergence import breakpoints, commands, traversal
 from heat_convergence.convergence.dispatch import Daemon, Posting
-from heat_convergence.convergence.document import resources_of
+from heat_convergence.convergence.document import is_stack, resources_of
 from heat_convergence.convergence.model import (
     ADOPTED,
     Action,
@@ -117,7 +117,7 @@ class Left:
     def handed(self) -> dict[str, Handed]:
         return {
             name: Handed(None, {ADOPTED: entry}, True)
-            if "template" in entry
+            if is_stack(entry)
             else Handed(entry["resource_id"], entry["resource_data"])
             for name, entry in resources_of(self.document)
         }

@@ -32,6 +32,7 @@ from heat_convergence.resources.nesting.parsed import Files, Load, Parsed, hash_
 from heat_convergence.resources.nesting.wanting import READS, wanted_of
 from heat_convergence.resources.properties import properties_hash
 from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.saved import with_properties
 from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluate import build
@@ -207,8 +208,9 @@ class Children:
         """Without ``data``; ``environment`` is the nested stack's."""
         kind = self.registry.get(row.implementation)
         assert isinstance(kind, NestedType)
-        key = hash_of(source.text)
-        template = self.parsed.template(key, lambda _hashes: {key: source.text})
+        text = self._restored(source.text, environment)
+        key = hash_of(text)
+        template = self.parsed.template(key, lambda _hashes: {key: text})
         facts = StackFacts(
             stack.id,
             stack.name,
@@ -262,9 +264,18 @@ class Children:
             stack=replace(stack, timeout_mins=timeout_mins),
             goal=goal,
             wanted=wanted,
-            contents={} if key in parent.files.hashes.values() else {key: source.text},
+            contents={} if key in parent.files.hashes.values() else {key: text},
             data={},
         )
+
+    def _restored(self, text: str, environment: Environment) -> str:
+        """The template's text with what brings back resources that a snapshot saved."""
+        given = environment.registry.restored()
+        if not given:
+            return text
+        key = hash_of(text)
+        changed = with_properties(self.parsed.template(key, lambda _hashes: {key: text}), given)
+        return text if changed is None else json.dumps(changed, ensure_ascii=False)
 
     def _template(self, goal: Goal | None, load: Load) -> Template | None:
         return None if goal is None else self.parsed.template(goal.template_hash, load)
