@@ -54,6 +54,13 @@ class Goals:
         self.parsed = Parsed(services.limits)
         self.sources = Sources(services, self.parsed)
 
+    def check_new(self, source: Source, stack: Stack) -> None:
+        """What of a new stack is looked at before its template is evaluated, in the order
+        in which clients expect to be told."""
+        source.template.check_sections()
+        quotas.check_resource_count(len(source.template.resource_names), self._given.options)
+        quotas.check_name(stack.name)
+
     def draft(
         self,
         source: Source,

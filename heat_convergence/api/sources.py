@@ -66,9 +66,13 @@ class Sources:
         )
 
     def given(
-        self, body: StackBody, *, section_error: SectionError = errors.StackValidationFailed
+        self,
+        body: StackBody,
+        *,
+        section_error: SectionError | None = errors.StackValidationFailed,
     ) -> Source:
-        """All from the body, which has a template or its URL."""
+        """All from the body, which has a template or its URL.  Without a ``section_error``
+        the template's sections are not looked at."""
         body = self._with_container(body)
         given = body.template
         if given is None:

@@ -131,6 +131,14 @@ class PropertyUnspecifiedError(Invalid):
     """At least one of several properties is needed."""
 
 
+class ResourcePropertyDependency(Invalid):
+    """A property is given without another one that it takes."""
+
+
+class ResourcePropertyValueDependency(Invalid):
+    """A property is given that takes another value of another one."""
+
+
 class InvalidBreakPointHook(Invalid):
     """A hook that does not exist or is not set."""
 

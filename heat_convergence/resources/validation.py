@@ -19,6 +19,8 @@ from heat_convergence.common.errors import (
     Error,
     PropertyUnspecifiedError,
     ResourcePropertyConflict,
+    ResourcePropertyDependency,
+    ResourcePropertyValueDependency,
     ResourceTypeUnavailable,
     StackValidationFailed,
 )
@@ -44,7 +46,12 @@ Value = Any
 
 PROPERTY_ERROR = "Property error"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_KEPT = (ResourcePropertyConflict, PropertyUnspecifiedError)  # reach the client as they are
+_KEPT = (  # reach the client as they are
+    PropertyUnspecifiedError,
+    ResourcePropertyConflict,
+    ResourcePropertyDependency,
+    ResourcePropertyValueDependency,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,11 @@ class Template:
         source: str | bytes | Mapping[str, Json],
         *,
         limits: Limits = DEFAULT,
-        section_error: Callable[[str], Error] = StackValidationFailed,
+        section_error: Callable[[str], Error] | None = StackValidationFailed,
     ) -> Template:
         """Raises ``HTTPBadRequest`` (unreadable, not a map, no version key),
         ``RequestLimitExceeded``, ``InvalidTemplateVersion``, and ``section_error``
-        for sections that the version does not have."""
+        for sections that the version does not have; None: ``check_sections`` will."""
         document = load(source, limits=limits)
         if not isinstance(document.data, dict):
             raise HTTPBadRequest(
@@ -61,7 +61,8 @@ class Template:
             )
         version = _version(document.data)
         template = cls(document, version, limits)
-        template._check_sections(section_error)
+        if section_error is not None:
+            template.check_sections(section_error)
         return template
 
     @classmethod
@@ -119,7 +120,10 @@ class Template:
         """An empty collection that knows where things stand in this text."""
         return Problems(self.document.position, limit=self.limits.max_problems)
 
-    def _check_sections(self, section_error: Callable[[str], Error]) -> None:
+    def check_sections(
+        self, section_error: Callable[[str], Error] = StackValidationFailed
+    ) -> None:
+        """Raises the error for sections that the version does not have."""
         problems = self.problems()
         for name in self.raw:
             if name not in self.version.sections:

@@ -289,6 +289,8 @@ def test_a_type_that_policy_forbids(service: LocalService, tmp_path: Any) -> Non
 COMPLAINTS = [
     ("ResourcePropertyConflict", "ResourcePropertyConflict"),
     ("PropertyUnspecifiedError", "PropertyUnspecifiedError"),
+    ("ResourcePropertyDependency", "ResourcePropertyDependency"),
+    ("ResourcePropertyValueDependency", "ResourcePropertyValueDependency"),
     ("OverQuota", SVF),
     ("NotSupported", SVF),
 ]
@@ -314,6 +316,14 @@ def test_properties_of_servers(service: LocalService, properties: Json, kind: st
     server = {"type": "OS::Nova::Server", "properties": {"flavor": "f", "image": "i",
                                                          **properties}}
     refused(create(service, table.one(server)), 400, kind)
+
+
+def test_where_a_policy_redirects_to_goes_with_its_action(service: LocalService) -> None:
+    policy = {"type": "OS::Octavia::L7Policy", "properties": {
+        "listener": "l", "action": "REJECT", "redirect_url": "http://example.org/"}}
+    told = refused(create(service, table.one(policy)), 400, "ResourcePropertyValueDependency")
+    assert "redirect_url" in told
+    assert "REDIRECT_TO_URL" in told
 
 
 def test_what_depends_on_others_is_not_checked(service: LocalService) -> None:
@@ -375,12 +385,15 @@ def test_an_external_resource_that_is_not_there(
 
 # -- order of checks -------------------------------------------------------------------
 
+_MANY = {f"m{n}": table.value(n) for n in range(1_001)}
 _P = {"p": {"type": "string"}}
 MISTAKES: list[tuple[str, Callable[[Json], Json], str]] = [
     ("no stack name", lambda b: {k: v for k, v in b.items() if k != "stack_name"},
      "No stack name"),
     ("environment", lambda b: {**b, "environment": {"colours": {}}}, "colours"),
     ("name taken", lambda b: {**b, "stack_name": "kept"}, "already exists"),
+    ("section", lambda b: _with(b, another={}), "another"),
+    ("number of resources", lambda b: _with(b, resources=_MANY), "Maximum resources"),
     ("name wrong", lambda b: {**b, "stack_name": "1" + b["stack_name"]}, "Invalid stack name"),
     ("parameter missing", lambda b: _with(b, parameters=_P), "was not provided"),
     ("group", lambda b: _with(b, parameter_groups=[{"parameters": ["nobody"]}]), "nobody"),

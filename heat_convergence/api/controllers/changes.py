@@ -45,10 +45,10 @@ class ChangesController(Controller):
         stack = new_stack(request, body, self.given)
         if given is not None:
             stack = replace(stack, action=Action.ADOPT)
-        source = self._sources.given(body)
+        source = self._sources.given(body, section_error=None)
         with self.database.read() as conn:
             quotas.check_new_stack(conn, stack, request.caller, self.options)
-        quotas.check_name(stack.name)
+        self._goals.check_new(source, stack)
         draft = self._goals.draft(source, stack, self._enforcer.forbidden_to(request))
         with granted(self.given, request, stack):
             handed = None if given is None else self._handed(given, draft)

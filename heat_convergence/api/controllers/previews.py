@@ -44,11 +44,11 @@ class PreviewsController(Controller):
         enabled = self.options.enable_stack_adopt
         body, _given = adopting(body, self.given.limits, enabled=enabled)
         stack = new_stack(request, body, self.given)
-        source = self._sources.given(body)
+        source = self._sources.given(body, section_error=None)
         refuse_list(source)
         with self.database.read() as conn:
             quotas.check_new_stack(conn, stack, request.caller, self.options)
-        quotas.check_name(stack.name)
+        self._goals.check_new(source, stack)
         draft = self._goals.draft(source, stack, self._enforcer.forbidden_to(request))
         foreseen = foresee(self._now(stack, ()), draft.evaluated, draft.wanted)
         users = view.users(foreseen)

@@ -42,6 +42,7 @@ from heat_convergence.resources.openstack.identity_parts import (
 )
 from heat_convergence.resources.openstack.images import WebImage
 from heat_convergence.resources.openstack.keypairs import KeyPair
+from heat_convergence.resources.openstack.l7_policies import L7Policy
 from heat_convergence.resources.openstack.links import (
     ExtraRoute,
     ExtraRouteSet,
@@ -84,6 +85,7 @@ BEHAVIOUR: Mapping[str, type[DeclaredType]] = {
     "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
     "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
     "OS::Neutron::Port": Port,
+    "OS::Octavia::L7Policy": L7Policy,
     "OS::Neutron::Quota": Quota,
     "OS::Neutron::RouterGateway": RouterGateway,
     "OS::Neutron::RouterInterface": RouterInterface,
