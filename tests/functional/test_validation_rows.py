@@ -175,6 +175,20 @@ class TestLimits:
 # -- names -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("minutes", "state"), [(None, "CREATE_FAILED"), (0, "CREATE_FAILED"), (80, "CREATE_COMPLETE")]
+)
+def test_the_time_of_an_action(service: LocalService, minutes: Json, state: str) -> None:
+    """An hour where the request names none; the resource takes more."""
+    slow = {"type": "OS::Heat::TestResource", "properties": {
+        "action_wait_secs": {"create": 4_000}}}
+    path = make(service, stack_name="slow", template=table.one(slow), timeout_mins=minutes)
+    shown = show(service, path)
+    assert shown["stack_status"] == state
+    assert ("Timed out" in shown["stack_status_reason"]) is state.endswith("FAILED")
+    service.send("DELETE", path)
+
+
 def test_a_name_that_is_taken(service: LocalService, stack: str) -> None:
     refused(create(service, table.hot(), "kept"), 409, "StackExists")
     preview = {"stack_name": "kept", "template": table.hot()}
