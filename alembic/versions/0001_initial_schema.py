@@ -247,6 +247,16 @@ def upgrade() -> None:
         ["stack_id", "version", "observed_ready"],
         unique=False,
     )
+    op.create_table(
+        "resource_hold",
+        sa.Column("stack_id", sa.String(length=36), nullable=False),
+        sa.Column("held_id", sa.String(length=36), nullable=False),
+        sa.Column("holder_id", sa.String(length=36), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "stack_id", "held_id", "holder_id", name=op.f("pk_resource_hold")
+        ),
+        **TABLE,
+    )
     _add_credentials()
     _add_software()
 

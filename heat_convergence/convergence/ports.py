@@ -184,12 +184,18 @@ class Transaction(Protocol):
         """Whether the reason of a wanted resource in that action begins so."""
 
     def holding(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
-        """The stack's rows with a job whose reality may use one of the rows ``ids``
-        (``holds``), by id; light."""
+        """The stack's rows with a job of which ``add_holds`` noted that their reality
+        may use one of the rows ``ids``, by id; light."""
 
     # -- the graph
-    def clear_graph(self, stack_id: str) -> None: ...
+    def clear_graph(self, stack_id: str) -> None:
+        """Deletes the graph, and what ``add_holds`` noted."""
+
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None: ...
+    def add_holds(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Notes for ``holding`` what is in ``holds`` of rows with a job: pairs of the
+        holder's id and of one that it holds, none of them twice."""
+
     def edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
         """Edges that touch any of ``ids`` at either end."""
 

@@ -46,11 +46,12 @@ def replace(
     added |= _held(tx, stack, successors)
     tx.drop_edges(stack.id, stack.version, dropped)
     _add(tx, stack, edges, dropped, added, successors, inherited)
-    _save(tx, old_rows, edges, successors, broken)
+    _save(tx, stack, old_rows, edges, successors, broken)
 
 
 def _save(
     tx: Transaction,
+    stack: Stack,
     old_rows: Sequence[Resource],
     edges: Sequence[Edge],
     successors: Mapping[str, Resource],
@@ -60,6 +61,8 @@ def _save(
     needs: dict[str | None, set[str]] = {}
     for edge in edges:
         needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
+    more = {old.id: needs.get(old.id, set()).difference(old.holds) for old in old_rows}
+    tx.add_holds(stack.id, [(holder, used) for holder, new in more.items() for used in new])
     tx.save_resources(
         {
             old.id: {
@@ -67,7 +70,7 @@ def _save(
                 "job_state": JobState.BLOCKED,
                 "status": Status.FAILED if old.id in broken else Status.COMPLETE,
                 "replaced_by": successors[old.id].id,
-                "holds": tuple(sorted(needs.get(old.id, set()).union(old.holds))),
+                "holds": tuple(sorted(more[old.id].union(old.holds))),
                 "observed": None,
                 "observe_at": None,
             }

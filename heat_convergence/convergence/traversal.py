@@ -301,6 +301,7 @@ def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
     )
     tx.save_resources({row.id: _columns(row, _JOB) for row in jobs if row.id in rejobbed})
     tx.add_edges(stack.id, stack.version, plan.edges)
+    tx.add_holds(stack.id, [(row.id, used) for row in jobs for used in row.holds])
     tx.insert_events(
         [stack_event(stack, Status.IN_PROGRESS, stack.status_reason, means.now, means.ids)]
     )

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.convergence.model import Edge, JobState, Resource
 from heat_convergence.db import resources
 from heat_convergence.db.keys import by_index, delete_from
-from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.db.tables import resource, resource_graph, resource_hold
 
 _CHUNK = 2000
 # Made once: every new alias has all of its columns built again.
@@ -33,7 +33,19 @@ def _given(version: int, ids: Collection[str]) -> dict[str, Any]:
 
 
 def clear(connection: Connection, stack_id: str) -> None:
-    connection.execute(delete_from(resource_graph).where(resource_graph.c.stack_id == stack_id))
+    for table in (resource_graph, resource_hold):
+        connection.execute(delete_from(table).where(table.c.stack_id == stack_id))
+
+
+def add_holds(
+    connection: Connection, stack_id: str, pairs: Iterable[tuple[str, str]]
+) -> None:
+    rows = [
+        {"stack_id": stack_id, "held_id": held, "holder_id": holder}
+        for held, holder in sorted((held, holder) for holder, held in pairs)
+    ]
+    for at in range(0, len(rows), _CHUNK):
+        connection.execute(resource_hold.insert(), rows[at : at + _CHUNK])
 
 
 def add(connection: Connection, stack_id: str, version: int, edges: Iterable[Edge]) -> None:

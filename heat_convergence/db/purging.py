@@ -23,6 +23,7 @@ from heat_convergence.db.tables import (
     goal,
     resource,
     resource_graph,
+    resource_hold,
     service,
     snapshot,
     software_config,
@@ -31,7 +32,8 @@ from heat_convergence.db.tables import (
     stack_tag,
 )
 
-_OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, resource)  # in this order
+# In this order.
+_OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, resource_hold, resource)
 _CHUNK = 500
 
 

@@ -25,8 +25,7 @@ from heat_convergence.convergence.model import (
 from heat_convergence.db import sharing
 from heat_convergence.db.keys import by_index, delete_from
 from heat_convergence.db.sealing import Sealed
-from heat_convergence.db.tables import resource, resource_graph
-from heat_convergence.db.types import dumps
+from heat_convergence.db.tables import resource, resource_graph, resource_hold
 
 _FIELDS = Resource.__slots__
 _WIDE = {"definition": {}, "properties": None, "attributes": {}, "data": {}}
@@ -156,21 +155,23 @@ def any_says(connection: Connection, stack_id: str, action: Action, beginning: s
     return connection.execute(statement).first() is not None
 
 
-def holding(connection: Connection, stack_id: str, ids: Collection[str]) -> list[Resource]:
-    if not ids:
-        return []
-    listed = sa.type_coerce(resource.c.holds, sa.Text)
-    statement = (
-        sa.select(*_LIGHT)
-        .where(
-            resource.c.stack_id == stack_id,
-            resource.c.job.is_not(None),
-            sa.or_(*(listed.contains(dumps(one), autoescape=True) for one in sorted(ids))),
-        )
-        .order_by(resource.c.id)
+_HOLDING = (
+    sa.select(*_LIGHT)
+    .where(
+        resource.c.id.in_(
+            sa.select(resource_hold.c.holder_id).where(
+                resource_hold.c.stack_id == sa.bindparam("stack"),
+                resource_hold.c.held_id.in_(_IDS),
+            )
+        ),
+        resource.c.job.is_not(None),
     )
-    rows = _light_rows(connection, statement)  # or more: it may ignore case
-    return [row for row in rows if not set(ids).isdisjoint(row.holds)]
+    .order_by(resource.c.id)
+)
+
+
+def holding(connection: Connection, stack_id: str, ids: Collection[str]) -> list[Resource]:
+    return _light_rows(connection, _HOLDING, stack=stack_id, ids=sorted(ids)) if ids else []
 
 
 _NAMED = (
@@ -331,5 +332,5 @@ def _some(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def erase(connection: Connection, stack_id: str) -> None:
-    for table in (resource_graph, resource):
+    for table in (resource_graph, resource_hold, resource):
         connection.execute(delete_from(table).where(table.c.stack_id == stack_id))

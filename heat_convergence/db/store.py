@@ -97,6 +97,7 @@ class SqlTransaction:
 
     clear_graph = partialmethod(_call, graph.clear)
     add_edges = partialmethod(_call, graph.add)
+    add_holds = partialmethod(_call, graph.add_holds)
     edges_at = partialmethod(_call, graph.at)
     unready_edges = partialmethod(_call, graph.all_unready)
     drop_edges = partialmethod(_call, graph.drop)

@@ -266,6 +266,17 @@ resource_graph = Table(
     **_OPTIONS,
 )
 
+# What ``resource.holds`` says of rows with a job, to be found by what is held.  Written
+# and cleared with the graph; without foreign keys, for what is held may be gone.
+resource_hold = Table(
+    "resource_hold",
+    metadata,
+    Column("stack_id", _ID, primary_key=True),
+    Column("held_id", _ID, primary_key=True),
+    Column("holder_id", _ID, primary_key=True),
+    **_OPTIONS,
+)
+
 event = Table(
     "event",
     metadata,

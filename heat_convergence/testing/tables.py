@@ -45,6 +45,7 @@ class Tables:
     snapshots: dict[str, SavedStack] = field(default_factory=dict)
     resources: dict[str, Resource] = field(default_factory=dict)
     graph: dict[tuple[int, str, str | None], GraphRow] = field(default_factory=dict)
+    holds: dict[tuple[str, str, str], None] = field(default_factory=dict)  # of a row
     events: list[Event] = field(default_factory=list)
     services: dict[str, Service] = field(default_factory=dict)
 
@@ -57,6 +58,7 @@ class Tables:
             snapshots=dict(self.snapshots),
             resources=dict(self.resources),
             graph=dict(self.graph),
+            holds=dict(self.holds),
             events=list(self.events),
             services=dict(self.services),
         )

@@ -249,13 +249,23 @@ class MemoryTransaction:
         )
 
     def holding(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
-        unfinished = self.lock_unfinished(stack_id)
-        return [row for row in unfinished if not set(ids).isdisjoint(row.holds)]
+        noted = (key for key in self._tables.holds if key[0] == stack_id)
+        found = {holder for _stack, held, holder in noted if held in ids}
+        return [row for row in self.lock_unfinished(stack_id) if row.id in found]
 
     # -- the graph
 
     def clear_graph(self, stack_id: str) -> None:
         self._keep_edges(lambda row: row.stack_id != stack_id)
+        for key in [key for key in self._tables.holds if key[0] == stack_id]:
+            del self._tables.holds[key]
+
+    def add_holds(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
+        for holder, held in pairs:
+            key = (stack_id, held, holder)
+            if key in self._tables.holds:
+                raise ValueError(f"hold {key} is there already")
+            self._tables.holds[key] = None
 
     def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
         for edge in edges:

@@ -82,6 +82,7 @@ def test_light_reads_leave_out_the_wide_columns(given):
     with given.store.transaction() as tx:
         assert tx.lock_jobs(["full"]) == [expected]
         assert tx.lock_unfinished("stack-1") == [expected]
+        tx.add_holds("stack-1", [(expected.id, used) for used in expected.holds])
         assert tx.holding("stack-1", expected.holds) == [expected]
         assert tx.lock_jobs([]) == []
 
@@ -108,21 +109,47 @@ def test_unfinished_are_those_with_a_job(given):
         assert [row.id for row in tx.lock_stack_resources("stack-1")] == ["a", "b", "c", "d"]
 
 
-def test_holding_are_those_with_a_job_that_may_use_a_name(given):
+def test_holding_are_those_with_a_job_that_were_noted(given):
     given.stack(stack_row("stack-2"))
     given.resources(
-        resource_row("a", holds=("x", "y")),
-        resource_row("b", holds=("x",), job=None, job_state=None),
-        resource_row("c", holds=("y",), desired=Desired.ABSENT),
-        resource_row("d", holds=("xx", "X")),
-        resource_row("e", holds=("x",), stack_id="stack-2"),
-        resource_row("f", holds=('"%_',)),
+        resource_row("a"),
+        resource_row("b", job=None, job_state=None),
+        resource_row("c", desired=Desired.ABSENT),
+        resource_row("d"),
+        resource_row("e", stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
+        tx.add_holds("stack-1", [("c", "y"), ("a", "x"), ("a", "y"), ("b", "x"), ("d", "X")])
+        tx.add_holds("stack-1", [])
+        tx.add_holds("stack-2", [("e", "x")])
         assert [row.id for row in tx.holding("stack-1", ["x"])] == ["a"]
         assert [row.id for row in tx.holding("stack-1", ["x", "y"])] == ["a", "c"]
-        assert [row.id for row in tx.holding("stack-1", ['"%_', "%"])] == ["f"]
+        assert [row.id for row in tx.holding("stack-1", ["X", "z"])] == ["d"]
         assert tx.holding("stack-1", []) == []
+
+
+def test_what_is_noted_goes_with_the_graph(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(resource_row("a"), resource_row("b"), resource_row("e", stack_id="stack-2"))
+    with given.store.transaction() as tx:
+        tx.add_holds("stack-1", [("a", "x")])
+        tx.add_holds("stack-2", [("e", "x")])
+        tx.clear_graph("stack-1")
+        assert tx.holding("stack-1", ["x"]) == []
+        tx.add_holds("stack-1", [("b", "x")])
+        assert [row.id for row in tx.holding("stack-1", ["x"])] == ["b"]
+        tx.erase_resources("stack-1")
+        assert [row.id for row in tx.holding("stack-2", ["x"])] == ["e"]
+
+
+def test_nothing_is_noted_twice(given):
+    given.resources(resource_row("a"))
+    twice = [("a", "x"), ("a", "x")]
+    refused = pytest.raises(Exception, match=r"(?i)there already|unique|duplicate")
+    with refused, given.store.transaction() as tx:
+        tx.add_holds("stack-1", twice)
+    with given.store.transaction() as tx:
+        assert tx.holding("stack-1", ["x"]) == []
 
 
 def test_what_reasons_begin_with(given):
