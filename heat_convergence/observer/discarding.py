@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error
-from heat_convergence.convergence.model import SavedStack, Status
+from heat_convergence.convergence.model import Action, SavedStack, Stack, Status
 from heat_convergence.convergence.ports import Settings, Store, Transaction
+from heat_convergence.convergence.saving import UNSEEN, VERSION
 from heat_convergence.resources import saved as saving
 from heat_convergence.resources.plugin import CloudOf
 from heat_convergence.resources.registry import Registry
@@ -36,14 +37,16 @@ def discard_due(
     """Goes on with every snapshot that is due."""
     until = now + timedelta(seconds=settings.lease_s)
     for saved in store.doomed_snapshots(now, until, settings.sweep_limit):
+        kept = saving.kept(saved, registry)
         with store.transaction() as tx:
             stack = tx.get_stack(saved.stack_id)
-        kept = saving.kept(saved, registry)
+            at_work = _at_work(tx, kept[:MOST_AT_ONCE], now)
         if stack is None:  # purged: nobody can be asked for its cloud any more
             write(lambda tx, it=saved.id: tx.delete_snapshot(it))
             continue
         cloud = cloud_of(stack.tree_id) if kept else None
-        gone, cause = saving.delete(saved, kept[:MOST_AT_ONCE], now, cloud)
+        ready = [each for each in kept[:MOST_AT_ONCE] if each.path not in at_work]
+        gone, cause = saving.delete(saved, ready, now, cloud)
         if len(gone) == len(kept):
             LOG.info("snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
                      {"stack": saved.stack_id, "snapshot": saved.id})
@@ -56,6 +59,31 @@ def discard_due(
             values["data"] = saving.forget(saved.data, gone)
             values["sensitive"] = saved.sensitive
         write(lambda tx, it=saved.id, v=values: tx.update_snapshot(it, **v))
+
+
+def _at_work(tx: Transaction, kept: saving.Kept, now: datetime) -> frozenset[saving.Path]:
+    """Those whose call was not seen to end, and may be under way or yet to come: until a
+    worker has given the row back, or its lease is over, it may save something still."""
+    unseen: dict[str, dict[str, saving.Saved]] = {}  # stack's id → resource's name
+    for each in kept:
+        if UNSEEN in each.entry:
+            unseen.setdefault(each.within["id"], {})[each.path[-1]] = each
+    found = set()
+    for stack_id, named in sorted(unseen.items()):
+        stack = tx.get_stack(stack_id)
+        for row in tx.incarnations(stack_id, named):
+            each = named[row.name]
+            at_work = row.leased(now) or _is_taken(stack, each)
+            if row.physical_name == each.entry[UNSEEN] and at_work:
+                found.add(each.path)
+    return frozenset(found)
+
+
+def _is_taken(stack: Stack | None, saved: saving.Saved) -> bool:
+    """Whether the stack is still at the snapshot that the resource was to be saved in."""
+    if stack is None or not stack.in_progress or stack.action is not Action.SNAPSHOT:
+        return False
+    return stack.version == saved.entry.get(VERSION)
 
 
 def _failed(
