@@ -1,0 +1,130 @@
+"""Which of openstack/heat-templates a cloud of Keystone, Nova, Neutron, Cinder and Glance
+can host, with what they are given.
+
+File → its parameters; words in braces are the cloud's.  Not here is what names a service
+or a type that is not there (Octavia, Swift, Zaqar, Mistral, Barbican, Designate, Magnum,
+Monasca, Zun, Aodh, Blazar, AWS::EC2, AWS::AutoScaling), and what waits for a guest of
+Windows or of a distribution to install itself.
+"""
+
+from __future__ import annotations
+
+KEY = {"key_name": "heat_key"}
+IMAGE = {"image": "cirros", "flavor": "m1.nano"}
+SMALL = {**KEY, **IMAGE}
+FEDORA = {"image_id": "cirros", "instance_type": "m1.small", **KEY}
+F18 = "F18-x86_64-cfntools"  # the only images that some templates take
+CENTOS = "centos-6.5-x86_64-cfntools"
+IMAGES = (F18, CENTOS)
+_SOFTWARE = "hot/software-config/example-templates/"
+AGENTS = "hot/software-config/boot-config/templates/"  # with scripts of openstack/heat-agents
+
+DEMO: dict[str, dict[str, str]] = {
+    "hot/hello_world.yaml": {**SMALL, "admin_pass": "Secret12"},
+    "hot/servers_in_new_neutron_net.yaml": {
+        **SMALL, "public_net": "public", "private_net_name": "hc-templates",
+        "private_net_cidr": "10.66.0.0/24", "private_net_gateway": "10.66.0.1",
+        "private_net_pool_start": "10.66.0.10", "private_net_pool_end": "10.66.0.99",
+    },
+    "hot/servers_in_existing_neutron_net.yaml": {
+        **SMALL, "public_net_id": "{public_network}",
+        "private_net_id": "{private_network}", "private_subnet_id": "{private_subnet}",
+    },
+    "hot/servers_in_existing_neutron_network_no_floating_ips.yaml": {
+        **SMALL, "net_id": "{private_network}", "subnet_id": "{private_subnet}",
+    },
+    "hot/vm_with_cinder.yaml": SMALL,
+    "hot/server_console.yaml": IMAGE,
+    "hot/chef-server.yaml": {
+        "ssh_key_name": "heat_key", "chef_image_name": "cirros", "chef_flavor_name": "m1.nano",
+    },
+    "hot/neutron/instance_trunk_port.yaml": {"key": "heat_key", **IMAGE},
+    "hot/resource_group/server_with_volumes.yaml": FEDORA,
+    "hot/resource_group/resource_group.yaml": {},
+    "hot/resource_group/resource_group_index_lookup.yaml": {},
+    "hot/resource_group/random.yaml": {"lengths": "3,4", "index": "0"},
+    "hot/asg_of_servers.yaml": SMALL,
+    "hot/asg_of_stacks.yaml": SMALL,
+    "hot/condition.yaml": {},
+    "hot/external_resource.yaml": {"external_server_id": "{server}"},
+    "hot/native_waitcondition.yaml": SMALL,
+    "hot/F18/NovaInstanceWithCinderVolume_Native.yaml": {**FEDORA, "image_id": F18},
+    "hot/F18/WordPress_Native.yaml": {**FEDORA, "image_id": F18},
+    "hot/F20/WordPress_Native.yaml": FEDORA,
+    "hot/F20/WordPress_2_Instances.yaml": FEDORA,
+    "cfn/F17/Neutron.template": {},
+    "cfn/F17/Neutron.yaml": {},
+    "cfn/F17/Neutron_floating.template": {
+        "external_network": "{public_network}", "internal_network": "{private_network}",
+        "internal_subnet": "{private_subnet}",
+    },
+    "openshift-origin/centos65/OpenShift.yaml": KEY,
+    f"{AGENTS}install_config_agent_centos7_rdo.yaml": {},
+    f"{AGENTS}install_config_agent_fedora_pip.yaml": {},
+    f"{AGENTS}install_config_agent_fedora_yum.yaml": {},
+    f"{AGENTS}install_config_agent_test_image.yaml": {},
+    f"{AGENTS}install_config_agent_ubuntu_pip.yaml": {},
+    f"{AGENTS}install_container_agent.yaml": {},
+    f"{_SOFTWARE}cirros-example/cirros-hello-world.yaml": SMALL,
+    f"{_SOFTWARE}example-ansible-template.yaml": SMALL,
+    f"{_SOFTWARE}example-cfn-init-template.yaml": SMALL,
+    f"{_SOFTWARE}example-chef-template.yaml": SMALL,
+    f"{_SOFTWARE}example-cloud-init-configure-ca-cert.yaml": SMALL,
+    f"{_SOFTWARE}example-cloud-init.yaml": SMALL,
+    f"{_SOFTWARE}example-deploy-sequence.yaml": SMALL,
+    f"{_SOFTWARE}example-docker-compose-template.yaml": {
+        **SMALL, "env_file_0": "a", "env_file_1": "b", "env_file_2": "c", "env_file_3": "d",
+    },
+    f"{_SOFTWARE}example-kubelet-template.yaml": SMALL,
+    f"{_SOFTWARE}example-os-apply-config-plus-cloud-config.yaml": SMALL,
+    f"{_SOFTWARE}example-os-apply-config.yaml": SMALL,
+    f"{_SOFTWARE}example-puppet-template.yaml": SMALL,
+    f"{_SOFTWARE}example-salt-template.yaml": SMALL,
+    f"{_SOFTWARE}example-script-template.yaml": SMALL,
+    f"{_SOFTWARE}example-software-deploymentgroup-template.yaml": {
+        **KEY, "flavor": "m1.nano", "ubuntu_image": "cirros", "fedora_image": "cirros",
+        "network": "private",
+    },
+    f"{_SOFTWARE}example-ssh-copy-id.yaml": SMALL,
+    f"{_SOFTWARE}example-structured-template.yaml": SMALL,
+    f"{_SOFTWARE}example-sw-component-template.yaml": SMALL,
+    f"{_SOFTWARE}wordpress/WordPress_software-config_1-instance.yaml": SMALL,
+    f"{_SOFTWARE}wordpress/WordPress_software-config_2-instances.yaml": SMALL,
+}
+ADMIN: dict[str, dict[str, str]] = {
+    "hot/nova/host_aggregate.yaml": {
+        "host_aggregate_name": "hc-templates", "availability_zone_name": "hc-templates",
+        "hosts": "{host}", "metadata": '{"a": "b"}',
+    },
+    "hot/keystone/keystone.yaml": {},
+    "hot/keystone/keystone_updated.yaml": {},
+    "hot/keystone/keystone_domain.yaml": {"domain_name": "hc-templates"},
+    "hot/keystone/keystone_group.yaml": {
+        "group_name": "hc-templates", "group_description": "d", "group_domain": "default",
+        "group_role": "member", "group_role_domain": "default", "group_role_project": "demo",
+    },
+    "hot/keystone/keystone_project.yaml": {
+        "project_name": "hc-templates", "project_description": "d", "project_enabled": "true",
+        "project_domain": "default",
+    },
+    "hot/keystone/keystone_region.yaml": {
+        "region_id": "hc-templates", "parent_region_id": "{region}",
+    },
+    "hot/keystone/keystone_role.yaml": {"role_name": "hc-templates"},
+    "hot/keystone/keystone_service.yaml": {
+        "name": "hc-templates", "description": "d", "type": "hc",
+    },
+    "hot/keystone/keystone_service_endpoint.yaml": {
+        "name": "hc-templates", "description": "d", "type": "hc", "region": "{region}",
+        "public_url": "http://127.0.0.1:1", "internal_url": "http://127.0.0.1:2",
+        "admin_url": "http://127.0.0.1:3",
+    },
+    "hot/keystone/keystone_user.yaml": {
+        "user_name": "hc-templates", "user_description": "d", "user_enabled": "true",
+        "user_domain": "default", "user_email": "a@example.org", "user_password": "Secret12",
+        "user_default_project": "demo", "user_groups": "{group}", "group_role": "member",
+        "group_role_domain": "default", "group_role_project": "demo",
+    },
+}
+# What takes hosts without servers goes first.
+CASES = [*((name, "admin") for name in ADMIN), *((name, "demo") for name in DEMO)]
