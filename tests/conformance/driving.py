@@ -200,9 +200,9 @@ class Driver:
             try:
                 return call()
             except Error as error:
-                if error.retry is Retry.NEVER or attempt > 20:
+                if error.retry is Retry.NEVER or attempt > PATIENCE // 2:
                     raise
-                self.tick(0.5)
+                self.tick(getattr(error, "after_s", None) or 0.5)
         raise AssertionError("unreachable")
 
     def _filled(self, value: Any) -> Any:

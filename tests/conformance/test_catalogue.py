@@ -95,6 +95,7 @@ def test_life_on_the_emulation(case, emulated_bed):
     _live(emulated_bed, case)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _cases(On.EMULATION))
 def test_life_on_a_real_cloud(case, real_bed):
     _live(real_bed, case)
