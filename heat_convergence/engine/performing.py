@@ -89,6 +89,17 @@ class Outcome:
 
 def perform(job: Job, held: Held) -> Outcome:
     """Does the job's step, as long as the job's lease is ``held``."""
+    outcome = _performed(job, held)
+    restricted = job.action is Action.UPDATE and "replace" in job.row.guards
+    if not outcome.replace or not restricted:
+        return outcome
+    # It turned out only now: what can be told before was refused with the job.
+    look = outcome.look
+    why = "it cannot be changed in place" if look is None else look.reason or "it is gone"
+    return Outcome(job, error=ResourceFailure(f"{why}; the environment restricts replace"))
+
+
+def _performed(job: Job, held: Held) -> Outcome:
     if job.error is not None or job.type is None or job.view is None:
         return Outcome(job, error=job.error or ResourceFailure("the job has no type"))
     try:
@@ -137,9 +148,6 @@ def _inherited(outcome: Outcome) -> Outcome:
     begun_before = job.inherited and (goes_on or mends)
     handed = job.step is Step.ADOPT and job.row.job is Verb.CONVERGE
     successor = lost and (begun_before or _unseen(job) or handed)
-    if successor and look is not None and "replace" in job.row.guards:
-        reason = f"{look.reason or 'it is gone'}; the environment restricts replace"
-        return Outcome(job, error=ResourceFailure(reason))
     return replace(outcome, replace=successor)
 
 

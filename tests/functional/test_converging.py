@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.resources.builtin.local import LocalType
+from heat_convergence.resources.plugin import Look, NeedsReplacement, View
+from heat_convergence.resources.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation
 from tests.functional.test_openstack_replacing import (
@@ -199,4 +202,37 @@ def test_deployments_are_not_made_again(tmp_path):
     (after,) = talk.send("GET", "/software_deployments").json["software_deployments"]
     assert talk.status("s") == "UPDATE_COMPLETE"
     assert after == before
+    service.close()
+
+
+class Stubborn(LocalType):
+    """Finds out in the middle of an update that it can't be changed."""
+
+    name = "Test::Stubborn"
+    schema = TypeSchema(
+        properties={"value": PropertySchema(type=PropertyType.STRING, update_allowed=True)}
+    )
+
+    def update(self, view: View, after: Json, changed: frozenset[str]) -> Look:
+        raise NeedsReplacement
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_replacement_that_turns_out_to_be_needed_is_refused_too(tmp_path, allowed):
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(Stubborn(),))
+    talk = Conversation(service)
+    given = {} if allowed else restricted("replace")
+
+    def wanted(value: str) -> Json:
+        one = {"type": Stubborn.name, "properties": {"value": value}}
+        return {"heat_template_version": "2016-10-14", "resources": {"net": one}}
+
+    talk.create("s", wanted("1"), environment=given)
+    before = talk.resource("s", "net")["physical_resource_id"]
+    talk.update("s", wanted("2"), environment=given)
+    told = talk.stack("s")
+    after = talk.resource("s", "net")["physical_resource_id"]
+    assert (told["stack_status"] == "UPDATE_COMPLETE", after != before) == (allowed, allowed)
+    if not allowed:
+        assert "the environment restricts replace" in told["stack_status_reason"]
     service.close()
