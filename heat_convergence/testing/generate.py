@@ -97,7 +97,7 @@ def _perhaps_converging(timed: Timed, rng: random.Random) -> Timed:
 
 
 def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
-    """The history of the seed with nests and breakpoints in its templates."""
+    """The history of the seed with nests, groups and breakpoints in its templates."""
     flat = case(seed, steps=steps, store=store)
     rng = random.Random(f"tree {seed}")
     gardeners = {name: Gardener(rng) for name in ("red", "blue")}
@@ -110,6 +110,9 @@ def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
         for path in gardener.hooks:
             clear = Act("clear", name, resource=path, step=rng.random() < 0.2)
             acts += [Timed(round(rng.uniform(0, flat.horizon_s), 3), clear) for _ in range(3)]
+        for lever in gardener.levers:
+            pull = Act("signal", name, resource=lever)
+            acts += [Timed(round(rng.uniform(0, flat.horizon_s), 3), pull) for _ in range(3)]
     return replace(flat, acts=tuple(sorted(acts, key=lambda timed: timed.at_s)))
 
 

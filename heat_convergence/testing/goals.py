@@ -27,6 +27,8 @@ from heat_convergence.template.expression import Expression
 
 TYPES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock", "Bell": "Sim::Bell"}
 NEST = "Nest"  # a stack is behind it: see ``testing.trees``
+GROUP, FLEET, LEVER = "Group", "Fleet", "Lever"  # see ``testing.fleets``
+BEHIND = frozenset({NEST, GROUP, FLEET})  # kinds that a stack is behind
 PLAIN = ("size", "grip", "flavor", "source")
 EMPTY = "{}"
 
@@ -49,6 +51,10 @@ class Spec:
     keep: bool = False  # a copy is to be saved before it is deleted
     hooks: tuple[str, ...] = ()
     inner: tuple[Spec, ...] = ()  # of a nest
+    batch: int = 0  # members of a group that change at once
+    cooldown: int = 0  # of a fleet, seconds
+    of: str = ""  # the fleet that a lever scales, by so many members:
+    by: int = 0
 
     @property
     def inside(self) -> Template:
@@ -57,11 +63,12 @@ class Spec:
 
     @property
     def needs(self) -> frozenset[str]:
-        return frozenset((*self.refs, *self.reads, *self.after))
+        of = (self.of,) if self.of else ()
+        return frozenset((*self.refs, *self.reads, *self.after, *of))
 
     def __str__(self) -> str:
         words = [f"{self.name}: {self.kind}"]
-        for name in ("size", "grip", "flavor", "source"):
+        for name in (*_NUMBERS, *_WORDS):
             if getattr(self, name) != getattr(_PLAIN, name):
                 words.append(f"{name}={getattr(self, name)}")
         for name in ("refs", "reads", "after", "hooks"):
@@ -72,6 +79,8 @@ class Spec:
         return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in inner)])
 
 
+_NUMBERS = ("size", "grip", "batch", "cooldown", "by")
+_WORDS = ("flavor", "source", "of")
 _PLAIN = Spec("")
 Template = Mapping[str, Spec]
 
@@ -80,7 +89,10 @@ def parse(text: str) -> dict[str, Spec]:
     """The template of a text; raises ``ValueError`` with the line that is wrong.  That
     of a nested stack has it as its description."""
     if text.startswith("{") and text.strip() != EMPTY:
-        text = json.loads(text)["description"]
+        data = json.loads(text)
+        if "description" not in data:
+            return _members(data)
+        text = data["description"]
     template: dict[str, Spec] = {}
     lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", EMPTY)]
     inner: dict[str, list[str]] = {}
@@ -105,17 +117,25 @@ def parse(text: str) -> dict[str, Spec]:
     return template
 
 
+def _members(data: Mapping[str, Any]) -> dict[str, Spec]:
+    """Of the stack behind a group, whose template its type has written."""
+    return {
+        name: Spec(name, "Thing", **entry["properties"])
+        for name, entry in data.get("resources", {}).items()
+    }
+
+
 def _parse_line(line: str) -> Spec:
     name, _colon, rest = line.partition(":")
     kind, *words = rest.split()
-    if kind not in TYPES and kind != NEST:
+    if kind not in TYPES and kind not in {*BEHIND, LEVER}:
         raise ValueError(f"no such type: {line}")
     spec = Spec(name, kind)
     for word in words:
         key, _equals, value = word.partition("=")
-        if key in ("size", "grip"):
+        if key in _NUMBERS:
             spec = replace(spec, **{key: int(value)})
-        elif key in ("flavor", "source"):
+        elif key in _WORDS:
             spec = replace(spec, **{key: value})
         elif key in ("refs", "reads", "after", "hooks"):
             spec = replace(spec, **{key: tuple(value.split(","))})

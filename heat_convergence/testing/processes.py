@@ -16,7 +16,7 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.plugin import View
 from heat_convergence.resources.registry import Registry
-from heat_convergence.testing import trees
+from heat_convergence.testing import fleets, trees
 from heat_convergence.testing.bus import Message, SimulatedBus
 from heat_convergence.testing.gates import CallGate, GatedStore
 from heat_convergence.testing.pool import OneByOnePool
@@ -132,7 +132,7 @@ class Process:
 
     def registry(self) -> Registry:
         gate = CallGate(self)
-        return Registry.of(*(kind(self.world.cloud, gate) for kind in KINDS))
+        return Registry.of(*(kind(self.world.cloud, gate) for kind in KINDS), *fleets.REAL)
 
     def bus(self) -> SimulatedBus:
         world = self.world

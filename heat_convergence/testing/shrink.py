@@ -105,6 +105,8 @@ def _with_text(timed: Timed, text: str) -> Timed:
 def _without(text: str, name: str) -> str:
     template = parse(text)
     template.pop(name, None)
+    levers = {other for other, spec in template.items() if spec.of == name}
+    template = {other: spec for other, spec in template.items() if other not in levers}
     for other, spec in template.items():
         needs = {
             how: tuple(n for n in getattr(spec, how) if n != name)

@@ -25,8 +25,8 @@ from heat_convergence.resources.nesting.wanting import DIGEST, READS
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.registry import RESTORED
-from heat_convergence.testing import goals
-from heat_convergence.testing.goals import NEST, TYPES, Spec, Template
+from heat_convergence.testing import fleets, goals
+from heat_convergence.testing.goals import FLEET, GROUP, LEVER, NEST, TYPES, Spec, Template
 
 Json = Any
 Ids = Callable[[str], str | None]  # a resource's name → its physical id
@@ -34,11 +34,13 @@ Ids = Callable[[str], str | None]  # a resource's name → its physical id
 
 def wanted(template: Template) -> dict[str, Wanted]:
     """As a traversal of a root takes it."""
-    flat = {name: spec for name, spec in template.items() if spec.kind != NEST}
+    flat = {name: spec for name, spec in template.items() if spec.kind in TYPES}
     found = goals.wanted(flat)
     for name, spec in template.items():
         if spec.kind == NEST:
             found[name] = _nest(spec, template)
+        elif spec.kind in fleets.KINDS:
+            found[name] = fleets.wanted(spec)
         found[name] = replace(found[name], guards=tuple(sorted(spec.hooks)))
     return found
 
@@ -76,7 +78,7 @@ def environment(template: Template) -> dict[str, Json]:
 def expected(
     template: Template, id_of: Ids, inside: Callable[[str], Ids]
 ) -> dict[str, Mapping[str, Json] | None]:
-    """As ``goals.expected``; of a nest only that it is there: null.  ``inside`` gives
+    """As ``goals.expected``; of a nest or group only that it is there: null.  ``inside`` gives
     the ids in the stack behind a nest."""
     plain, ids = dict(template), {}
     for name, spec in template.items():
@@ -85,7 +87,7 @@ def expected(
             plain[name] = replace(spec, size=shown.size, refs=(), reads=())
             ids[name] = inside(name)(shown.name)
     known = goals.expected(plain, lambda name: ids.get(name) or id_of(name))
-    return {name: None if template[name].kind == NEST else known[name] for name in template}
+    return {name: known[name] if template[name].kind in TYPES else None for name in template}
 
 
 def text_inside(template: Template, name: str) -> str:
@@ -139,6 +141,8 @@ def _hot(template: Template, prefix: str) -> dict[str, Json]:
 
 
 def _resource(spec: Spec, prefix: str) -> dict[str, Json]:
+    if spec.kind in fleets.KINDS:
+        return fleets.resource(spec)
     reads = [{"get_attr": [name, "address"]} for name in spec.reads]
     more: dict[str, Json] = {"depends_on": list(spec.after)} if spec.after else {}
     if spec.retain:
@@ -162,7 +166,7 @@ def _shown(spec: Spec) -> Spec | None:
 def _shown_in(template: Template) -> Spec | None:
     """Whose address the stack shows as its own."""
     things = (template[name] for name in sorted(template))
-    return next((spec for spec in things if spec.kind not in (NEST, "Bell")), None)
+    return next((spec for spec in things if spec.kind in ("Thing", "Rock")), None)
 
 
 # -- by chance ----------------------------------------------------------------
@@ -171,8 +175,8 @@ _HOOKS = ("pre-create", "post-create", "pre-update", "post-update", "pre-delete"
 
 
 class Gardener:
-    """Makes trees of flat templates: the same names become nests, and have the same
-    hooks, in every template of a history."""
+    """Makes trees of flat templates: the same names become nests or groups, and have the
+    same hooks, in every template of a history.  Every fleet has two levers."""
 
     def __init__(self, rng: random.Random) -> None:
         self.nests = frozenset(name for name in "abcdef" if rng.random() < 0.5)
@@ -183,19 +187,46 @@ class Gardener:
             for path in [*"abcdef", *(f"{name}.{inner}" for name in "abcdef" for inner in "xy")]
             if hooked and rng.random() < 0.25
         }
+        others = [name for name in "abcdef" if name not in self.nests]
+        grouped = rng.random() < 0.5
+        self.groups = {
+            name: rng.choice((GROUP, FLEET))
+            for name in others
+            if grouped and rng.random() < 0.5
+        }
+        self.batch = rng.choice((0, 1, 2))
+        self.cooldown = rng.choice((0, 10))
+
+    @property
+    def levers(self) -> dict[str, Spec]:
+        """By name; those of fleets that a template has not go without saying."""
+        return {
+            f"{way}{name}": Spec(f"{way}{name}", LEVER, of=name, by=by)
+            for name, kind in sorted(self.groups.items())
+            if kind == FLEET
+            for way, by in (("up", 2), ("down", -1))
+        }
 
     def planted(self, template: Template) -> dict[str, Spec]:
-        nests = {n for n, spec in template.items() if spec.kind == "Thing" and n in self.nests}
-        return {name: self._changed(spec, nests) for name, spec in template.items()}
+        things = {name for name, spec in template.items() if spec.kind == "Thing"}
+        nests, groups = things & self.nests, things & self.groups.keys()
+        found = {name: self._changed(spec, nests, groups) for name, spec in template.items()}
+        levers = self.levers.items()
+        return found | {name: lever for name, lever in levers if lever.of in groups}
 
-    def _changed(self, spec: Spec, nests: set[str]) -> Spec:
+    def _changed(self, spec: Spec, nests: set[str], groups: set[str]) -> Spec:
         hooks = self.hooks.get(spec.name, ())
+        later = [name for name in spec.refs if name in nests | groups]
+        later += [name for name in spec.reads if name in groups]
         spec = replace(
             spec,
             hooks=hooks,
-            refs=tuple(name for name in spec.refs if name not in nests),
-            after=(*spec.after, *(name for name in spec.refs if name in nests)),
+            refs=tuple(name for name in spec.refs if name not in nests | groups),
+            reads=tuple(name for name in spec.reads if name not in groups),
+            after=(*spec.after, *later),
         )
+        if spec.name in groups:
+            return self._group(spec)
         if spec.name not in nests:
             return spec
         inner = list(self._inner(spec))
@@ -206,6 +237,19 @@ class Gardener:
             after=tuple(dict.fromkeys((*spec.after, *spec.refs))),
             hooks=hooks,
             inner=tuple(inner),
+        )
+
+    def _group(self, spec: Spec) -> Spec:
+        kind = self.groups[spec.name]
+        return Spec(
+            spec.name,
+            kind,
+            size=spec.size,
+            flavor=spec.flavor,
+            after=tuple(sorted(spec.needs)),
+            hooks=spec.hooks,
+            batch=self.batch,
+            cooldown=self.cooldown if kind == FLEET else 0,
         )
 
     def _inner(self, spec: Spec) -> Iterator[Spec]:

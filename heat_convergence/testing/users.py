@@ -32,7 +32,9 @@ from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Bus, Store, Transaction
 from heat_convergence.convergence.traversal import Handed, Means
 from heat_convergence.resources import signalling
+from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.nesting.parsed import hash_of
+from heat_convergence.resources.nesting.scaling import Scaler
 from heat_convergence.resources.registry import Registry
 from heat_convergence.testing import goals, trees
 
@@ -320,15 +322,20 @@ class _Request:
         row = self._row(tx)
         stack = tx.get_stack(self.stack_id)
         assert stack is not None
+        group_id = self.registry.get(row.implementation).scales(row.properties or {})
+        now = self.means.now
         told = signalling.deliver(
-            tx, stack, row.id, None, registry=self.registry, means=self.means
-        )
+            tx, stack, row.id, None, registry=self.registry, means=self.means,
+            scaler=None
+            if group_id is None
+            else Scaler(group_id, Children(self.registry, lambda: now)),
+        )  # fmt: skip
         if told.refused is not None:
             return _Done(refused=told.refused)
         woken = Posting(stack.id, told.version, told.woken, Daemon.OBSERVER)
-        return _Done(
-            (woken,) if told.woken else (), lambda: self.users.rung.update([row.id])
-        )
+        postings = (*told.postings, *((woken,) if told.woken else ()))
+        kept = [row.id] if group_id is None else []
+        return _Done(postings, lambda: self.users.rung.update(kept))
 
     def _unhealthy(self, tx: Transaction) -> _Done:
         row, stack = self._row(tx), tx.get_stack(self.stack_id)

@@ -145,9 +145,13 @@ class Watch:
                 self._cloud.disown(row.id)
 
     def _note_abandoned(self, after: Snapshot, work: Work) -> None:
-        if work.abandons == after.stack.tree_id and after.stack.deleted_at is not None:
-            self._cloud.leave(after.stack.id)
-            self.abandoned.add(after.stack.id)
+        """Of stacks below that had gone before, copies may be there yet."""
+        if work.abandons != after.stack.tree_id or after.stack.deleted_at is None:
+            return
+        for stack_id, known in self.snapshots.items():
+            if known.stack.tree_id == work.abandons and stack_id not in self.abandoned:
+                self._cloud.leave(stack_id)
+                self.abandoned.add(stack_id)
 
     def _note_adopted(self, after: Snapshot) -> None:
         for row in after.rows:
@@ -250,17 +254,26 @@ class Watch:
         text = self._goal_text(stack)
         template = {} if text is None else goals.parse(text)
         for name, physical_id in ids_of(after).items():
-            if name not in template or template[name].kind != goals.NEST:
+            if name not in template or template[name].kind not in goals.BEHIND:
                 continue
             below = self.snapshots.get(physical_id or "")
             if below is None or below.stack.deleted_at is not None:
                 self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
+            elif template[name].kind == goals.FLEET and below.stack.in_progress:
+                continue  # a lever scales it, in which the stack above takes no part
             elif below.stack.status is not Status.COMPLETE:
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
-            elif goals.text_of(goals.parse(self._goal_text(below.stack) or "")) != (
-                trees.text_inside(template, name)
-            ):
+            elif not self._has_goal(template, name, below.stack):
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} has another goal")
+
+    def _has_goal(self, template: goals.Template, name: str, below: Stack) -> bool:
+        """Whether the stack behind has the goal that the template sets; of a fleet only
+        the flavor of its members, whose number is that of its levers, too."""
+        found, spec = goals.parse(self._goal_text(below) or ""), template[name]
+        if spec.kind == goals.NEST:
+            return goals.text_of(found) == trees.text_inside(template, name)
+        right = spec.kind == goals.FLEET or len(found) == spec.size
+        return right and {each.flavor for each in found.values()} <= {spec.flavor}
 
 
 def ids_of(snapshot: Snapshot) -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from itertools import count, islice
 from typing import Any
 
 from heat_convergence.common.errors import InvalidTemplateAttribute
+from heat_convergence.convergence.model import ADOPTED
 from heat_convergence.resources.builtin.nested.batches import Pace, step
 from heat_convergence.resources.builtin.nested.members import (
     ATTRIBUTES,
@@ -182,6 +183,8 @@ class ResourceGroup(Group):
         policy = ask.update_policy
         making = _is_made(ask)
         section = policy.get("batch_create" if making else "rolling_update")
+        if ADOPTED in ask.data and ask.current() is None:
+            section = None  # all of them are there, and are taken over at once
         kept = {name: item for name, item in old.items() if name not in removed}
         changed = any(kept[name] != new(name) for name in kept)
         if section is None or not (making or changed):
