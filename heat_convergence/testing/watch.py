@@ -259,9 +259,9 @@ class Watch:
             below = self.snapshots.get(physical_id or "")
             if below is None or below.stack.deleted_at is not None:
                 self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
-            elif template[name].kind == goals.FLEET and below.stack.in_progress:
-                continue  # a lever scales it, in which the stack above takes no part
             elif below.stack.status is not Status.COMPLETE:
+                if template[name].kind == goals.FLEET:
+                    continue  # a lever scales it, in which the stack above takes no part
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
             elif not self._has_goal(template, name, below.stack):
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} has another goal")
