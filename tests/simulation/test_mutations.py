@@ -88,6 +88,11 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "record", both)
 
 
+def _holds_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody notes what reality may still use."""
+    monkeypatch.setattr(MemoryTransaction, "add_holds", lambda self, stack_id, pairs: None)
+
+
 @pytest.mark.parametrize(
     ("mutate", "rules"),
     [
@@ -95,8 +100,15 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
         (_claims_in_spite_of_leases, {"rule 3"}),
         (_no_sweep, {"rule 9"}),
         (_intent_afterwards, {"rule 4"}),
+        (_holds_forgotten, {"rule 5"}),
     ],
-    ids=["late-writer", "claim-under-lease", "forgotten-sweep", "intent-after-call"],
+    ids=[
+        "late-writer",
+        "claim-under-lease",
+        "forgotten-sweep",
+        "intent-after-call",
+        "forgotten-holds",
+    ],
 )
 def test_a_broken_rule_is_found_out_and_replayed(
     mutate: Callable[[pytest.MonkeyPatch], None],
