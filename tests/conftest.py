@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import sqlalchemy as sa
 from amqp.exceptions import AMQPError
+from hypothesis import HealthCheck, settings
 from kombu import Connection as BrokerConnection
 from sqlalchemy.engine import make_url
 
@@ -25,6 +26,12 @@ POSTGRESQL = os.environ.get(
 )
 RABBITMQ = os.environ.get("HEAT_CONVERGENCE_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672/")
 ANSWERS_S = 5
+
+# How fast a machine is says nothing about the code.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 def missing(service: str, error: Exception | str) -> None:

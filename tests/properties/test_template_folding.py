@@ -129,7 +129,7 @@ def fold(value, parameters=None):
 INPUTS = Inputs({"a": VALUES, "b": VALUES}, {"a": "id-a", "b": "id-b"})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(NODES)
 def test_folding_first_equals_evaluating_all_at_the_end(node):
     reading = Reading(INPUTS)
@@ -158,7 +158,7 @@ class Late:
         return INPUTS.attribute(resource, name, path) if resource in self.known else UNKNOWN
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(NODES, st.permutations([{"a"}, {"b"}, set()]))
 def test_the_order_of_arrival_does_not_matter(node, arrivals):
     folded = outcome(lambda: fold(node))

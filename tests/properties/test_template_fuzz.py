@@ -131,13 +131,13 @@ def run(source, missing):
         json.dumps(plain, allow_nan=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(mutated(), st.sampled_from(Missing))
 def test_mutated_documents(document, missing):
     run(document, missing)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(mutated(), st.data())
 def test_mutated_text(document, data):
     text = json.dumps(document, indent=1)
@@ -149,7 +149,7 @@ def test_mutated_text(document, data):
     run(text, Missing.REFUSE)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANYTHING, NAMES)
 def test_environments_of_any_kind(content, name):
     for source in (content, {name: content}, {"resource_registry": content},

@@ -258,7 +258,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
 def test_hash_does_not_depend_on_order(properties: dict) -> None:
     turned = dict(reversed(properties.items()))
@@ -266,7 +266,7 @@ def test_hash_does_not_depend_on_order(properties: dict) -> None:
     assert changed(properties, turned) == frozenset()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.sampled_from(list(PropertyType)), json_values)
 def test_any_value_is_either_converted_or_refused(kind: PropertyType, value: Any) -> None:
     schema = one(kind)
