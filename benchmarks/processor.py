@@ -1,4 +1,4 @@
-"""Processor time by group of processes, from /proc.
+"""Processor time and peak memory by group of processes, from /proc.
 
 Knows which processes are the service's, the database's and the broker's on this
 machine; empty where there is no /proc.
@@ -33,4 +33,19 @@ def seconds_by_part(groups: Mapping[int, str]) -> Counter[str]:
         part = groups.get(int(fields[2])) or _SERVERS.get(name)
         if part is not None:
             found[part] += (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+    return found
+
+
+def peak_mb_by_part(groups: Mapping[int, str]) -> dict[str, float]:
+    """Of each group's largest process, the resident memory at its highest, in MB."""
+    found: dict[str, float] = {}
+    for path in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in path.read_text().splitlines())
+            part = groups.get(os.getpgid(int(fields["Pid"])))
+        except OSError:
+            continue  # it has just ended
+        if part is not None and "VmHWM" in fields:
+            peak_mb = round(int(fields["VmHWM"].split()[0]) / 1000, 1)
+            found[part] = max(found.get(part, 0.0), peak_mb)
     return found

@@ -30,7 +30,7 @@ from counted import FOLDER, read_counts
 from processor import seconds_by_part
 from shapes import SHAPES, Work
 
-from heat_convergence.testing.daemons import Deployment
+from heat_convergence.testing.daemons import Deployment, Options, merged
 
 DEFAULT_SHAPES = ("wide:1000", "chain:200", "layered:10x20", "fanin:200", "small:20")
 PHASES = ("create", "no-op", "change-one", "delete")
@@ -122,8 +122,11 @@ class Bench:
 
 
 @contextmanager
-def deployed(given: argparse.Namespace) -> Iterator[tuple[Deployment, Path]]:
-    """The service as the command line wants it, and the folder of its counts."""
+def deployed(
+    given: argparse.Namespace, options: Options | None = None
+) -> Iterator[tuple[Deployment, Path]]:
+    """The service as the command line wants it, and the folder of its counts; ``options``
+    go before the bench's own."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-bench-")))
         if given.keep_logs:
@@ -141,7 +144,7 @@ def deployed(given: argparse.Namespace) -> Iterator[tuple[Deployment, Path]]:
             database_url=database_url,
             transport_url=transport_url,
             concurrency=given.backend,
-            options={"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)},
+            options=merged({"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, options or {}),
             launcher=[sys.executable, str(COUNTED)],
         )
         stack.enter_context(deployment)
@@ -154,7 +157,11 @@ def deployed(given: argparse.Namespace) -> Iterator[tuple[Deployment, Path]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
+    options = parser(__doc__)
+    options.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
+    options.add_argument("--json", type=Path, help="write the rows here, too")
+    options.add_argument("--cpu", choices=["show", "hide"], default="hide")
+    given = options.parse_args(arguments)
     rows: list[Row] = []
     print(_head(given))
     with deployed(given) as (deployment, counts):
@@ -192,11 +199,11 @@ def _line(row: Row, cpu: str) -> str:
     return line
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """With the options that ``deployed`` reads."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
     parser.add_argument(
         "--database", default="sqlite", help="sqlite, mariadb, postgresql, or a server's URL"
     )
@@ -206,8 +213,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engines", type=int, default=2)
     parser.add_argument("--observers", type=int, default=1)
     parser.add_argument("--backend", choices=["eventlet", "threading"], default="eventlet")
-    parser.add_argument("--json", type=Path, help="write the rows here, too")
-    parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
     parser.add_argument("--keep-logs", type=Path, help="folder for configuration and logs")
     return parser
 

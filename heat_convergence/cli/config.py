@@ -14,6 +14,8 @@ from oslo_log import log
 
 from heat_convergence.cli.concurrency import PROJECT
 from heat_convergence.conf import opts
+from heat_convergence.db import engine
+from heat_convergence.rpc import transport
 
 _QUIET = [
     "alembic=WARNING",
@@ -35,12 +37,19 @@ def load(
     /etc/heat-convergence and the like; logging is set up."""
     conf = cfg.ConfigOpts()
     opts.register(conf)
+    set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
     conf(list(arguments), project=PROJECT, prog=prog, default_config_files=files)
     set_up_logging(conf)
     return conf
+
+
+def set_library_defaults() -> None:
+    """Those of databases and buses, also for oslo-config-generator's sample file."""
+    engine.set_library_defaults()
+    transport.set_library_defaults()
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:

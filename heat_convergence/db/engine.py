@@ -30,6 +30,9 @@ from heat_convergence.db.roundtrips import spare
 LOG = logging.getLogger(__name__)
 
 SQLITE_BUSY_TIMEOUT_S = 30
+# As many as a worker uses at once when it is busy: what is above is opened for one
+# transaction and closed after it, which costs more than the transaction.
+_POOL_SIZE = 20
 _WRITES = "heat_convergence_writes"
 
 # What the servers answer when another transaction was preferred.
@@ -93,7 +96,13 @@ def create_database(conf: cfg.ConfigOpts) -> Database:
     return Database(create_engine(conf))
 
 
+def set_library_defaults() -> None:
+    """Also called for the sample file."""
+    cfg.set_defaults(db_options.database_opts, max_pool_size=_POOL_SIZE)
+
+
 def create_engine(conf: cfg.ConfigOpts) -> Engine:
+    set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     options = conf.database
     if not options.connection:
@@ -108,6 +117,7 @@ def database_for(url: str) -> Database:
     """A database by URL alone, with default options: tests, benchmarks, tools."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
+    set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     conf.set_override("connection", url, group="database")
     return create_database(conf)
@@ -231,7 +241,7 @@ def _sqlite_engine(url: URL) -> Engine:
             url, poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
     else:
-        engine = sa.create_engine(url, poolclass=QueuePool, pool_size=5, max_overflow=50)
+        engine = sa.create_engine(url, poolclass=QueuePool, pool_size=_POOL_SIZE, max_overflow=50)
     exc_filters.register_engine(engine)
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

@@ -26,7 +26,7 @@ _RABBIT_DEFAULTS = {
 
 
 def set_library_defaults() -> None:
-    """Also the hook that oslo-config-generator calls for the sample file."""
+    """Also called for the sample file."""
     cfg.set_defaults(rabbit_opts, **_RABBIT_DEFAULTS)
 
 

@@ -169,7 +169,7 @@ class Deployment:
         self.port = free_port()
         self.daemons: list[Daemon] = []
         self._launcher = tuple(launcher)
-        self._options = _merged(
+        self._options = merged(
             {
                 "DEFAULT": {
                     "concurrency": concurrency,
@@ -231,7 +231,7 @@ class Deployment:
 
     def reconfigure(self, options: Options) -> None:
         """Rewrites the file; the daemons read it when they are told to."""
-        self._options = _merged(self._options, options)
+        self._options = merged(self._options, options)
         write_config(self.config, self._options)
 
     def terminate(self) -> list[int]:
@@ -256,7 +256,8 @@ class Deployment:
         self.close()
 
 
-def _merged(under: Options, over: Options) -> Options:
+def merged(under: Options, over: Options) -> Options:
+    """Both; ``over`` counts where they differ."""
     sections = [*under, *(name for name in over if name not in under)]
     return {name: {**under.get(name, {}), **over.get(name, {})} for name in sections}
 

@@ -15,12 +15,14 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_db import options as db_options
 
+from heat_convergence.cli import config
 from heat_convergence.conf import clients, opts
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "configuration.rst").read_text()
 # Defaults that differ, each told at the head of the document.
 DIFFERENT = {
-    ("DEFAULT", "auth_encryption_key"), ("DEFAULT", "environment_dir"), ("DEFAULT", "host")
+    ("DEFAULT", "auth_encryption_key"), ("DEFAULT", "environment_dir"), ("DEFAULT", "host"),
+    ("database", "max_pool_size"),
 }
 
 
@@ -42,6 +44,7 @@ def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     opts.register(conf)
+    config.set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     plugin = loading.get_plugin_loader("password")  # as [trustee] auth_type would choose it
     found = [option._to_oslo_opt() for option in plugin.get_options()]

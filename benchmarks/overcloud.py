@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Measures a TripleO overcloud without nodes through python-heatclient.
+
+    python tools/process-templates.py -p . -o RENDERED      # in tripleo-heat-templates
+    python benchmarks/overcloud.py RENDERED --database mariadb --engines 2
+
+Nothing of a cloud is needed: types of other services are mapped to
+``OS::Heat::None``, every role counts 0 nodes, and a parameter that no template has a
+default for gets a value of its type.  The stack is created, updated without a change and
+deleted; for each the seconds, the processor seconds of the workers and their peak
+memory so far are printed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import processor
+import yaml
+from counted import read_counts
+from heatclient.client import Client
+from heatclient.common import template_utils
+from heatclient.exc import HTTPNotFound
+from keystoneauth1.noauth import NoAuth
+from keystoneauth1.session import Session
+from run import deployed, parser
+
+from heat_convergence.testing.daemons import Deployment
+
+NAME, PROJECT = "overcloud", "benchmark"
+REGISTRY = "overcloud-resource-registry-puppet.yaml"
+NOTHING = "OS::Heat::None"
+_OWN = ("OS::Heat::", "OS::TripleO::")
+_EMPTY = {"number": 0, "json": {}, "comma_delimited_list": [], "boolean": False}
+_TEXTS = ("bench", "A" * 38 + "==", str(uuid.UUID(int=0)))
+_DEPTH = 8
+# What TripleO's own installer asks of the service.
+_OPTIONS = {
+    "DEFAULT": {"max_nested_stack_depth": _DEPTH},
+    "yaql": {"memory_quota": 10_000_000, "limit_iterators": 10_000},
+}
+_POLL_S, _GIVE_UP_S = 0.1, 1800
+
+
+class Overcloud:
+    """What the client sends for a rendered tree."""
+
+    def __init__(self, rendered: Path) -> None:
+        templates = [found for path in _yaml_files(rendered) if (found := _template(path))]
+        files, environment = template_utils.process_multiple_environments_and_files(
+            [str(rendered / REGISTRY)]
+        )
+        registry = environment["resource_registry"]
+        types = {name for each in templates for name in _types(each)}
+        types |= {name for name in registry.values() if isinstance(name, str)}
+        registry.update({name: NOTHING for name in types if _is_foreign(name)})
+        told = environment.get("parameter_defaults") or {}
+        defaults = {**_defaults(templates), **told, **_no_nodes(templates)}
+        environment["parameter_defaults"] = defaults
+        found, template = template_utils.get_template_contents(str(rendered / "overcloud.yaml"))
+        self.request = {
+            "template": template,
+            "files": {**files, **found},
+            "environment": environment,
+        }
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*.yaml")) if "plan-samples" not in path.parts)
+
+
+def _template(path: Path) -> dict[str, Any] | None:
+    try:
+        found = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    except yaml.YAMLError:
+        return None  # no template: playbooks have tags of their own
+    return found if isinstance(found, dict) and "heat_template_version" in found else None
+
+
+def _types(template: dict[str, Any]) -> Iterator[str]:
+    for definition in (template.get("resources") or {}).values():
+        if isinstance(definition, dict) and isinstance(definition.get("type"), str):
+            yield definition["type"]
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith("OS::") and not name.startswith(_OWN)
+
+
+def _defaults(templates: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of each parameter that a template has no default for, another template's default
+    or a sample; and no nodes of any role."""
+    given, needed = {}, {}
+    for template in templates:
+        for name, schema in (template.get("parameters") or {}).items():
+            if "default" in schema:
+                given[name] = schema["default"]
+            else:
+                needed[name] = _sample(schema)
+    return {name: given.get(name) or sample for name, sample in needed.items()}
+
+
+def _no_nodes(templates: list[dict[str, Any]]) -> dict[str, int]:
+    names = {name for template in templates for name in template.get("parameters") or {}}
+    return {name: 0 for name in names if name.endswith("Count")}
+
+
+def _sample(schema: dict[str, Any]) -> Any:
+    for constraint in schema.get("constraints") or ():
+        if constraint.get("allowed_values"):
+            return constraint["allowed_values"][0]
+        if constraint.get("allowed_pattern"):
+            return next(filter(re.compile(constraint["allowed_pattern"]).fullmatch, _TEXTS))
+    return _EMPTY.get(schema.get("type"), _TEXTS[0])
+
+
+class Bench:
+    """Runs the phases; prints a line for each."""
+
+    def __init__(self, deployment: Deployment, counts: Path) -> None:
+        self._counts = counts
+        self._groups = {daemon.pid: daemon.log.stem for daemon in deployment.daemons}
+        endpoint = f"{deployment.endpoint}/v1/{PROJECT}"
+        self._heat = Client("1", session=Session(auth=NoAuth(endpoint=endpoint)))
+
+    def run(self, overcloud: Overcloud) -> None:
+        stacks, request = self._heat.stacks, overcloud.request
+        self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
+        self._size()
+        self._phase("no-op", lambda: stacks.update(NAME, **request))
+        self._phase("delete", lambda: stacks.delete(NAME))
+
+    def _size(self) -> None:
+        resources = self._heat.resources.list(NAME, nested_depth=_DEPTH)
+        stacks = list(self._heat.stacks.list(show_nested=True))
+        print(f"{len(resources)} resources in {len(stacks)} stacks", flush=True)
+
+    def _phase(self, phase: str, begin: Callable[[], object]) -> None:
+        before, counts = processor.seconds_by_part(self._groups), read_counts(self._counts)
+        begun = time.monotonic()
+        begin()
+        answered_s = time.monotonic() - begun
+        self._wait()
+        total_s = time.monotonic() - begun
+        after, counts_after = processor.seconds_by_part(self._groups), read_counts(self._counts)
+        used = {part: round(after[part] - before[part], 2) for part in sorted(after)}
+        statements, messages = (new - old for new, old in zip(counts_after, counts, strict=True))
+        peaks = processor.peak_mb_by_part(self._groups)
+        print(
+            f"{phase}: {total_s:.1f} s ({answered_s:.1f} until answered), "
+            f"{sum(used[part] for part in self._groups.values()):.1f} processor s of the service, "
+            f"{statements} statements, {messages} messages, peak {max(peaks.values()):.0f} MB\n"
+            f"  processor s {used}\n  peak MB {dict(sorted(peaks.items()))}",
+            flush=True,
+        )
+
+    def _wait(self) -> None:
+        give_up_at = time.monotonic() + _GIVE_UP_S
+        while True:
+            try:
+                stack = self._heat.stacks.get(NAME, resolve_outputs=False)
+            except HTTPNotFound:
+                return
+            if stack.stack_status.endswith("_COMPLETE"):
+                return
+            if stack.stack_status.endswith("_FAILED") or time.monotonic() > give_up_at:
+                raise SystemExit(f"{stack.stack_status}: {stack.stack_status_reason}")
+            time.sleep(_POLL_S)
+
+
+def main() -> int:
+    options = parser(__doc__)
+    options.add_argument("rendered", type=Path, help="folder of the rendered templates")
+    given = options.parse_args()
+    overcloud = Overcloud(given.rendered)
+    print(f"{given.database}, {given.bus}, {given.backend}, {os.cpu_count()} processors")
+    with deployed(given, _OPTIONS) as (deployment, counts):
+        Bench(deployment, counts).run(overcloud)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
