@@ -10,7 +10,7 @@ about what it posts; ADR 5 has the reasons.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -87,6 +87,22 @@ def _room_on_bus(load: Workload, settings: Settings) -> int:
         return 0
     in_hand = load.posted + load.begun
     return max(0, min(settings.jobs_on_bus - load.posted, settings.jobs_in_hand - in_hand))
+
+
+def joined(postings: Sequence[Posting]) -> tuple[Posting, ...]:
+    """The same with one for each traversal; those about a stack itself are left alone."""
+    found: dict[tuple[str, int, Daemon], Posting] = {}
+    alone = []
+    for each in postings:
+        key = (each.stack_id, each.version, each.to)
+        if not each.resource_ids:
+            alone.append(each)
+        elif key in found:
+            ids = (*found[key].resource_ids, *each.resource_ids)
+            found[key] = replace(each, resource_ids=ids)
+        else:
+            found[key] = each
+    return (*alone, *found.values())
 
 
 def own(postings: Sequence[Posting], stack: Stack) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ def complete(
         reason += ". 'CHECK' not fully supported (see resources)"
     if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
-        tx.prune_goals(stack.id, (stack.goal_id,))
+        if stack.version > 1:  # the first goal has none before it
+            tx.prune_goals(stack.id, (stack.goal_id,))
     return _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
 
 

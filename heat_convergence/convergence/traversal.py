@@ -163,7 +163,7 @@ def start(
         plan = plan_goal(rows, wanted or {}, replace(at, reality=reality), untried)
     _save_stack(tx, stack, values or {})
     tx.set_version(stack_id, stack.version)
-    return _write(tx, stack, plan, means)
+    return _write(tx, stack, plan, means, rows)
 
 
 def post(bus: Bus, begun: Begun, settings: Settings) -> None:
@@ -288,18 +288,22 @@ def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> Non
     )
 
 
-def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
+def _write(
+    tx: Transaction, stack: Stack, plan: Plan, means: Means, before: Sequence[Resource] = ()
+) -> Begun:
+    """``before`` has the stack's rows as they are stored and locked."""
     jobs = _lined_up(plan, means)
     added = {row.id for row in plan.added}
     changed = {row.id for row in plan.changed}
     rejobbed = {row.id for row in plan.rejobbed}
-    tx.clear_graph(stack.id)
+    if stack.version > 1:  # a new stack has no graph yet
+        tx.clear_graph(stack.id)
     tx.delete_resources(plan.dropped)
     tx.insert_resources([row for row in jobs if row.id in added])
     tx.save_resources(
         {row.id: _columns(row, [*_JOB, *_DEFINITION]) for row in jobs if row.id in changed}
     )
-    tx.save_resources({row.id: _columns(row, _JOB) for row in jobs if row.id in rejobbed})
+    _rejob(tx, [row for row in jobs if row.id in rejobbed], before)
     tx.add_edges(stack.id, stack.version, plan.edges)
     tx.add_holds(stack.id, [(row.id, used) for row in jobs for used in row.holds])
     tx.insert_events(
@@ -309,10 +313,12 @@ def _write(tx: Transaction, stack: Stack, plan: Plan, means: Means) -> Begun:
     if breakpoints.hold_before(tx, stack, ready, means.now, means.ids):
         # Others in their place.
         postings = dispatch.post_leaves(tx, stack, (), means.settings, means.now)
-    else:
+    elif ready or stack.version > 1:
         postings = dispatch.take_turns(
             tx, stack.project_id, stack.tree_id, means.settings, means.now
         )
+    else:  # a new stack without leaves changes nobody's turn
+        postings = ()
     told: tuple[Posting, ...] = ()
     if all(row.job_state is JobState.HALTED for row in jobs):
         told = complete(tx, stack, means.now, means.ids)
@@ -332,6 +338,22 @@ def _lined_up(plan: Plan, means: Means) -> list[Resource]:
             room -= 1
         out.append(row)
     return out
+
+
+def _rejob(tx: Transaction, jobs: Sequence[Resource], before: Sequence[Resource]) -> None:
+    """Jobs for rows that keep their definition; those that change alike in one statement."""
+    stored = {row.id: row for row in before}
+    alike: dict[tuple[tuple[str, Any], ...], list[Resource]] = {}
+    for row in jobs:
+        old = stored[row.id]
+        new = ((name, getattr(row, name)) for name in _JOB)
+        changes = tuple((name, value) for name, value in new if value != getattr(old, name))
+        alike.setdefault(changes, []).append(row)
+    for changes, rows in alike.items():
+        if changes and len(rows) > 1:
+            tx.update_resources([row.id for row in rows], **dict(changes))
+    single = [rows[0] for rows in alike.values() if len(rows) == 1]
+    tx.save_resources({row.id: _columns(row, _JOB) for row in single})
 
 
 def _columns(row: Resource, names: Iterable[str]) -> dict[str, Any]:

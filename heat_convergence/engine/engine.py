@@ -16,7 +16,7 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import InvalidEncryptionKey, StorageRefused, Unavailable
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.retrying import Wait, persistently
-from heat_convergence.convergence.dispatch import Posting, take_turns
+from heat_convergence.convergence.dispatch import Daemon, Posting, joined, take_turns
 from heat_convergence.convergence.model import JobState, Resource, Stack
 from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
 from heat_convergence.convergence.traversal import cast
@@ -104,8 +104,7 @@ class Engine:
                 lambda: self._take(stack_id, version, resource_ids, token), wait=self._wait
             )
             cast(self._bus, postings, self._settings)
-            for job in filter(is_nested, jobs):
-                self._nest(job, token)
+            self._nest_all([job for job in jobs if is_nested(job)], token)
             flat = [job for job in jobs if not is_nested(job)]
             for outcomes in self._pool.run(lambda job: perform(job, held), flat):
                 self._finish([outcome for outcome in outcomes if not outcome.lost], token)
@@ -190,12 +189,23 @@ class Engine:
         self._leases.taken(token, until)
         recording.write_claims(tx, jobs, lease, now, self._ids)
 
-    def _nest(self, job: Job, token: str) -> None:
+    def _nest_all(self, jobs: Sequence[Job], token: str) -> None:
+        """Stacks that end as they begin, for there is nothing in them, are told of
+        together: an observer takes note of any number at about the cost of one."""
+        told: list[Posting] = []
+        for job in jobs:
+            postings = self._nest(job, token)
+            told += [each for each in postings if each.to is Daemon.OBSERVER]
+            others = [each for each in postings if each.to is not Daemon.OBSERVER]
+            cast(self._bus, others, self._settings)
+        cast(self._bus, joined(told), self._settings)
+
+    def _nest(self, job: Job, token: str) -> tuple[Posting, ...]:
         recorded, postings = persistently(
             lambda: self._nester.do(job, token), wait=self._wait
         )
-        cast(self._bus, postings, self._settings)
         self._tell(job, recorded)
+        return postings
 
     def _finish(self, outcomes: Sequence[Outcome], token: str) -> None:
         if not outcomes:
