@@ -85,7 +85,8 @@ def main() -> int:
     sys.argv[0] = program
     if kind == "standalone":
         return int(import_module("heat_convergence.cli.standalone").main(arguments))
-    return int(getattr(import_module("heat_convergence.cli.daemons"), kind)(arguments))
+    module = "serving" if kind == "api" else "daemons"
+    return int(getattr(import_module(f"heat_convergence.cli.{module}"), kind)(arguments))
 
 
 if __name__ == "__main__":

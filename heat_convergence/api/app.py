@@ -7,7 +7,6 @@ in which order; reads no global option and starts nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -20,6 +19,7 @@ from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from pecan import Pecan
 
+from heat_convergence.api.context import Auth
 from heat_convergence.api.controllers.actions import ActionsController
 from heat_convergence.api.controllers.changes import ChangesController
 from heat_convergence.api.controllers.configs import ConfigsController
@@ -54,13 +54,6 @@ from heat_convergence.common.retrying import persistently
 OPENAPI_PATH = "/openapi.json"
 HEALTHCHECK_PATH = "/healthcheck"
 _OUR_HEADERS = ["X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Auth-Url", "X-Region-Name"]
-
-
-class Auth(Enum):
-    """How callers are known."""
-
-    NOAUTH = "noauth"
-    KEYSTONE = "keystone"
 
 
 def build_app(

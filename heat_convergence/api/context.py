@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from oslo_context.context import RequestContext
@@ -16,6 +17,13 @@ from heat_convergence.clients.signed_urls import Signer
 
 NOAUTH_USER = "noauth"
 _MAX_NAME = 255  # what is stored of a name
+
+
+class Auth(Enum):
+    """How callers are known."""
+
+    NOAUTH = "noauth"
+    KEYSTONE = "keystone"
 
 
 @dataclass(frozen=True, slots=True)

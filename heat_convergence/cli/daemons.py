@@ -1,4 +1,4 @@
-"""The three daemons as services of oslo.service: worker processes, drain, reload.
+"""The daemons as services of oslo.service: worker processes, drain, reload.
 
 SIGTERM drains: no new work is taken, what is at work is finished.  SIGHUP reads
 the configuration again and replaces the workers one drain at a time.  Called by
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -19,11 +18,9 @@ from oslo_service import service
 from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
-from heat_convergence.cli.api_server import ApiServer, is_loopback, listen
-from heat_convergence.cli.concurrency import EVENTLET
-from heat_convergence.cli.green_api_server import GreenApiServer
-from heat_convergence.cli.wiring import Parts, application, assemble
+from heat_convergence.cli.wiring import Parts, assemble
 from heat_convergence.cli.workers import EngineWorker, ObserverWorker
+from heat_convergence.template.functions import yaql
 
 LOG = logging.getLogger(__name__)
 
@@ -82,41 +79,6 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         """Reloading replaces the process: nothing to be reset in this one."""
 
 
-class ApiWorker:
-    """Serves the API in this process; the database may come later (503 until then)."""
-
-    def __init__(self, parts: Parts, listener: socket.socket) -> None:
-        conf = parts.conf
-        server = GreenApiServer if conf.concurrency == EVENTLET else ApiServer
-        self._server: ApiServer | GreenApiServer = server(
-            listener,
-            application(parts),
-            threads=conf.heat_api.threads,
-            drain_s=conf.graceful_shutdown_timeout or 3600,
-        )
-
-    def start(self) -> None:
-        self._server.launch()
-        LOG.info("the API answers at %s port %s", *self._server.bind_addr)
-
-    def stop(self, *, within_s: float) -> None:
-        self._server.stop()
-
-
-def api(arguments: Sequence[str]) -> int:
-    conf = config.load(arguments, prog="heat-convergence-api")
-    where = conf.heat_api
-    if where.auth_strategy == "noauth" and not is_loopback(where.bind_host):
-        LOG.critical(
-            "[heat_api] auth_strategy = noauth lets everyone do everything, so that bind_host "
-            "has to be a loopback address such as 127.0.0.1, not %s.",
-            where.bind_host,
-        )
-        return 1
-    listener = listen(where.bind_host, where.bind_port, backlog=where.backlog)
-    return run(conf, where.workers, lambda parts: ApiWorker(parts, listener))
-
-
 def engine(arguments: Sequence[str]) -> int:
     conf = config.load(arguments, prog="heat-convergence-engine")
     return run(conf, conf.num_engine_workers, EngineWorker)
@@ -138,6 +100,7 @@ def run(
 
     Without ``transport_url``, the option of that name counts.
     """
+    yaql.prepare()  # once for all workers, which are forks of this process
     launcher = service.ProcessLauncher(conf, restart_method="reload")
     daemon = DaemonService(conf, make, transport_url=transport_url)
     launcher.launch_service(daemon, workers=workers or os.cpu_count() or 1)

@@ -22,15 +22,15 @@ commands:
 
 
 def api() -> int:
-    return _daemon("heat-convergence-api", "api")
+    return _daemon("heat-convergence-api", "serving", "api")
 
 
 def engine() -> int:
-    return _daemon("heat-convergence-engine", "engine")
+    return _daemon("heat-convergence-engine", "daemons", "engine")
 
 
 def observer() -> int:
-    return _daemon("heat-convergence-observer", "observer")
+    return _daemon("heat-convergence-observer", "daemons", "observer")
 
 
 def heat_convergence() -> int:
@@ -48,10 +48,10 @@ def heat_convergence() -> int:
     return 0 if wanted_help else 2
 
 
-def _daemon(prog: str, name: str) -> int:
+def _daemon(prog: str, module: str, name: str) -> int:
     arguments = sys.argv[1:]
     concurrency.prepare(concurrency.chosen(arguments, prog=prog))
-    return int(getattr(import_module("heat_convergence.cli.daemons"), name)(arguments))
+    return int(getattr(import_module(f"heat_convergence.cli.{module}"), name)(arguments))
 
 
 def _standalone(arguments: list[str]) -> int:

@@ -17,7 +17,8 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.api_server import listen
-from heat_convergence.cli.daemons import ApiWorker, run
+from heat_convergence.cli.daemons import run
+from heat_convergence.cli.serving import ApiWorker
 from heat_convergence.cli.wiring import Parts
 from heat_convergence.cli.workers import EngineWorker, ObserverWorker
 from heat_convergence.db import migrate

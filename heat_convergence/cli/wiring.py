@@ -1,7 +1,8 @@
 """The parts of one process, put together from its options.
 
 Called by the daemons' workers, by ``standalone`` and by ``wsgi``, in the process
-that is to use them: connections must not cross a fork.
+that is to use them: connections must not cross a fork.  Must not import the web
+application, which engines and observers have no room for.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from dataclasses import dataclass
 import oslo_messaging
 from oslo_config import cfg
 
-from heat_convergence.api.app import Auth, build_app
-from heat_convergence.api.context import UsersDomain
-from heat_convergence.api.middleware.faults import Wsgi
+from heat_convergence.api.context import Auth, UsersDomain
 from heat_convergence.api.services import ApiServices, SignerOf
 from heat_convergence.cli import plugins, settings
 from heat_convergence.cli.credentials import SealedCredentials
@@ -221,9 +220,3 @@ def nester(parts: Parts) -> Nester:
             resources=given.options.max_resources_per_stack,
         ),
     )
-
-
-def application(parts: Parts) -> Wsgi:
-    """The API of ``parts`` as a WSGI application."""
-    auth = Auth(parts.conf.heat_api.auth_strategy)
-    return build_app(api_services(parts), auth=auth, conf=parts.conf)

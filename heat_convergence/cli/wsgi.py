@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from heat_convergence.cli import config
-from heat_convergence.cli.wiring import application as build
+from heat_convergence.cli.serving import application as build
 from heat_convergence.cli.wiring import assemble
 
 ENVIRONMENT = "OS_HEAT_CONVERGENCE_CONFIG"

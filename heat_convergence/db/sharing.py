@@ -64,7 +64,7 @@ def led_to(connection: Connection) -> Iterator[tuple[str, set[str]]]:
 
 def _lean(value: Json, texts: dict[str, str]) -> Json:
     own: dict[str, str] = {}
-    lean = expression.share_values(expression.dump_values(value), own)
+    lean = expression.share_plain(value, own)
     if not own and _MARK not in value:
         return value
     texts.update(own)

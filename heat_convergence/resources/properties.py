@@ -204,13 +204,18 @@ def _renamed(
     return {**kept, **{new: raw[name] for name, new in old.items()}}
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
 def _canonical(value: Json) -> str:
     return json.dumps(_normal(value), sort_keys=True, separators=(",", ":"))
 
 
 def _normal(value: Json) -> Json:
     """Equal values written alike: 1.0 as 1, tuples as lists, names as text."""
-    if isinstance(value, Mapping):
+    if type(value) in _AS_THEY_ARE:
+        return value
+    if isinstance(value, dict | Mapping):
         return {str(key): _normal(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_normal(item) for item in value]

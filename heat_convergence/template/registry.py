@@ -10,7 +10,7 @@ Source: heat-facts ``events_and_states.md``, "resource_registry forms".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -54,6 +54,12 @@ class Registry:
 
     entries: Mapping[str, Json]
     base: Registry | None = None
+    _wildcards: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Of hundreds of entries few are wildcards; the others are found by their names.
+        names = (name for name in self.entries if isinstance(name, str))
+        object.__setattr__(self, "_wildcards", tuple(n for n in names if n.endswith("*")))
 
     @classmethod
     def parse(cls, entries: Json, base: Registry | None = None) -> Registry:
@@ -112,14 +118,21 @@ class Registry:
         if isinstance(specific, dict) and resource_name is not None:
             for pattern, target in _applying(specific, type_name):
                 yield (-3, (_RESOURCES, resource_name, pattern), target)
-        for pattern, target in _applying(self.entries, type_name):
+        telling = {name: self.entries[name] for name in self._telling(type_name)}
+        for pattern, target in _applying(telling, type_name):
             yield (-1, (pattern,), target)
 
     def _removes(self, type_name: str) -> bool:
         """Whether the entry that tells most exactly of the type is null."""
-        telling = [name for name in self.entries if _pattern_matches(name, type_name)]
+        telling = self._telling(type_name)
         closest = max(telling, key=lambda name: (name == type_name, len(name)), default=None)
         return closest is not None and self.entries[closest] is None
+
+    def _telling(self, type_name: str) -> list[str]:
+        """The entries that concern the type, whatever they say."""
+        found = [type_name] if type_name in self.entries else []
+        wild = (name for name in self._wildcards if name != type_name)
+        return [*found, *(name for name in wild if type_name.startswith(name[:-1]))]
 
     def _resources(self) -> Mapping[str, Json]:
         resources = self.entries.get(_RESOURCES)
@@ -150,11 +163,6 @@ class Registry:
     def for_child(self, resource_name: str) -> Registry:
         """What the stack behind a resource inherits: all mappings, and what is nested
         under entries that match the resource; an exact entry is applied last."""
-        mine = {
-            name: entry
-            for name, entry in self.entries.items()
-            if name != _RESOURCES
-        }
         inner: dict[str, Json] = {}
         resources = self._resources()
         patterns = [name for name in resources if name != resource_name]
@@ -163,6 +171,9 @@ class Registry:
             if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
                 inner.update(_inner(body, inner))
         below = self.base and self.base.for_child(resource_name)
+        if self.entries.get(_RESOURCES) == {} and below is self.base:
+            return self  # as for all that lie below it
+        mine = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
         return Registry({**mine, _RESOURCES: inner}, below)
 
     def restored(self) -> dict[str, Mapping[str, Json]]:
@@ -244,10 +255,6 @@ def _applying(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str
                 yield pattern, target[:-1] + type_name[len(pattern) - 1 :]
             elif target != type_name:
                 yield pattern, target
-
-
-def _pattern_matches(pattern: str, type_name: str) -> bool:
-    return pattern == type_name or (pattern.endswith("*") and type_name.startswith(pattern[:-1]))
 
 
 def _check_resources(resources: Json) -> None:

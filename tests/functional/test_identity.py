@@ -14,7 +14,8 @@ from keystonemiddleware.auth_token import AuthProtocol, _exceptions
 from oslo_config import cfg
 from webob import Request, Response
 
-from heat_convergence.api.app import Auth, build_app
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import Auth
 from tests.functional.harness import LocalService
 
 TEMPLATE = {"heat_template_version": "2016-10-14",

@@ -15,7 +15,8 @@ from keystonemiddleware.auth_token import AuthProtocol
 from oslo_config import cfg
 from webob import Request, Response
 
-from heat_convergence.api.app import Auth, build_app
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import Auth
 from heat_convergence.api.routes import ROUTES, Route
 from heat_convergence.api.services import ApiOptions
 from tests.functional.harness import LocalService

@@ -16,8 +16,8 @@ from keystonemiddleware.auth_token import AuthProtocol
 from oslo_config import cfg
 from webob import Request, Response
 
-from heat_convergence.api.app import Auth, build_app
-from heat_convergence.api.context import UsersDomain
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import Auth, UsersDomain
 from heat_convergence.clients import signed_urls
 from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.clients.stack_users import Ec2Keys

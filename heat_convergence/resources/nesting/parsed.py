@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,7 +93,18 @@ class Parsed:
         texts = load([key])
         if key not in texts:
             raise LookupError(f"there is no content {key}")
-        entry = _Entry(texts[key])
+        return self._keep(key, texts[key])
+
+    def fetch(self, keys: Iterable[str], load: Load) -> None:
+        """Texts that are about to be asked for, those that are missing at once."""
+        with self._lock:
+            missing = sorted(set(keys) - self._entries.keys())
+        if len(missing) > 1:
+            for key, text in load(missing).items():
+                self._keep(key, text)
+
+    def _keep(self, key: str, text: str) -> _Entry:
+        entry = _Entry(text)
         with self._lock:
             if key not in self._entries:
                 self._entries[key] = entry
@@ -191,14 +202,13 @@ class Files(Mapping[str, str]):
         """Those files, and all that templates among them name."""
         known = self._reached.get(names)
         if known is None:
-            found, waiting = set(names), list(names)
+            found, waiting = set(names), set(names)
             while waiting:
-                name = waiting.pop()
-                if is_template(name):
-                    strings = self._parsed.strings(self.hashes[name], self._load)
-                    more = (strings & self.hashes.keys()) - found
-                    found |= more
-                    waiting.extend(more)
+                templates = {name: self.hashes[name] for name in waiting if is_template(name)}
+                self._parsed.fetch(templates.values(), self._load)
+                strings = (self._parsed.strings(key, self._load) for key in templates.values())
+                waiting = (set().union(*strings) & self.hashes.keys()) - found
+                found |= waiting
             if len(self._reached) >= _MAX_REACHED:
                 self._reached.clear()
             known = self._reached[names] = frozenset(found)

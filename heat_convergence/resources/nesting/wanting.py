@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.convergence.plan import Wanted
@@ -25,9 +25,11 @@ from heat_convergence.template import expression
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluated import EvaluatedTemplate
+from heat_convergence.template.registry import Registry as TypeRegistry
 from heat_convergence.template.uses import attribute_uses
 
 Json = Any
+_MOST_COMMONS = 16
 DIGEST, READS = "digest", "reads"  # of a stored definition, under plan.NESTED
 
 
@@ -107,6 +109,41 @@ def _reads(
                 if read is not None:
                     found.setdefault(use.resource, set()).add(read)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What all stacks that inherit an environment have in common.  It is kept with what
+    it is of, so that these are never taken for others."""
+
+    registry: TypeRegistry
+    defaults: Mapping[str, Json]
+    digest: str
+    templates: frozenset[str]
+
+
+class _Commons:
+    """By registry and ``parameter_defaults``, which stacks below hand on as they are."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], _Common] = {}
+
+    def of(self, environment: Environment) -> _Common:
+        registry, defaults = environment.registry, environment.parameter_defaults
+        key = (id(registry), id(defaults))
+        found = self._kept.get(key)
+        if found is None:
+            entries = {name: entry for name, entry in registry.entries.items()
+                       if name != "resources"}  # fmt: skip
+            digest = _hash([entries, dict(defaults)])
+            found = _Common(registry, defaults, digest, registry.template_names())
+            if len(self._kept) >= _MOST_COMMONS:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
+
+
+_commons = _Commons()
 
 
 class _Digests:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaql as library
 from yaql.language.exceptions import YaqlException
+from yaql.language.expressions import Statement
 
 from heat_convergence.template import patterns
 from heat_convergence.template.events import key_text
@@ -49,10 +50,23 @@ _FAILURES = (
 )
 
 
+@functools.cache
+def _grammar() -> Any:
+    """Without options; its tables take a third of a second and some megabytes."""
+    return library.YaqlFactory().create()
+
+
+def prepare() -> None:
+    """Makes now what the first expression would wait for: what forks later has it from
+    its parent."""
+    _grammar()
+    yaql_bounds.context(0)
+
+
 @functools.lru_cache(maxsize=8)
 def _engine(limit_iterators: int, memory_quota_bytes: int) -> Any:
-    return library.YaqlFactory().create(
-        options={
+    return _grammar().copy(
+        {
             "yaql.limitIterators": limit_iterators,
             "yaql.memoryQuota": memory_quota_bytes,
             "yaql.convertTuplesToLists": True,
@@ -62,14 +76,12 @@ def _engine(limit_iterators: int, memory_quota_bytes: int) -> Any:
 
 
 @functools.lru_cache(maxsize=2048)
-def _parsed(expression: str, limit_iterators: int, memory_quota_bytes: int) -> Any:
-    engine = _engine(limit_iterators, memory_quota_bytes)
+def _parsed(expression: str) -> Any:
+    engine = _grammar()
     # The engine's parser keeps its state in itself; a copy serves this call alone,
     # for others may be parsing in other threads.
-    private = copy.copy(engine)
-    private._parser = copy.copy(engine.parser)
-    private._lexer = engine.lexer.clone()
-    return private(expression)
+    parser = copy.copy(engine.parser)
+    return parser.parse(expression, lexer=engine.lexer.clone())
 
 
 def _statement(expression: str, limits: Limits) -> Any:
@@ -78,8 +90,9 @@ def _statement(expression: str, limits: Limits) -> Any:
             f"A YAQL expression may have {limits.yaql_max_expression_size} characters,"
             f" not {len(expression)}"
         )
+    engine = _engine(limits.yaql_limit_iterators, limits.yaql_memory_quota_bytes)
     try:
-        return _parsed(expression, limits.yaql_limit_iterators, limits.yaql_memory_quota_bytes)
+        return Statement(_parsed(expression), engine)
     except _FAILURES as error:
         raise FunctionError(f"Bad YAQL expression: {_reason(error)}") from error
 

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from heat_convergence.cli import daemons
+from heat_convergence.cli import serving
 from heat_convergence.cli.api_server import ApiServer, is_loopback, listen
 
 WITHIN_S = 20
@@ -70,4 +70,4 @@ def test_what_is_loopback(host, expected):
 def test_without_authentication_only_loopback_is_bound(tmp_path):
     options = tmp_path / "open.conf"
     options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
-    assert daemons.api(["--config-file", str(options)]) == 1
+    assert serving.api(["--config-file", str(options)]) == 1

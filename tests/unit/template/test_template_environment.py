@@ -94,6 +94,16 @@ def test_resolve(entries, name, expected):
     assert registry(entries).resolve(name, "r") == expected
 
 
+def test_stacks_further_down_inherit_the_same():
+    """So that what is found out about it is found out once."""
+    base = {"B::X": "b.yaml"}
+    above = registry({"A::*": "C::*", "resources": {"r": {"r2": {"A::X": "a.yaml"}}}}, base)
+    below = above.for_child("r").for_child("r2")
+    assert below.resolve("A::X") == "C::X"
+    assert below.for_child("r").for_child("other") is below.for_child("r")
+    assert below.for_child("r").entries == {"A::*": "C::*", "resources": {}}
+
+
 def test_the_operators_entries_come_last():
     base = {"A::X": "base.yaml", "B::*": "C::*"}
     assert registry({}, base).lookup("A::X").from_user is False

@@ -330,3 +330,20 @@ def test_yaql_is_bounded(expression):
     template = Template.parse(hot(resources=resources), limits=Limits(yaql_max_steps=2_000))
     with pytest.raises(StackValidationFailed, match="YAQL"):
         build(template, Environment(), {}, StackFacts("i", "n", "p"))
+
+
+@pytest.mark.parametrize("first", [10, 1000])
+def test_yaql_is_bounded_by_its_own_limits(first):
+    """An expression is parsed once, whoever evaluates it with whatever limits."""
+    call = {"yaql": {"expression": "$.data.select($ + 1).len()", "data": [1] * 100}}
+    for most in (first, 1010 - first):
+        resources = {"r": {"type": "A::B::C", "properties": {"p": call}}}
+        limits = Limits(yaql_limit_iterators=most)
+        template = Template.parse(hot(resources=resources), limits=limits)
+        facts = StackFacts("i", "n", "p")
+        if most < 100:
+            with pytest.raises(StackValidationFailed, match="YAQL"):
+                build(template, Environment(), {}, facts)
+        else:
+            found = build(template, Environment(), {}, facts)
+            assert found.definitions["r"].properties == {"p": 100}
