@@ -4,7 +4,8 @@ can host, with what they are given.
 File → its parameters; words in braces are the cloud's.  Not here is what names a service
 or a type that is not there (Octavia, Swift, Zaqar, Mistral, Barbican, Designate, Magnum,
 Monasca, Zun, Aodh, Blazar, AWS::EC2, AWS::AutoScaling), and what waits for a guest of
-Windows or of a distribution to install itself.
+Windows or of a distribution to install itself; example-chef-template.yaml gives a list where
+its type takes a map.
 """
 
 from __future__ import annotations
@@ -68,7 +69,6 @@ DEMO: dict[str, dict[str, str]] = {
     f"{_SOFTWARE}cirros-example/cirros-hello-world.yaml": SMALL,
     f"{_SOFTWARE}example-ansible-template.yaml": SMALL,
     f"{_SOFTWARE}example-cfn-init-template.yaml": SMALL,
-    f"{_SOFTWARE}example-chef-template.yaml": SMALL,
     f"{_SOFTWARE}example-cloud-init-configure-ca-cert.yaml": SMALL,
     f"{_SOFTWARE}example-cloud-init.yaml": SMALL,
     f"{_SOFTWARE}example-deploy-sequence.yaml": SMALL,
