@@ -10,7 +10,7 @@ import pytest
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.plugin import View
-from tests.unit.resources.test_openstack_driver import Bench, server
+from tests.functional.test_openstack_driver import Bench, server
 
 CASES = (
     ("OS::Cinder::Volume", "cinder.backup", "POST", "/backups$", "backup_id"),
