@@ -223,15 +223,6 @@ def upgrade() -> None:
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("retry_count", sa.Integer(), server_default="0", nullable=False),
         sa.Column("observed_ready", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["needed_by"], ["resource.id"], name=op.f("fk_resource_graph_needed_by")
-        ),
-        sa.ForeignKeyConstraint(
-            ["resource_id"], ["resource.id"], name=op.f("fk_resource_graph_resource_id")
-        ),
-        sa.ForeignKeyConstraint(
-            ["stack_id"], ["stack.id"], name=op.f("fk_resource_graph_stack_id")
-        ),
         sa.UniqueConstraint(
             "resource_id",
             "needed_by",

@@ -1,8 +1,9 @@
 """The tables.  Read by the queries of this package and by ``alembic/``.
 
 Ids are time-ordered UUIDs made by the program.  No foreign key points at
-``stack`` from a table that engines write, for such a key would take a lock on
-the stack's row, out of the order of locks (see ``convergence.ports``).
+``stack`` from a table that engines write, nor at ``resource`` from the graph, for such
+a key would take a lock on the row, out of the order of locks (see ``convergence.ports``):
+who then writes to the row gives way to another one who waits for it.
 """
 
 from __future__ import annotations
@@ -254,9 +255,9 @@ resource = Table(
 resource_graph = Table(
     "resource_graph",
     metadata,
-    Column("resource_id", _ID, ForeignKey("resource.id"), nullable=False),
-    Column("needed_by", _ID, ForeignKey("resource.id")),
-    Column("stack_id", _ID, ForeignKey("stack.id"), nullable=False),
+    Column("resource_id", _ID, nullable=False),
+    Column("needed_by", _ID),
+    Column("stack_id", _ID, nullable=False),
     Column("version", Integer, nullable=False),
     Column("retry_count", Integer, nullable=False, default=0, server_default="0"),
     Column("observed_ready", Boolean, nullable=False, default=False),

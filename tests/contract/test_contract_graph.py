@@ -41,11 +41,6 @@ def test_edges_of_another_version_are_another_graph(graph):
         assert tx.any_unready("stack-1", 1)
 
 
-def test_an_end_of_an_edge_is_a_resource(graph):
-    with pytest.raises(Exception, match=r"(?i)foreign|is not"), graph.store.transaction() as tx:
-        tx.add_edges("stack-1", 1, [Edge("nobody", "c")])
-
-
 def test_an_edge_is_there_once(graph):
     with pytest.raises(Exception, match=r"(?i)uniq|duplicate|already"), \
             graph.store.transaction() as tx:

@@ -73,6 +73,20 @@ def test_who_moves_a_job_on_does_not_wait_for_the_stack(shared):
         pool.submit(move_on).result(timeout=20)
 
 
+def test_who_draws_edges_does_not_hold_their_ends(shared):
+    """A foreign key would hold them for reading: two who draw an edge to the same row
+    and then move its job on would wait for each other."""
+    shared.resources(resource_row("a", job_state=JobState.POSTED), resource_row("b"))
+
+    def move_on() -> None:
+        with shared.store.transaction() as tx:
+            tx.update_resources(["a"], job_state=JobState.BEGUN)
+
+    with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
+        tx.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
+        pool.submit(move_on).result(timeout=20)
+
+
 def _drop(tx, stack: str) -> None:
     tx.clear_graph(stack)
     tx.delete_resources([row.id for row in tx.stack_resources(stack)])
