@@ -19,6 +19,8 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.retrying import Wait
 from heat_convergence.convergence.ports import Bus, Settings, Store
 from heat_convergence.db.engine import Database
+from heat_convergence.resources.nesting.child import Children
+from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.environment import Environment
@@ -70,3 +72,17 @@ class ApiServices:
     users_domain: UsersDomain = field(default_factory=UsersDomain)
     signer_of: SignerOf | None = None  # None: signed URLs are not answered
     wait: Wait = time.sleep  # how a request pauses before it asks the database again
+
+    def children(self) -> Children:
+        """What drafts the stacks behind resources, for signals here and for engines."""
+        return Children(
+            registry=self.registry,
+            clock=self.clock,
+            limits=self.limits,
+            base=self.environment,
+            region=self.options.region,
+            custom=self.custom_constraints,
+            functions=self.functions,
+            parsed=Parsed(self.limits),
+            timeout_s=self.settings.action_timeout_s,
+        )

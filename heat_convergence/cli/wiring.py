@@ -39,8 +39,6 @@ from heat_convergence.db.store import SqlStore
 from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
 from heat_convergence.resources.catalog import constraints as cloud_constraints
-from heat_convergence.resources.nesting.child import Children
-from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf
 from heat_convergence.resources.registry import Registry
 from heat_convergence.rpc import notifications
@@ -198,20 +196,9 @@ def _signer_of(parts: Parts) -> SignerOf | None:
 def nester(parts: Parts) -> Nester:
     """What engines make nested stacks with."""
     given = api_services(parts)
-    children = Children(
-        registry=given.registry,
-        clock=given.clock,
-        limits=given.limits,
-        base=given.environment,
-        region=given.options.region,
-        custom=given.custom_constraints,
-        functions=given.functions,
-        parsed=Parsed(given.limits),
-        timeout_s=given.settings.action_timeout_s,
-    )
     return Nester(
         store=given.store,
-        children=children,
+        children=given.children(),
         clock=given.clock,
         ids=given.ids,
         settings=given.settings,

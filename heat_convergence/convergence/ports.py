@@ -26,6 +26,8 @@ from heat_convergence.convergence.model import (
     Stack,
 )
 
+_MOST_DOUBLINGS = 60  # beyond which a pause is no number any more
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -47,7 +49,7 @@ class Settings:
 
     def backoff_s(self, tries: int, asked_s: float | None = None) -> float:
         """How long to wait before the next try, at least what the service asks."""
-        own_s: float = self.retry_backoff_s * 2**tries
+        own_s: float = self.retry_backoff_s * 2 ** min(tries, _MOST_DOUBLINGS)
         return min(max(own_s, asked_s or 0.0), self.retry_backoff_max_s)
 
 
@@ -81,6 +83,7 @@ class Transaction(Protocol):
     # -- stacks and goals
     def lock_stack(self, stack_id: str) -> Stack | None: ...
     def get_stack(self, stack_id: str) -> Stack | None: ...
+    def get_stacks(self, ids: Collection[str]) -> Mapping[str, Stack]: ...
     def stack_at_work(self, stack_id: str) -> tuple[Stack, Workload] | None:
         """The stack, and its project's ``workload``."""
 
@@ -94,6 +97,7 @@ class Transaction(Protocol):
     def lean_goal(self, goal_id: str) -> Goal | None:
         """As its row has it, see ``apart``: without what it has by hash."""
 
+    def lean_goals(self, ids: Collection[str]) -> Mapping[str, Goal]: ...
     def prune_goals(self, stack_id: str, keep: Collection[str]) -> None: ...
     def put_contents(self, contents: Mapping[str, str]) -> None: ...
     def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...

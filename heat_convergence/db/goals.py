@@ -23,6 +23,7 @@ from heat_convergence.db.tables import content, goal, snapshot
 _FIELDS = Goal.__slots__
 _SECRET = ("environment", "parameters", "outputs")
 _COLUMNS = tuple(goal.c[name] for name in _FIELDS)
+_LEAN = sa.select(*_COLUMNS).where(goal.c.id.in_(sa.bindparam("wanted", expanding=True)))
 
 
 def get(connection: Connection, goal_id: str) -> Goal | None:
@@ -39,8 +40,18 @@ def shown(connection: Connection, goal_id: str) -> Goal | None:
 
 def lean(connection: Connection, goal_id: str) -> Goal | None:
     """As its row has it."""
-    row = connection.execute(sa.select(*_COLUMNS).where(goal.c.id == goal_id)).first()
-    return None if row is None else Goal(**dict(zip(_FIELDS, row, strict=True)))
+    return lean_all(connection, [goal_id]).get(goal_id)
+
+
+def lean_all(connection: Connection, ids: Collection[str]) -> dict[str, Goal]:
+    if not ids:
+        return {}
+    rows = connection.execute(_LEAN, {"wanted": sorted(ids)})
+    return {found.id: found for found in map(_from_row, rows)}
+
+
+def _from_row(row: Any) -> Goal:
+    return Goal(**dict(zip(_FIELDS, row, strict=True)))
 
 
 def insert(connection: Connection, new: Goal) -> None:

@@ -5,7 +5,7 @@ Called by ``db.store`` inside its transaction.  Decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,11 +35,19 @@ def columns() -> tuple[sa.Column[Any], ...]:
 _GET = sa.select(*_COLUMNS).where(stack.c.id == sa.bindparam("wanted"))
 # ``key_share``: who only points at the row by a foreign key need not wait.
 _LOCK = _GET.with_for_update(key_share=True)
+_GET_ALL = sa.select(*_COLUMNS).where(stack.c.id.in_(sa.bindparam("wanted", expanding=True)))
 
 
 def get(connection: Connection, stack_id: str) -> Stack | None:
     row = connection.execute(_GET, {"wanted": stack_id}).first()
     return None if row is None else from_row(row)
+
+
+def get_all(connection: Connection, ids: Collection[str]) -> Mapping[str, Stack]:
+    if not ids:
+        return {}
+    rows = connection.execute(_GET_ALL, {"wanted": sorted(ids)})
+    return {found.id: found for found in map(from_row, rows)}
 
 
 def lock(connection: Connection, stack_id: str) -> Stack | None:

@@ -45,6 +45,7 @@ class SqlTransaction:
 
     lock_stack = partialmethod(_call, stacks.lock)
     get_stack = partialmethod(_call, stacks.get)
+    get_stacks = partialmethod(_call, stacks.get_all)
     stack_at_work = partialmethod(_call, turns.stack_at_work)
     stacks_below = partialmethod(_call, stacks.below)
     insert_stack = partialmethod(_call, stacks.insert)
@@ -54,6 +55,7 @@ class SqlTransaction:
     insert_goal = partialmethod(_call, goals.insert)
     get_goal = partialmethod(_call, goals.get)
     lean_goal = partialmethod(_call, goals.lean)
+    lean_goals = partialmethod(_call, goals.lean_all)
     prune_goals = partialmethod(_call, goals.prune)
     put_contents = partialmethod(_call, goals.put_contents)
     get_contents = partialmethod(_call, goals.get_contents)

@@ -193,12 +193,14 @@ class Engine:
         """Stacks that end as they begin, for there is nothing in them, are told of
         together: an observer takes note of any number at about the cost of one."""
         told: list[Posting] = []
-        for job in jobs:
-            postings = self._nest(job, token)
-            told += [each for each in postings if each.to is Daemon.OBSERVER]
-            others = [each for each in postings if each.to is not Daemon.OBSERVER]
-            cast(self._bus, others, self._settings)
-        cast(self._bus, joined(told), self._settings)
+        try:
+            for job in jobs:
+                postings = self._nest(job, token)
+                told += [each for each in postings if each.to is Daemon.OBSERVER]
+                others = [each for each in postings if each.to is not Daemon.OBSERVER]
+                cast(self._bus, others, self._settings)
+        finally:  # what one job came upon keeps no other's stack waiting for a sweep
+            cast(self._bus, joined(told), self._settings)
 
     def _nest(self, job: Job, token: str) -> tuple[Posting, ...]:
         recorded, postings = persistently(

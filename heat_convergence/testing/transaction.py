@@ -54,6 +54,9 @@ class MemoryTransaction:
 
     get_stack = lock_stack
 
+    def get_stacks(self, ids: Collection[str]) -> Mapping[str, Stack]:
+        return {key: stack for key in ids if (stack := self.get_stack(key)) is not None}
+
     def stack_at_work(self, stack_id: str) -> tuple[Stack, Workload] | None:
         stack = self.get_stack(stack_id)
         return None if stack is None else (stack, self.workload(stack.project_id))
@@ -96,6 +99,9 @@ class MemoryTransaction:
 
     def lean_goal(self, goal_id: str) -> Goal | None:
         return self._tables.goals.get(goal_id)
+
+    def lean_goals(self, ids: Collection[str]) -> Mapping[str, Goal]:
+        return {key: goal for key, goal in self._tables.goals.items() if key in ids}
 
     def prune_goals(self, stack_id: str, keep: Collection[str]) -> None:
         saved = {saved.goal_id for saved in self._saved(stack_id)}

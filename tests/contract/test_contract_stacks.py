@@ -119,6 +119,22 @@ def test_goals_are_kept_until_pruned(store):
         assert tx.get_goal("other") is not None
 
 
+def test_several_stacks_and_goals_are_read_at_once(store):
+    stacks = {key: stack_row(key, name=key) for key in ("one", "two", "three")}
+    goals = {key: goal_row(key) for key in ("goal-1", "goal-2", "goal-3")}
+    with store.transaction() as tx:
+        for stack in stacks.values():
+            tx.insert_stack(stack)
+        for goal in goals.values():
+            tx.insert_goal(goal)
+    with store.transaction() as tx:
+        found = tx.get_stacks({"one", "three", "nobody"})
+        assert found == {key: stacks[key] for key in ("one", "three")}
+        found = tx.lean_goals({"goal-2", "goal-3", "nothing"})
+        assert found == {key: goals[key] for key in ("goal-2", "goal-3")}
+        assert (tx.get_stacks(()), tx.lean_goals(())) == ({}, {})
+
+
 def test_a_content_is_stored_once(store):
     with store.transaction() as tx:
         tx.put_contents({"a": "first", "b": "😀" * 70000})

@@ -16,9 +16,12 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.convergence.model import Observed
 from heat_convergence.db import purging
 from heat_convergence.db.counting import StatementCount, counted_statements
+from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata
+from heat_convergence.resources.nesting.looking import Looker
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -149,6 +152,23 @@ def test_what_a_tree_has_in_common_is_stored_once(two: Two) -> None:
     assert purging.purge_contents(two.service.database) == 0
     heat.update("common", root, files=files, environment=environment)
     assert heat.status("common") == "UPDATE_COMPLETE"
+
+
+def test_stacks_behind_are_looked_at_together(two: Two) -> None:
+    """Three statements for all, and what each one's outputs are made of."""
+    leaf = hot({"a": probe(value="1")}, outputs={"o": {"get_attr": ["a", "output"]}})
+    root = hot({f"n{at}": {"type": "leaf.yaml"} for at in range(WIDTH)})
+    two.heat.create("looked", root, files={"leaf.yaml": json.dumps(leaf)})
+    service = two.service
+    looker = Looker(service.nesters[0].children.registry, service.nesters[0].children.clock)
+    stack_id = two.heat.stack("looked")["id"]
+    store = SqlStore(service.database)
+    with store.transaction() as tx:
+        rows = tx.stack_resources(stack_id)
+    with counted_statements(service.database.engine) as count, store.transaction() as tx:
+        found = looker(tx, rows)
+    assert {each.observed for each in found.values()} == {Observed.READY}
+    assert (len(found), count.total <= 3 + WIDTH) == (WIDTH, True), count.by_kind.most_common()
 
 
 def test_lists_of_a_tree_cost_no_more_for_a_larger_tree(two: Two) -> None:

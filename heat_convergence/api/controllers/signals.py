@@ -16,25 +16,13 @@ from heat_convergence.convergence import breakpoints
 from heat_convergence.convergence.traversal import Means, batches, cast
 from heat_convergence.db.reads import resources
 from heat_convergence.resources import signalling
-from heat_convergence.resources.nesting.child import Children
-from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.nesting.scaling import Scaler
 
 
 class SignalsController(Controller):
     def __init__(self, services: ApiServices) -> None:
         super().__init__(services)
-        self._children = Children(
-            registry=services.registry,
-            clock=services.clock,
-            limits=services.limits,
-            base=services.environment,
-            region=services.options.region,
-            custom=services.custom_constraints,
-            functions=services.functions,
-            parsed=Parsed(services.limits),
-            timeout_s=services.settings.action_timeout_s,
-        )
+        self._children = services.children()
 
     def signal(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str

@@ -14,6 +14,7 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
     Desired,
+    Goal,
     Input,
     Observed,
     Resource,
@@ -48,48 +49,51 @@ class Looker:
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Sighting]:
         kinds = {row.id: self.registry.find(row.implementation) for row in rows}
         nested = [row for row in rows if isinstance(kinds[row.id], NestedType)]
-        stacks = {row.id: tx.get_stack(row.physical_id or "") for row in nested}
-        ended = [row.id for row in nested if _at_rest(stacks[row.id])]
+        stacks = tx.get_stacks({row.physical_id for row in nested if row.physical_id})
+        behind = {row.id: stacks.get(row.physical_id or "") for row in nested}
+        ended = {key: stack for key, stack in behind.items() if stack and not stack.in_progress}
         whole = {row.id: row for row in tx.get_resources(ended)}
+        living = [stack for stack in ended.values() if stack.deleted_at is None]
+        goals = tx.lean_goals({stack.goal_id for stack in living})
         found = {}
         for row in nested:
-            stack, kind = stacks[row.id], kinds[row.id]
-            if row.id in whole and stack is not None and isinstance(kind, NestedType):
-                found[row.id] = self._ended(tx, whole[row.id], stack, kind)
+            kind = kinds[row.id]
+            if row.id in whole and isinstance(kind, NestedType):
+                stack = ended[row.id]
+                goal = goals.get(stack.goal_id)
+                found[row.id] = self._ended(tx, whole[row.id], stack, goal, kind)
             else:
-                found[row.id] = _unended(row, stack)
+                found[row.id] = _unended(row, behind[row.id])
         return found
 
-    def _ended(self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType) -> Sighting:
+    def _ended(
+        self, tx: Transaction, row: Resource, stack: Stack, goal: Goal | None, kind: NestedType
+    ) -> Sighting:
         if stack.deleted_at is not None:
             return _gone(row)
+        if goal is None:
+            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+        told = None
+        failed = row.desired is Desired.ABSENT or stack.status is Status.FAILED
+        if not failed or row.job is None:
+            told = kind.read(self._behind(tx, row, stack, goal), _reads(row))
         data = kind.ended(row.data, self.clock())
-        if row.desired is Desired.ABSENT or stack.status is Status.FAILED:
+        if failed:
             reason = failure(row.name, stack.status_reason)
-            told = self._read(tx, row, stack, kind) if row.job is None else None
             return Sighting(
                 Observed.FAILED, reason, attributes=told, data=data, final=True
             )
-        attributes = self._read(tx, row, stack, kind)
         progress = row.data.get("steps") or {}
         return Sighting(
             Observed.BUSY if progress.get("more") else Observed.READY,
             "state changed",
-            attributes=attributes,
+            attributes=told,
             data=data,
             more=bool(progress.get("more")),
             again_s=progress.get("pause_s", 0.0),
         )
 
-    def _read(
-        self, tx: Transaction, row: Resource, stack: Stack, kind: NestedType
-    ) -> Mapping[str, object]:
-        return kind.read(self._behind(tx, row, stack), _reads(row))
-
-    def _behind(self, tx: Transaction, row: Resource, stack: Stack) -> Behind:
-        goal = tx.lean_goal(stack.goal_id)
-        if goal is None:
-            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+    def _behind(self, tx: Transaction, row: Resource, stack: Stack, goal: Goal) -> Behind:
         known: dict[str, Input] = {}
         asked: set[str] = set()
         for name, data in goal.outputs.items():
@@ -115,10 +119,6 @@ class Looker:
 
 def _reads(row: Resource) -> list[tuple[str, ...]]:
     return [tuple(read) for read in (row.definition.get(NESTED) or {}).get(READS, ())]
-
-
-def _at_rest(stack: Stack | None) -> bool:
-    return stack is not None and not stack.in_progress
 
 
 def _unended(row: Resource, stack: Stack | None) -> Sighting:

@@ -7,7 +7,6 @@ Source: heat-facts ``resource_groups.md``, "Software configuration".
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -84,9 +83,9 @@ class StoredConfig(ResourceType):
 
     tool: ClassVar[str] = _UNGROUPED  # where no property says otherwise
 
-    @abstractmethod
     def content(self, view: View) -> Json:
         """The configuration."""
+        return view.properties.get(CONFIG)
 
     def create(self, view: View) -> Look:
         given, content = view.properties, self.content(view)
@@ -144,9 +143,6 @@ class SoftwareConfig(StoredConfig):
         attributes=_ATTRIBUTES,
     )
 
-    def content(self, view: View) -> Json:
-        return view.properties.get(CONFIG)
-
 
 class StructuredConfig(StoredConfig):
     name = "OS::Heat::StructuredConfig"
@@ -162,9 +158,6 @@ class StructuredConfig(StoredConfig):
         },
         attributes=_ATTRIBUTES,
     )
-
-    def content(self, view: View) -> Json:
-        return view.properties.get(CONFIG)
 
 
 class CloudConfig(StoredConfig):
