@@ -2,7 +2,8 @@
 
 Called by the observer's sweep.  A snapshot goes in pieces, each recorded, so that a
 large one does not keep the observer from its other work; what fails is tried again
-with growing pauses and then told in the snapshot's reason.
+with growing pauses and then told in the snapshot's reason.  Of a deleted stack nobody can
+ask for a snapshot's deletion again: there it is tried for as long as the stack is known.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def discard_due(
             continue
         values: dict[str, Any] = {"delete_at": now}
         if cause is not None:
-            values = _failed(saved, cause, settings, now)
+            values = _failed(saved, stack, cause, settings, now)
         if gone and saved.data is not None:
             values["data"] = saving.forget(saved.data, gone)
             values["sensitive"] = saved.sensitive
@@ -68,9 +69,9 @@ def _at_work(tx: Transaction, kept: saving.Kept, now: datetime) -> frozenset[sav
     for each in kept:
         if UNSEEN in each.entry:
             unseen.setdefault(each.within["id"], {})[each.path[-1]] = each
-    found = set()
+    found, stacks = set(), tx.get_stacks(unseen)
     for stack_id, named in sorted(unseen.items()):
-        stack = tx.get_stack(stack_id)
+        stack = stacks.get(stack_id)
         for row in tx.incarnations(stack_id, named):
             each = named[row.name]
             at_work = row.leased(now) or _is_taken(stack, each)
@@ -87,13 +88,15 @@ def _is_taken(stack: Stack | None, saved: saving.Saved) -> bool:
 
 
 def _failed(
-    saved: SavedStack, cause: Error, settings: Settings, now: datetime
+    saved: SavedStack, stack: Stack, cause: Error, settings: Settings, now: datetime
 ) -> dict[str, Any]:
     reason = f"{type(cause).__name__}: {cause.path}: {cause.message}"
     tries = saved.tries + 1
-    if tries >= settings.retry_limit:
-        LOG.warning("snapshot not deleted: snapshot %(snapshot)s, error %(error)s",
-                    {"snapshot": saved.id, "error": reason})
+    if tries == settings.retry_limit:
+        LOG.warning("snapshot not deleted: stack %(stack)s, snapshot %(snapshot)s, "
+                    "error %(error)s",
+                    {"stack": stack.id, "snapshot": saved.id, "error": reason})
+    if tries >= settings.retry_limit and stack.action is not Action.DELETE:
         ended = {"status": Status.FAILED, "delete_at": None}
         return {**ended, "status_reason": reason, "tries": tries}
     pause = timedelta(seconds=settings.backoff_s(saved.tries))

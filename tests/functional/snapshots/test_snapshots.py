@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,101 +10,11 @@ import pytest
 from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.common.errors import ResourceFailure, ResourceGone, Throttled
-from heat_convergence.convergence.model import Observed
-from heat_convergence.resources.builtin.local import LocalType
-from heat_convergence.resources.plugin import Look, View
-from heat_convergence.resources.schema import PropertySchema, PropertyType, TypeSchema
+from heat_convergence.resources.plugin import View
+from tests.functional.disks import Disk, disk, make, refused, show, sweep, take, template
 from tests.functional.harness import LocalService
 
 Json = Any
-
-
-class Disk(LocalType):
-    """Saves itself as an image, which a restored one is made of."""
-
-    name = "Test::Disk"
-    schema = TypeSchema(
-        properties={
-            "size": PropertySchema(type=PropertyType.INTEGER, default=1, update_allowed=True),
-            "image": PropertySchema(type=PropertyType.STRING),
-        }
-    )
-
-    snapshots_on_delete = True
-
-    def __init__(self) -> None:
-        self.images: list[str] = []
-        self.slow = 0  # tries for which a copy is still being made
-        self.trouble: Exception | None = None
-
-    def snapshot(self, view: View) -> Look:
-        if self.slow:
-            self.slow -= 1
-            return Look(Observed.BUSY, data=view.data, again_s=2.0)
-        if view.properties["size"] > 9:
-            raise ResourceFailure("it is too large to be saved")
-        self.images.append(f"image of {view.physical_id} {len(self.images)}")
-        return Look(Observed.READY, data={"image": self.images[-1]})
-
-    def restored(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
-        return {"image": data["image"]} if data else {}
-
-    def delete_snapshot(self, view: View) -> None:
-        if self.trouble is not None:
-            raise self.trouble
-        self.images.remove(view.data["image"])
-
-
-def template(value: str, **more: Json) -> Json:
-    return {
-        "heat_template_version": "2016-10-14",
-        "resources": {
-            "plain": {"type": "OS::Heat::TestResource", "properties": {"value": value}}, **more
-        },
-    }
-
-
-def disk(size: int = 1) -> Json:
-    return {"type": "Test::Disk", "properties": {"size": size}}
-
-
-@pytest.fixture
-def disks() -> Disk:
-    return Disk()
-
-
-@pytest.fixture
-def service(tmp_path: Any, disks: Disk) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(disks,))
-    yield service
-    service.close()
-
-
-def make(service: LocalService, body: Json) -> str:
-    answer = service.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    return f"/stacks/s/{answer.json['stack']['id']}"
-
-
-def take(service: LocalService, path: str, name: str | None = None) -> Json:
-    answer = service.send("POST", f"{path}/snapshots", {"name": name} if name else {})
-    assert answer.status_int == 200, answer.text
-    return show(service, f"{path}/snapshots/{answer.json['id']}")
-
-
-def show(service: LocalService, path: str) -> Json:
-    answer = service.send("GET", path)
-    assert answer.status_int == 200, answer.text
-    return next(iter(answer.json.values()))
-
-
-def sweep(service: LocalService, after_s: float = 5.0) -> None:
-    service.clock.jump(after_s)
-    service.observer.tick()
-
-
-def refused(answer: Any, code: int, kind: str) -> str:
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
-    return answer.json["error"]["message"]
 
 
 def test_a_snapshot_is_a_traversal_of_its_own(service: LocalService) -> None:
@@ -327,6 +235,19 @@ class TestDeleting:
         assert disks.images == []
         assert service.send("GET", saved).status_int == 404
 
+    def test_with_the_stack_they_are_tried_until_they_succeed(
+        self, service: LocalService, disks: Disk, saved: str
+    ) -> None:
+        """For nobody can ask again."""
+        disks.trouble = ResourceFailure("no")
+        service.send("DELETE", saved.split("/snapshots/")[0])
+        for _ in range(service.services.settings.retry_limit + 2):
+            sweep(service)
+        assert len(disks.images) == 2
+        disks.trouble = None
+        sweep(service)
+        assert disks.images == []
+
     def test_one_deleted_is_not_deleted_again(
         self, service: LocalService, disks: Disk, saved: str
     ) -> None:
@@ -386,105 +307,3 @@ class TestDeletionPolicy:
         body = {"stack_name": "s", "template": template("a", other=plain)}
         told = refused(service.send("POST", "/stacks", body), 400, "StackValidationFailed")
         assert '"Snapshot" deletion policy not supported' in told
-
-
-CHILD = "file:///t/child.yaml"
-
-
-def tree(size: int, *, members: int = 2) -> Json:
-    """A disk below a nest, and one below each member of a group."""
-    child = {
-        "heat_template_version": "2016-10-14",
-        "parameters": {"size": {"type": "number"}},
-        "resources": {
-            "disk": {"type": "Test::Disk", "properties": {"size": {"get_param": "size"}}}
-        },
-    }
-    member = {"type": CHILD, "properties": {"size": size}}
-    group = {"count": members, "resource_def": member}
-    resources = {"n": member, "g": {"type": "OS::Heat::ResourceGroup", "properties": group}}
-    return {
-        "template": {"heat_template_version": "2016-10-14", "resources": resources},
-        "files": {CHILD: json.dumps(child)},
-    }
-
-
-def disks_below(service: LocalService, path: str) -> dict[str, Json]:
-    """Path of the stack → the disk's properties there."""
-    listed = service.send("GET", f"{path}/resources?nested_depth=5", hold=True).json["resources"]
-    found = {}
-    for each in listed:
-        if each["resource_name"] == "disk":
-            where = each["links"][1]["href"].split("/v1/p", 1)[1]
-            answer = service.send("GET", f"{where}/template", hold=True).json
-            found[each["parent_resource"]] = answer["resources"]["disk"]["properties"]
-    return found
-
-
-def test_the_stacks_below_are_saved_and_brought_back(
-    service: LocalService, disks: Disk
-) -> None:
-    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
-    path = f"/stacks/s/{answer.json['stack']['id']}"
-    saved = take(service, path)
-    assert (saved["status"], len(disks.images)) == ("COMPLETE", 3)
-    below = saved["data"]["resources"]["n"]
-    assert below["status"] == "COMPLETE"
-    image = below["resources"]["disk"]["resource_data"]["image"]
-    assert image in disks.images
-    assert service.send("PUT", path, tree(2, members=1)).status_int == 202
-    service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
-    assert show(service, path)["stack_status"] == "RESTORE_COMPLETE"
-    given = disks_below(service, path)
-    assert given["n"] == {"size": {"get_param": "size"}, "image": image}
-    assert sorted(each["image"] for each in given.values()) == sorted(disks.images)
-    assert set(given) == {"n", "0", "1"}
-
-
-def test_what_stacks_below_saved_goes_with_the_snapshot(
-    service: LocalService, disks: Disk
-) -> None:
-    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
-    path = f"/stacks/s/{answer.json['stack']['id']}"
-    saved = take(service, path)
-    service.send("PUT", path, {"template": template("one")})
-    assert len(disks.images) == 3  # the stacks have gone, what they saved has not
-    disks.trouble = ResourceFailure("it is in use")
-    where = f"{path}/snapshots/{saved['id']}"
-    assert service.send("DELETE", where).status_int == 204
-    sweep(service)
-    reason = show(service, where)["status_reason"]
-    assert reason.startswith("ResourceFailure: resources.g.resources.0.resources.disk: ")
-    disks.trouble = None
-    sweep(service, 60.0)
-    assert (service.send("GET", where).status_int, disks.images) == (404, [])
-
-
-def test_a_failure_below_fails_the_snapshot(service: LocalService, disks: Disk) -> None:
-    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(10)})
-    path = f"/stacks/s/{answer.json['stack']['id']}"
-    saved = take(service, path)
-    assert saved["status"] == "FAILED"
-    told = show(service, path)["stack_status_reason"]
-    assert ".resources.disk: it is too large to be saved" in told
-
-
-def test_an_update_keeps_what_was_brought_back_below(
-    service: LocalService, disks: Disk
-) -> None:
-    """``existing`` keeps it, and so does the way back from a failure."""
-    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
-    path = f"/stacks/s/{answer.json['stack']['id']}"
-    saved = take(service, path)
-    service.send("PUT", path, tree(2))
-    service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
-    before = disks_below(service, path)
-    assert service.send("PATCH", path, {"tags": "t"}).status_int == 202
-    assert disks_below(service, path) == before
-    bad = tree(3)
-    bad["template"]["resources"]["bad"] = {
-        "type": "OS::Heat::TestResource", "properties": {"fail": True}, "depends_on": "n",
-    }  # fmt: skip
-    service.send("PUT", path, {**bad, "disable_rollback": False})
-    assert show(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
-    assert disks_below(service, path) == before

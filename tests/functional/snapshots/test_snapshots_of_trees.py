@@ -1,0 +1,114 @@
+"""Snapshots of stacks with stacks below them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from heat_convergence.common.errors import ResourceFailure
+from tests.functional.disks import Disk, show, sweep, take, template
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+CHILD = "file:///t/child.yaml"
+
+
+def tree(size: int, *, members: int = 2) -> Json:
+    """A disk below a nest, and one below each member of a group."""
+    child = {
+        "heat_template_version": "2016-10-14",
+        "parameters": {"size": {"type": "number"}},
+        "resources": {
+            "disk": {"type": "Test::Disk", "properties": {"size": {"get_param": "size"}}}
+        },
+    }
+    member = {"type": CHILD, "properties": {"size": size}}
+    group = {"count": members, "resource_def": member}
+    resources = {"n": member, "g": {"type": "OS::Heat::ResourceGroup", "properties": group}}
+    return {
+        "template": {"heat_template_version": "2016-10-14", "resources": resources},
+        "files": {CHILD: json.dumps(child)},
+    }
+
+
+def disks_below(service: LocalService, path: str) -> dict[str, Json]:
+    """Path of the stack → the disk's properties there."""
+    listed = service.send("GET", f"{path}/resources?nested_depth=5", hold=True).json["resources"]
+    found = {}
+    for each in listed:
+        if each["resource_name"] == "disk":
+            where = each["links"][1]["href"].split("/v1/p", 1)[1]
+            answer = service.send("GET", f"{where}/template", hold=True).json
+            found[each["parent_resource"]] = answer["resources"]["disk"]["properties"]
+    return found
+
+
+def test_the_stacks_below_are_saved_and_brought_back(
+    service: LocalService, disks: Disk
+) -> None:
+    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    saved = take(service, path)
+    assert (saved["status"], len(disks.images)) == ("COMPLETE", 3)
+    below = saved["data"]["resources"]["n"]
+    assert below["status"] == "COMPLETE"
+    image = below["resources"]["disk"]["resource_data"]["image"]
+    assert image in disks.images
+    assert service.send("PUT", path, tree(2, members=1)).status_int == 202
+    service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
+    assert show(service, path)["stack_status"] == "RESTORE_COMPLETE"
+    given = disks_below(service, path)
+    assert given["n"] == {"size": {"get_param": "size"}, "image": image}
+    assert sorted(each["image"] for each in given.values()) == sorted(disks.images)
+    assert set(given) == {"n", "0", "1"}
+
+
+def test_what_stacks_below_saved_goes_with_the_snapshot(
+    service: LocalService, disks: Disk
+) -> None:
+    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    saved = take(service, path)
+    service.send("PUT", path, {"template": template("one")})
+    assert len(disks.images) == 3  # the stacks have gone, what they saved has not
+    disks.trouble = ResourceFailure("it is in use")
+    where = f"{path}/snapshots/{saved['id']}"
+    assert service.send("DELETE", where).status_int == 204
+    sweep(service)
+    reason = show(service, where)["status_reason"]
+    assert reason.startswith("ResourceFailure: resources.g.resources.0.resources.disk: ")
+    disks.trouble = None
+    sweep(service, 60.0)
+    assert (service.send("GET", where).status_int, disks.images) == (404, [])
+
+
+def test_a_failure_below_fails_the_snapshot(service: LocalService, disks: Disk) -> None:
+    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(10)})
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    saved = take(service, path)
+    assert saved["status"] == "FAILED"
+    told = show(service, path)["stack_status_reason"]
+    assert ".resources.disk: it is too large to be saved" in told
+
+
+def test_an_update_keeps_what_was_brought_back_below(
+    service: LocalService, disks: Disk
+) -> None:
+    """``existing`` keeps it, and so does the way back from a failure."""
+    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    saved = take(service, path)
+    service.send("PUT", path, tree(2))
+    service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
+    before = disks_below(service, path)
+    assert service.send("PATCH", path, {"tags": "t"}).status_int == 202
+    assert disks_below(service, path) == before
+    bad = tree(3)
+    bad["template"]["resources"]["bad"] = {
+        "type": "OS::Heat::TestResource", "properties": {"fail": True}, "depends_on": "n",
+    }  # fmt: skip
+    service.send("PUT", path, {**bad, "disable_rollback": False})
+    assert show(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
+    assert disks_below(service, path) == before
