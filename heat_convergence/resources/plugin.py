@@ -139,6 +139,8 @@ class ResourceType(ABC):
     secret_data: ClassVar[frozenset[str]] = frozenset()  # names in data never shown
     sees_others: ClassVar[bool] = False  # True: looks at what it draws on, not only at itself
 
+    deploys_on: ClassVar[str | None] = None  # the property that refers to a server
+
     @abstractmethod
     def create(self, view: View) -> Look:
         """Start to make the physical resource under ``view.physical_name``."""
@@ -265,6 +267,10 @@ class ResourceType(ABC):
     def lists_deployments(self, view: View) -> bool:
         """Whether its metadata have, as ``deployments``, what is deployed on it."""
         return False
+
+    def takes_deployments(self, properties: Mapping[str, Json]) -> bool:
+        """Whether software can be deployed on it; properties not known yet are left out."""
+        return True
 
     def keeps_secrets(self, properties: Mapping[str, Json]) -> bool:
         """Whether one of these properties, which may be open yet, has secrets in its

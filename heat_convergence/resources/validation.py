@@ -24,6 +24,7 @@ from heat_convergence.common.errors import (
     ResourceTypeUnavailable,
     StackValidationFailed,
 )
+from heat_convergence.resources.hosts import misplaced
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.properties import (
     CustomChecks,
@@ -113,6 +114,9 @@ def check_resources(
     types = _types(definitions, checks, problems)
     for name, kind in types.items():
         _Resource(definitions[name], kind, checks, problems).check()
+    for name, key, told in misplaced(definitions, types):
+        place = (checks.dialect.resources, name, checks.dialect.properties, key)
+        problems.add(Phase.RESOURCES, told, place, prefix=PROPERTY_ERROR)
     for name, definition in definitions.items():
         path = (checks.dialect.resources, name)
         for key in ("properties", "metadata", "update_policy"):

@@ -1,7 +1,8 @@
 """What a server's agent is told, so that it finds what is deployed on the server.
 
 Decides who the agent logs in as and where it asks, by ``software_config_transport``; a
-server whose user data are of another format than ``SOFTWARE_CONFIG`` has no agent.  The
+server that the compute service makes has one if its user data are of the format
+``SOFTWARE_CONFIG``, one that was deployed by others always.  The
 user has the server's physical name, and its password is the secret of its one pair of
 keys, which Keystone tells again: what a lost call made is found, and what the server was
 handed stays true (RULE 4).
@@ -10,7 +11,7 @@ Source: heat-facts ``resource_types.json`` (``os_collect_config``), ``config_opt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
@@ -37,19 +38,24 @@ def has_agent(properties: Mapping[str, Json]) -> bool:
     return bool(properties.get(FORMAT) == SOFTWARE_CONFIG)
 
 
+def may_have_agent(properties: Mapping[str, Json]) -> bool:
+    """As far as the properties are known."""
+    return bool(properties.get(FORMAT, SOFTWARE_CONFIG) == SOFTWARE_CONFIG)
+
+
 def check(properties: Mapping[str, Json]) -> None:
     """Raises for a transport by way of a service that deployments are not put into."""
     transport = properties.get(TRANSPORT, CFN)
-    if has_agent(properties) and transport not in (CFN, HEAT):
+    if transport not in (CFN, HEAT):
         raise StackValidationFailed(
             f"{transport} is not supported: one of {CFN}, {HEAT} is", path=TRANSPORT
         )
 
 
 def hired(view: View) -> dict[str, Json]:
-    """For the row's data; empty where the server has no agent, or nobody can be one."""
+    """Of a server that has an agent, for the row's data; empty where nobody can be one."""
     users = _users(view)
-    if not has_agent(view.properties) or users is None:
+    if users is None:
         return {}
     url = view.cloud.metadata_url
     if view.properties.get(TRANSPORT) != HEAT and (url is None or not users.configured):
@@ -70,14 +76,15 @@ def dismiss(view: View) -> None:
     if users is None or not users.configured:
         return
     user_id = view.data.get(USER)
-    if user_id is None and (not view.properties or has_agent(view.properties)):
+    if user_id is None and may_have_agent(view.properties):
         user_id = users.find_user(view.physical_name)
     if user_id is not None:
         users.delete_user(user_id)
 
 
-def told(view: View) -> dict[str, Json]:
-    """The agent's own configuration; empty where there is no agent."""
+def told(view: View, clouds: Sequence[str] = ("ec2",)) -> dict[str, Json]:
+    """The agent's own configuration; empty where there is no agent.  ``clouds`` are its
+    collectors from whoever made the machine."""
     asked = view.data.get(_AGENT)
     guest = Guest.of(view.data, view.project_id)
     if asked is None or guest.user is None or guest.keys is None:
@@ -93,7 +100,7 @@ def told(view: View) -> dict[str, Json]:
             "stack_id": place,
             "resource_name": view.name,
         }
-        return {"collectors": ["ec2", "heat", "local"], "heat": heat}
+        return {"collectors": [*clouds, "heat", "local"], "heat": heat}
     if asked["metadata_url"] is None:
         return {}
     cfn = {
@@ -103,12 +110,18 @@ def told(view: View) -> dict[str, Json]:
         "stack_name": place,
         "path": f"{view.name}.Metadata",
     }
-    return {"collectors": ["ec2", "cfn", "local"], "cfn": cfn}
+    return {"collectors": [*clouds, "cfn", "local"], "cfn": cfn}
 
 
 def with_config(view: View, metadata: Mapping[str, Json]) -> Mapping[str, Json]:
     """The metadata, and what the agent is told in them."""
-    config = told(view)
+    return together(metadata, told(view))
+
+
+def together(
+    metadata: Mapping[str, Json], config: Mapping[str, Json]
+) -> Mapping[str, Json]:
+    """The metadata of a server whose agent is told that."""
     return {DEPLOYMENTS: [], **metadata, COLLECT: config} if config else metadata
 
 

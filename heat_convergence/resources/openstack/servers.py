@@ -329,6 +329,9 @@ class Server(ServerSnapshots, DeclaredType):
     def lists_deployments(self, view: View) -> bool:
         return server_agents.has_agent(view.properties)
 
+    def takes_deployments(self, properties: Mapping[str, Json]) -> bool:
+        return server_agents.may_have_agent(properties)
+
     def keeps_secrets(self, properties: Mapping[str, Json]) -> bool:
         """Only of an agent; a format that is not known yet may come to one."""
         usual = self.schema.properties[server_agents.FORMAT].default
@@ -336,7 +339,8 @@ class Server(ServerSnapshots, DeclaredType):
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         server_arguments.check(properties)
-        server_agents.check(properties)
+        if server_agents.has_agent(properties):
+            server_agents.check(properties)
 
     def validate_names(self, given: frozenset[str]) -> None:
         server_arguments.check_names(given)
@@ -366,7 +370,9 @@ class Server(ServerSnapshots, DeclaredType):
 
 
 def _with_agent(view: View) -> View:
-    """With what is recorded of its agent."""
+    """With what is recorded of its agent, if it has one."""
+    if not server_agents.has_agent(view.properties):
+        return view
     return replace(view, data={**view.data, **server_agents.hired(view)})
 
 

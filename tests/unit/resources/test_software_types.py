@@ -28,6 +28,7 @@ from heat_convergence.resources.builtin.software.deployments import (
 )
 from heat_convergence.resources.builtin.software.multipart import MultipartMime
 from heat_convergence.resources.openstack import userdata
+from heat_convergence.resources.openstack.deployed_server import DeployedServer
 from heat_convergence.resources.plugin import ResourceType, View
 from tests.unit.resources.test_resource_conformance import (
     attribute_as_fact,
@@ -42,7 +43,7 @@ FACTS = json.loads((Path(__file__).parent / "data" / "software_types.json").read
 CONFIGS = (
     CloudConfig(), MultipartMime(), SoftwareComponent(), SoftwareConfig(), StructuredConfig()
 )
-TYPES = (*CONFIGS, SoftwareDeployment(), StructuredDeployment())
+TYPES = (*CONFIGS, DeployedServer(), SoftwareDeployment(), StructuredDeployment())
 every_type = pytest.mark.parametrize("kind", TYPES, ids=lambda item: item.name)
 every_config = pytest.mark.parametrize("kind", CONFIGS, ids=lambda item: item.name)
 ID = "01a1ff71-a5d4-7000-9789-d3fafedd3c77"

@@ -86,6 +86,7 @@ ATTRIBUTES = {
 class SoftwareDeployment(Responder):
     name = "OS::Heat::SoftwareDeployment"
     no_signal_during: ClassVar[frozenset[Action]] = frozenset()
+    deploys_on: ClassVar[str | None] = "server"
     schema = TypeSchema(
         description="Puts a configuration on a server, and waits until the server is done.",
         support_status=SupportStatus(version="2014.1"),
