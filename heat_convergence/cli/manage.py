@@ -10,31 +10,57 @@ import argparse
 import sys
 from collections.abc import Callable
 
+from oslo_config import cfg
+
 from heat_convergence.cli import config, manage_service, manage_stacks
 from heat_convergence.common import errors
 from heat_convergence.db import migrate
 from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.sealing import Keyring, attach
 
-OK, DIFFERENT, UNREACHABLE = 0, 1, 2
+OK, DIFFERENT, UNREACHABLE, REFUSED = 0, 1, 2, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit codes: 0 done, 1 the schema is not the one of this release, 2 no database."""
+    """Exit codes: 0 done, 1 the schema is not the one of this release, or what a command
+    tells of, 2 no database, 3 it cannot be done as it was asked for."""
     parsed = _parser().parse_args(arguments)
+    try:
+        database = _database(parsed)
+    except (cfg.Error, errors.Error) as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    try:
+        return _run(database, parsed)
+    except errors.Unavailable as error:
+        print(f"The database does not answer: {error}", file=sys.stderr)
+        return UNREACHABLE
+    except errors.Error as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    finally:
+        database.close()
+
+
+def _database(parsed: argparse.Namespace) -> Database:
     files = [f"--config-file={name}" for name in parsed.config_file or ()]
     conf = config.load(files, prog="heat-convergence-manage")
     if parsed.connection:
         conf.set_override("connection", parsed.connection, group="database")
     database = create_database(conf)
     attach(database.engine, Keyring(conf.auth_encryption_key))
-    try:
-        return int(parsed.run(database, parsed))
-    except errors.Unavailable as error:
-        print(f"The database does not answer: {error}", file=sys.stderr)
-        return UNREACHABLE
-    finally:
-        database.close()
+    return database
+
+
+def _run(database: Database, parsed: argparse.Namespace) -> int:
+    if parsed.noun != "db":
+        found = migrate.version(database)
+        # A later release's schema is good for this one; see docs/operating.rst.
+        if found is None or (migrate.known(found) and found != migrate.head()):
+            print(f"The schema is at {found}; this release's is {migrate.head()}:"
+                  " heat-convergence-manage db upgrade", file=sys.stderr)
+            return DIFFERENT
+    return int(parsed.run(database, parsed))
 
 
 def upgrade(database: Database, parsed: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from heat_convergence.common.clock import utc_now
@@ -32,7 +32,7 @@ _REMEDIES = {
 
 def purge_deleted(database: Database, parsed: argparse.Namespace) -> int:
     """Deletes stacks that have been deleted for at least so long, and what they left."""
-    before = utc_now() - timedelta(seconds=parsed.age * _SECONDS[parsed.granularity])
+    before = _ago(parsed.age * _SECONDS[parsed.granularity])
 
     def next_batch() -> list[str]:
         return purging.deleted_stacks(database, before, parsed.project_id, parsed.batch_size)
@@ -146,6 +146,13 @@ def _all(database: Database) -> Iterator[str]:
         if len(page) < _PAGE:
             return
         last = page[-1]
+
+
+def _ago(seconds: int) -> datetime:
+    try:
+        return utc_now() - timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _age(text: str) -> int:

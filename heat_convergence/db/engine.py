@@ -107,10 +107,13 @@ def create_engine(conf: cfg.ConfigOpts) -> Engine:
     options = conf.database
     if not options.connection:
         raise cfg.RequiredOptError("connection", group=cfg.OptGroup("database"))
-    url = make_url(options.connection)
-    if url.get_backend_name() == "sqlite":
-        return _sqlite_engine(url)
-    return _server_engine(url, options)
+    try:
+        url = make_url(options.connection)
+        if url.get_backend_name() == "sqlite":
+            return _sqlite_engine(url)
+        return _server_engine(url, options)
+    except (sa_exc.ArgumentError, ValueError) as error:  # neither tells the password
+        raise errors.Invalid(f"[database] connection cannot be used: {error}") from error
 
 
 def database_for(url: str) -> Database:

@@ -15,7 +15,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 
+from heat_convergence.common.errors import NotFound
 from heat_convergence.db.engine import Database, translated
 from heat_convergence.db.tables import metadata
 
@@ -29,11 +31,17 @@ def scripts_directory() -> Path:
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Bring the schema to ``revision``; does nothing when it is there already."""
+    """Bring the schema to ``revision``; does nothing when it is there already.
+
+    Raises ``NotFound`` for a revision, there or asked for, that this release has not.
+    """
     config = _config()
     with translated(), database.engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        try:
+            command.upgrade(config, revision)
+        except CommandError as error:
+            raise NotFound(str(error)) from error
 
 
 def version(database: Database) -> str | None:

@@ -7,12 +7,14 @@ they are marked first, and whoever stores the same text meanwhile takes the mark
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.retrying import persistently
 from heat_convergence.convergence.apart import files_of
 from heat_convergence.db import goals, sharing
 from heat_convergence.db.engine import Database
@@ -40,8 +42,12 @@ _CHUNK = 500
 def deleted_stacks(
     database: Database, before: datetime, project_id: str | None, limit: int
 ) -> list[str]:
-    """Ids of stacks that were deleted before then, the oldest first."""
-    query = sa.select(stack.c.id).where(stack.c.deleted_at <= before)
+    """Ids of stacks that were deleted before then, the oldest first; without those whose
+    snapshots still have something in the cloud that is being deleted."""
+    saved = sa.exists().where(
+        snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None)
+    )
+    query = sa.select(stack.c.id).where(stack.c.deleted_at <= before, ~saved)
     if project_id is not None:
         query = query.where(stack.c.project_id == project_id)
     with database.read() as conn:
@@ -88,17 +94,26 @@ def purge_contents(database: Database) -> int:
     with database.read() as conn:
         candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _named(conn))
     for chunk in _chunks(candidates):
-        with database.write() as conn:
-            # Waits for whoever stores one of them now.
-            conn.execute(content.update().where(content.c.hash.in_(chunk)).values(unused=True))
+        # Waits for whoever stores one of them now.
+        mark = content.update().where(content.c.hash.in_(chunk)).values(unused=True)
+        changed_rows(database, mark)
     with database.read() as conn:  # sees the goals of those that were waited for
         candidates = sorted(set(candidates) - _named(conn))
     gone = 0
     for chunk in _chunks(candidates):
-        with database.write() as conn:
-            unused = sa.and_(content.c.hash.in_(chunk), content.c.unused)
-            gone += conn.execute(delete_from(content).where(unused)).rowcount
+        unused = sa.and_(content.c.hash.in_(chunk), content.c.unused)
+        gone += changed_rows(database, delete_from(content).where(unused))
     return gone
+
+
+def changed_rows(database: Database, statement: sa.Update | sa.Delete) -> int:
+    """Runs it alone, again where it gave way to a daemon's; how many rows it changed."""
+
+    def attempt() -> int:
+        with database.write() as conn:
+            return int(conn.execute(statement).rowcount)
+
+    return persistently(attempt, wait=time.sleep)
 
 
 def dead_services(conn: Connection, now: datetime) -> list[str]:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from heat_convergence.common.errors import InvalidEncryptionKey
 from heat_convergence.db.engine import Database
+from heat_convergence.db.purging import changed_rows
 from heat_convergence.db.sealing import SEAL, Keyring
 from heat_convergence.db.tables import metadata
 from heat_convergence.db.types import Json, Names, SealedText
@@ -132,7 +133,5 @@ def _rewrite(
             continue
         column = sa.type_coerce(table.c[name], sa.Text)
         update = table.update().where(key == row.key_, column == sa.literal(text, sa.Text))
-        with database.write() as conn:
-            won = conn.execute(update.values({name: sa.literal(new, sa.Text)}))
-        changed += won.rowcount
+        changed += changed_rows(database, update.values({name: sa.literal(new, sa.Text)}))
     return changed, unreadable

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sqlalchemy as sa
 
+from heat_convergence.common.errors import ConcurrentTransaction
 from heat_convergence.db import checking, goals, purging, rekeying, stacks
 from heat_convergence.db.sealing import Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata, resource, stack
 from heat_convergence.testing.rows import at, event_row, goal_row, resource_row, stack_row
+from tests.contract.test_contract_snapshots import SAVED
 
 HASHES = {"a" * 64: "text a", "b" * 64: "text b", "c" * 64: "text c"}
 A, B, C = sorted(HASHES)
@@ -42,6 +46,35 @@ def test_only_what_was_deleted_long_enough_ago_is_purged(database):
     assert purging.deleted_stacks(database, at(30), None, 10) == ["older", "old"]
     assert purging.deleted_stacks(database, at(30), "q", 10) == ["old"]
     assert purging.deleted_stacks(database, at(30), None, 1) == ["older"]
+
+
+def test_a_stack_waits_for_what_its_snapshots_have_in_the_cloud(database):
+    fill(database)
+    with SqlStore(database).transaction() as tx:
+        for name in ("old", "older"):
+            tx.insert_snapshot(replace(SAVED, id=f"of-{name}", stack_id=name))
+        tx.doom_snapshots("old", at(20))
+    assert purging.deleted_stacks(database, at(30), None, 10) == ["older"]
+    with SqlStore(database).transaction() as tx:
+        tx.update_snapshot("of-old", delete_at=None)  # given up, and told so
+    assert purging.deleted_stacks(database, at(30), None, 10) == ["older", "old"]
+
+
+def test_what_gives_way_to_a_daemon_is_tried_again(database, monkeypatch):
+    fill(database)
+    write, tries = database.write, []
+
+    def troubled():
+        tries.append(1)
+        if len(tries) % 2:
+            raise ConcurrentTransaction("deadlock")
+        return write()
+
+    monkeypatch.setattr(database, "write", troubled)
+    assert purging.purge_contents(database) == 1
+    keyring = Keyring(["new key", "a key for tests"])
+    assert rekeying.rekey(database, rekeying.rotate(keyring)).changed == 2
+    assert len(tries) == 8
 
 
 def test_a_purged_stack_leaves_nothing(database):

@@ -43,6 +43,48 @@ def test_a_database_that_does_not_answer(capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["stack", "check"], ["purge_deleted"], ["purge_project", "p", "--yes"], ["service", "list"],
+     ["secrets", "rotate"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_without_the_schema_everything_says_what_to_do(url, arguments, capsys):
+    assert manage.main(["--connection", url, *arguments]) == manage.DIFFERENT
+    assert "heat-convergence-manage db upgrade" in capsys.readouterr().err
+
+
+def test_a_later_release_s_schema_is_worked_with(url):
+    db(url, "upgrade")
+    database = database_for(url)
+    with database.write() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'later'"))
+    database.close()
+    assert manage.main(["--connection", url, "stack", "check"]) == manage.OK
+    assert db(url, "check") == manage.DIFFERENT
+
+
+def test_a_revision_that_nobody_knows(url, capsys):
+    assert db(url, "upgrade", "nowhere") == manage.REFUSED
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "connection", ["nonsense", "mysql://a:planted@h:x/d", "mysql+nobody://a:planted@h/d"]
+)
+def test_a_url_that_is_none(connection, capsys):
+    assert db(connection, "version") == manage.REFUSED
+    told = capsys.readouterr().err
+    assert "connection cannot be used" in told
+    assert "planted" not in told
+
+
+def test_a_configuration_file_that_is_not_there(tmp_path, capsys):
+    missing = str(tmp_path / "missing.conf")
+    assert manage.main(["--config-file", missing, "db", "version"]) == manage.REFUSED
+    assert missing in capsys.readouterr().err
+
+
 def test_the_configuration_file_names_the_database(url, tmp_path, capsys):
     path = tmp_path / "own.conf"
     path.write_text(f"[database]\nconnection = {url}\n")

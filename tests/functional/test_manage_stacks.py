@@ -77,6 +77,12 @@ def test_purging_takes_an_age_and_its_unit(managed, capsys):
     assert managed.stacks() == ["lives"]
 
 
+def test_nothing_is_older_than_time(managed, capsys):
+    managed.stack("old", deleted_at=ago(days=100))
+    assert managed("purge_deleted", "999999999999") == 0
+    assert "Purged 0 deleted stacks" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "arguments", [["-g", "years", "1"], ["-1"], ["x"], ["-b", "0", "1"]]
 )
@@ -134,6 +140,16 @@ def test_a_key_that_is_missing_is_told(managed, capsys):
     managed.keys()
     assert managed("secrets", "rotate") == 1
     assert "is not set" in capsys.readouterr().out
+
+
+def test_what_no_key_opens_is_told_by_a_check(managed, capsys):
+    managed.stack("s", deadline_at=utc_now())
+    with SqlStore(managed.database).transaction() as tx:
+        tx.insert_resources([resource_row("r", stack_id="s", sensitive=True,
+                                          properties={"p": "secret"})])
+    managed.keys("another key")
+    assert managed("stack", "check") == manage.REFUSED
+    assert "another auth_encryption_key" in capsys.readouterr().err
 
 
 def test_a_sound_database_has_no_contradictions(managed, capsys):
