@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -376,7 +375,7 @@ def follow(
         run("stack", "update", "--wait", "--existing", "--parameter", "size=3", name)
         _tells(log, process, "UPDATE completed successfully")
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # SIGINT is ignored below a shell's background job
         process.wait(60)
     run("stack", "delete", "--yes", "--wait", name)
 

@@ -74,6 +74,10 @@ def sqlite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def rabbit_url() -> Iterator[str]:
+    yield from fresh_bus()
+
+
+def fresh_bus() -> Iterator[str]:
     """An oslo.messaging URL with a virtual host of its own, where one can be made."""
     try:
         with BrokerConnection(RABBITMQ, connect_timeout=ANSWERS_S) as broker:

@@ -11,7 +11,7 @@ import json
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,21 +140,18 @@ def own_region(bed: Bed, orchestration: str) -> Iterator[str]:
     kinds = {each["id"]: each["type"] for each in admin.get("/services")["services"]}
     there = [each for each in admin.get("/endpoints")["endpoints"]
              if each["region_id"] == bed.facts["region"]]  # fmt: skip
-    admin.post("/regions", {"region": {"id": region}})
-    made = []
-    try:
+    with ExitStack() as undo:  # what can't be deleted does not keep the rest
+        admin.post("/regions", {"region": {"id": region}})
+        undo.callback(admin.delete, f"/regions/{region}")
         for each in there:
             url = each["url"]
             if kinds[each["service_id"]] == "orchestration":
                 url = f"{orchestration}/v1/%(tenant_id)s"
             copy = {"service_id": each["service_id"], "interface": each["interface"],
                     "region_id": region, "url": url}  # fmt: skip
-            made.append(admin.post("/endpoints", {"endpoint": copy})["endpoint"]["id"])
+            made = admin.post("/endpoints", {"endpoint": copy})["endpoint"]["id"]
+            undo.callback(admin.delete, f"/endpoints/{made}")
         yield region
-    finally:
-        for endpoint in made:
-            admin.delete(f"/endpoints/{endpoint}")
-        admin.delete(f"/regions/{region}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pytest
 
 from heat_convergence.testing.daemons import Deployment
 from tests.cloud.bed import VARIABLE, Bed, Ours, own_region
-from tests.conftest import MARIADB, fresh_database
+from tests.conftest import MARIADB, fresh_bus, fresh_database
 
 Deploy = Callable[..., Ours]
 
@@ -30,10 +30,9 @@ def bed() -> Bed:
 
 
 @pytest.fixture(scope="module")
-def deploy(
-    bed: Bed, rabbit_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deploy]:
-    """Starts the daemons with the bed's Keystone, and options beyond that."""
+def deploy(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deploy]:
+    """Starts the daemons with the bed's Keystone, and options beyond that.  Those that
+    run already have another database, and take none of their messages."""
     with ExitStack() as stack:
 
         def make(keystone: Bed = bed, **default: Any) -> Ours:
@@ -42,7 +41,7 @@ def deploy(
             deployment = Deployment(
                 tmp_path_factory.mktemp("ours"),
                 database_url=stack.enter_context(_database()),
-                transport_url=rabbit_url,
+                transport_url=stack.enter_context(_bus()),
                 options=options,
             )
             stack.enter_context(deployment)
@@ -57,6 +56,11 @@ def deploy(
 @contextmanager
 def _database() -> Iterator[str]:
     yield from fresh_database(MARIADB, "MariaDB")
+
+
+@contextmanager
+def _bus() -> Iterator[str]:
+    yield from fresh_bus()
 
 
 @pytest.fixture(scope="module")
