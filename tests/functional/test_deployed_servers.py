@@ -137,3 +137,21 @@ def test_what_a_format_will_be_may_not_be_known_yet(heat: Conversation) -> None:
     }
     heat.create("s", wanted)
     assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_who_is_gone_is_not_waited_for(heat: Conversation) -> None:
+    """Deployed when it is deleted, and the server was deleted by others meanwhile."""
+    heat.create("servers", hot({"host": server()}, outputs={"id": {"get_resource": "host"}}))
+    wanted = template(server())
+    del wanted["resources"]["host"], wanted["outputs"]
+    wanted["resources"]["deployment"]["properties"] |= {
+        "server": heat.outputs("servers")["id"], "signal_transport": "HEAT_SIGNAL",
+        "actions": ["DELETE"],
+    }
+    heat.create("s", wanted)
+    heat.delete("s", hold=True)
+    heat.service.work()
+    assert heat.status("s") == "DELETE_IN_PROGRESS"  # the server has not answered yet
+    heat.delete("servers")
+    heat.service.settle()
+    assert heat.stack("s") is None

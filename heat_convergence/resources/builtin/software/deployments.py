@@ -28,6 +28,7 @@ from heat_convergence.resources.builtin.signals.responder import (
     signed_url,
 )
 from heat_convergence.resources.builtin.software import derived
+from heat_convergence.resources.builtin.software.hosts import is_gone
 from heat_convergence.resources.plugin import Look, NeedsReplacement, Signalled, View
 from heat_convergence.resources.schema import (
     AttributeSchema,
@@ -248,6 +249,8 @@ class SoftwareDeployment(Responder):
             reason = ", ".join(failures) or "Outputs received"
             there = store.ended(there, status, reason, signal["outputs"])
         if there.status == "IN_PROGRESS":
+            if view.action is Action.DELETE and is_gone(view, properties["server"]):
+                return Look(Observed.READY, view.physical_id)
             return Look(Observed.BUSY, view.physical_id, again_s=_LOOK_AGAIN_S)
         config = store.find(view.project_id, this)
         attributes = {**_attributes(view, config), **(there.output_values or {})}
