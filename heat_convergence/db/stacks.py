@@ -75,11 +75,17 @@ def insert(connection: Connection, new: Stack) -> None:
 
 
 def update(connection: Connection, stack_id: str, **values: Any) -> None:
-    """Sets columns; ``deleted_at`` also frees the name, ``tags`` replace all tags."""
+    """Sets columns; ``deleted_at`` also frees the name, ``tags`` replace all tags.  Who
+    has no owner any more takes its name; raises ``StackExists``."""
     tags = values.pop("tags", None)
     if values.get("deleted_at") is not None:
         values["live_name"] = None
-    connection.execute(stack.update().where(stack.c.id == stack_id).values(**values))
+    elif values.get("owner_id", stack_id) is None:
+        values["live_name"] = stack.c.name
+    try:
+        connection.execute(stack.update().where(stack.c.id == stack_id).values(**values))
+    except db_exc.DBDuplicateEntry as error:
+        raise errors.StackExists(stack_id) from error
     if tags is not None:
         connection.execute(delete_from(stack_tag).where(stack_tag.c.stack_id == stack_id))
         _insert_tags(connection, stack_id, tags)

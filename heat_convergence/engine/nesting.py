@@ -21,7 +21,7 @@ from heat_convergence.common.errors import (
     Unavailable,
 )
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence import rollback, traversal
+from heat_convergence.convergence import retaining, rollback, traversal
 from heat_convergence.convergence.deciding import Step
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.model import (
@@ -50,7 +50,7 @@ from heat_convergence.resources.plugin import Look
 
 NEVER_MADE = "the nested stack was never made"
 _MAKING = (Step.CREATE, Step.FIND_OR_CREATE)
-_STEPS = frozenset({*_MAKING, Step.ADOPT, Step.UPDATE, Step.DELETE, Step.VERB})
+_STEPS = frozenset({*_MAKING, Step.ADOPT, Step.UPDATE, Step.DELETE, Step.VERB, Step.FORGET})
 _ACTIONS = {
     Verb.SUSPEND: Action.SUSPEND,
     Verb.RESUME: Action.RESUME,
@@ -111,6 +111,8 @@ class Nester:
                 return self._create(job, token)
             if job.step is Step.UPDATE:
                 return self._update(job, token)
+            if job.step is Step.FORGET:
+                return self._forget(job, token), ()
             action = Action.DELETE
             if job.step is Step.VERB and job.row.job is not None:
                 action = _ACTIONS[job.row.job]
@@ -267,6 +269,19 @@ class Nester:
                 return recorded, ()
             return _NOBODY, begin(now)
 
+    def _forget(self, job: Job, token: str) -> Recorded:
+        """What is behind it is retained: a stack of its own from now on, or still this
+        one's, as the record says."""
+        now = self._clock()
+        with self._store.transaction() as tx:
+            tree = retaining.lock_tree(tx, job.row.physical_id or "")
+            if not _held(tx, job, token):
+                return _NOBODY
+            if tree and _owns(job.row, tree[-1][0]):
+                retaining.set_free(tx, tree)
+            gone = Outcome(job, look=Look(Observed.ABSENT))
+            return recording.record(tx, [gone], token, now, self._settings)
+
     # -- helpers
 
     def _parent(self, job: Job) -> Parent:
@@ -355,11 +370,13 @@ def _missing(job: Job) -> Outcome:
 
 def _held(tx: Transaction, job: Job, token: str) -> bool:
     """RULE 3 and 6: whether the job is still this worker's and still wanted; a lease
-    that is not is given back."""
+    that is not is given back.  Of a tree that was set free meanwhile nothing is made on
+    what was read before: a sweep posts the job again."""
     for row in tx.lock_jobs([job.row.id]):
         if row.lease_token != token:
             return False
-        if row.version == job.row.version and row.job_state is JobState.BEGUN:
+        same = row.version == job.row.version and row.root_id == job.row.root_id
+        if same and row.job_state is JobState.BEGUN:
             return True
         free = {"lease_owner": None, "lease_token": None, "lease_expires_at": None}
         tx.update_resources([row.id], **free)

@@ -22,6 +22,7 @@ from heat_convergence.resources.builtin.signals.scaling_policy import ScalingPol
 from heat_convergence.resources.nesting.wanting import DIGEST, READS
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
+from heat_convergence.testing import goals
 from heat_convergence.testing.goals import FLEET, GROUP, LEVER, TYPES, Spec
 
 Json = Any
@@ -38,6 +39,7 @@ def wanted(spec: Spec) -> Wanted:
         type=_NAMES[spec.kind],
         properties=_properties(spec, Expression("get_resource", "standard", spec.of)),
         update_policy=_policy(spec),
+        deletion_policy=goals.policy(spec),
         requires=frozenset({*spec.after, *([spec.of] if spec.of else [])}),
         draws_on=frozenset([spec.of] if spec.of else []),
     )
@@ -51,6 +53,8 @@ def wanted(spec: Spec) -> Wanted:
 def resource(spec: Spec) -> dict[str, Json]:
     """As a template says it."""
     more: dict[str, Json] = {"depends_on": list(spec.after)} if spec.after else {}
+    if spec.retain:
+        more["deletion_policy"] = "retain"
     if policy := _policy(spec):
         more["update_policy"] = policy
     properties = _properties(spec, {"get_resource": spec.of})

@@ -105,7 +105,7 @@ def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
     for timed in flat.acts:
         act = timed.act
         text = text_of(gardeners[act.stack].planted(parse(act.text))) if act.text else ""
-        acts.append(replace(timed, act=replace(act, text=text, skip=())))
+        acts.append(replace(timed, act=replace(act, text=text)))
     for name, gardener in gardeners.items():
         for path in gardener.hooks:
             clear = Act("clear", name, resource=path, step=rng.random() < 0.2)

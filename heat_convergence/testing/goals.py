@@ -201,13 +201,14 @@ def _definition(spec: Spec) -> Definition:
         name=spec.name,
         type=TYPES[spec.kind],
         properties=properties,
-        deletion_policy=_policy(spec),
+        deletion_policy=policy(spec),
         requires=spec.needs,
         draws_on=draws_on,
     )
 
 
-def _policy(spec: Spec) -> str:
+def policy(spec: Spec) -> str:
+    """What is to become of reality when the resource goes."""
     if spec.retain:
         return "Retain"
     return "Snapshot" if spec.keep else "Delete"

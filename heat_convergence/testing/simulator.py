@@ -143,11 +143,11 @@ def touch(world: World, thing: Thing, what: str) -> None:
 def finish(world: World) -> None:
     """With no more faults, every stack reaches its goal, and can be deleted."""
     world.ring()
-    names = sorted({s.stack.name for s in world.watch.snapshots.values() if _lives(s.stack)})
-    for name in names:
+    for name in _names(world):
         _bring_home(world, name)
-    for name in names:
-        _ask(world, Act("delete", name), expect=Status.COMPLETE)
+    while names := _names(world):  # what one retains is another's turn
+        for name in names:
+            _ask(world, Act("delete", name), expect=Status.COMPLETE)
     world.run_until(world.agenda.at_s + DISCARDED_WITHIN_S)
     left = [thing.id for thing in world.cloud.alive() if thing.stack_id]
     copies = world.cloud.copies.values()
@@ -158,6 +158,10 @@ def finish(world: World) -> None:
     if left:
         world.watch.say(7, f"everything is deleted, and {left} are left")
         world.judge()
+
+
+def _names(world: World) -> list[str]:
+    return sorted({s.stack.name for s in world.watch.snapshots.values() if _lives(s.stack)})
 
 
 def _lives(stack: Stack) -> bool:

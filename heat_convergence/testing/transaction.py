@@ -70,12 +70,7 @@ class MemoryTransaction:
         return sorted(found, key=lambda stack: (-stack.depth, stack.id))
 
     def insert_stack(self, stack: Stack) -> None:
-        if stack.owner_id is None and any(
-            other.name == stack.name and other.project_id == stack.project_id
-            for other in self._tables.stacks.values()
-            if other.owner_id is None and other.deleted_at is None
-        ):
-            raise errors.StackExists(stack.name)
+        self._check_name(stack)
         self._tables.stacks[stack.id] = replace(stack, tags=())
         self._tables.tags[stack.id] = tuple(stack.tags)
 
@@ -85,7 +80,17 @@ class MemoryTransaction:
         values = _stored(values)
         if "tags" in values:
             self._tables.tags[stack_id] = tuple(values.pop("tags"))
-        self._tables.stacks[stack_id] = replace(self._tables.stacks[stack_id], **values)
+        stack = replace(self._tables.stacks[stack_id], **values)
+        if "owner_id" in values:
+            self._check_name(stack)
+        self._tables.stacks[stack_id] = stack
+
+    def _check_name(self, stack: Stack) -> None:
+        for other in self._tables.stacks.values():
+            rivals = other.owner_id is None and other.deleted_at is None and other.id != stack.id
+            same = other.name == stack.name and other.project_id == stack.project_id
+            if stack.owner_id is None and rivals and same:
+                raise errors.StackExists(stack.name)
 
     def tags_of(self, stack_id: str) -> tuple[str, ...]:
         return self._tables.tags.get(stack_id, ())

@@ -102,6 +102,7 @@ def _nest(spec: Spec, template: Template) -> Wanted:
         name=spec.name,
         type=f"{spec.name}.yaml",
         properties={"given": given} if given else {},
+        deletion_policy=goals.policy(spec),
         requires=spec.needs,
         draws_on=draws_on,
     )
@@ -236,6 +237,7 @@ class Gardener:
             reads=spec.reads,
             after=tuple(dict.fromkeys((*spec.after, *spec.refs))),
             hooks=hooks,
+            retain=spec.retain,
             inner=tuple(inner),
         )
 
@@ -248,6 +250,7 @@ class Gardener:
             flavor=spec.flavor,
             after=tuple(sorted(spec.needs)),
             hooks=spec.hooks,
+            retain=spec.retain,
             batch=self.batch,
             cooldown=self.cooldown if kind == FLEET else 0,
         )

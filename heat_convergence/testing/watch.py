@@ -64,6 +64,7 @@ class Watch:
         excuse: Callable[[str, str], None],
     ) -> None:
         self.abandoned: set[str] = set()
+        self.freed: dict[str, str] = {}  # id of a root → of the tree that it was of before
         self._users = users
         self._excuse = excuse
         self.violations: list[Violation] = []
@@ -85,6 +86,7 @@ class Watch:
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
                 self._note_retained(before, after)
+                self._note_freed(before.stack, after.stack)
                 self._note_abandoned(after, work)
             self._mind_users(before, after)
             self._mind_nests(before, after)
@@ -143,6 +145,11 @@ class Watch:
             gone = now is None or (now.action is Action.DELETE and now.job is None)
             if gone and row.definition.get("deletion_policy") == "Retain":
                 self._cloud.disown(row.id)
+
+    def _note_freed(self, before: Stack, after: Stack) -> None:
+        if before.owner_id is not None and after.owner_id is None:
+            self.freed[after.id] = before.tree_id
+            self._happened["nest set free"] += 1
 
     def _note_abandoned(self, after: Snapshot, work: Work) -> None:
         """Of stacks below that had gone before, copies may be there yet."""

@@ -308,12 +308,15 @@ class World:
         }
 
     def _explained(self, stack: Stack) -> bool:
-        """By what befell its tree, by its owner's having given it up, or by a breakpoint
-        that nobody cleared in time."""
+        """By what befell its tree, or the one that it was of before, by its owner's having
+        given it up, or by a breakpoint that nobody cleared in time."""
         given_up = stack.owner_id is not None and "cancelled" in stack.status_reason
         if given_up or NEVER_MADE in stack.status_reason:
             return True
-        tree = [s for s in self.watch.snapshots.values() if s.stack.tree_id == stack.tree_id]
+        trees = [stack.tree_id]
+        while trees[-1] in self.watch.freed:
+            trees.append(self.watch.freed[trees[-1]])
+        tree = [s for s in self.watch.snapshots.values() if s.stack.tree_id in trees]
         return any(
             self.excuses.get(each.stack.id) or any(row.hook for row in each.rows)
             for each in tree

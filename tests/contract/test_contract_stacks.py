@@ -56,6 +56,19 @@ def test_a_live_root_stack_has_its_name_alone_in_its_project(store):
     assert stack_of(store, "three") is None
 
 
+def test_who_has_no_owner_any_more_takes_its_name(store):
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row("one", name="web"))
+        tx.insert_stack(stack_row("child", name="web-child", owner_id="one"))
+        tx.insert_stack(stack_row("other", name="web", owner_id="one"))
+        tx.update_stack("child", owner_id=None)
+    with pytest.raises(errors.StackExists), store.transaction() as tx:
+        tx.insert_stack(stack_row("two", name="web-child"))
+    with pytest.raises(errors.StackExists), store.transaction() as tx:
+        tx.update_stack("other", owner_id=None)
+    assert stack_of(store, "other").owner_id == "one"
+
+
 def test_a_deleted_stack_gives_its_name_free(store):
     with store.transaction() as tx:
         tx.insert_stack(stack_row("one", name="web"))

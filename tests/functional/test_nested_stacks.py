@@ -428,3 +428,39 @@ def test_the_tree_in_lists(heat: Conversation) -> None:
         each["href"] for event in events for each in event["links"] if each["rel"] == "root_stack"
     }
     assert len(roots) == 1
+
+
+def test_what_is_retained_is_a_stack_of_its_own(heat: Conversation) -> None:
+    n = {"type": "n.yaml", "deletion_policy": "retain"}
+    inner = json.dumps(hot({"x": probe(value="1"), "m": {"type": "m.yaml"}}))
+    files = {"n.yaml": inner, "m.yaml": json.dumps(hot({"y": probe(value="2")}))}
+    heat.create("s", hot({"n": n, "a": probe(value="a")}), files=files)
+    old = heat.nested("s", "n")
+    heat.update("s", hot({"a": probe(value="a")}))
+    free = heat.stack(old["stack_name"])
+    assert (free["id"], free["parent"], free["stack_status"]) == (
+        old["id"], None, "CREATE_COMPLETE",
+    )
+    listed = heat.send("GET", "/stacks", hold=True).json["stacks"]
+    assert {each["stack_name"] for each in listed} == {"s", old["stack_name"]}
+    inside = heat.resources(old["stack_name"], "?nested_depth=2")
+    assert {each["resource_name"] for each in inside} == {"x", "m", "y"}
+    heat.update(old["stack_name"], hot({"x": probe(value="3"), "m": {"type": "m.yaml"}}),
+                files=files)
+    assert heat.status(old["stack_name"]) == "UPDATE_COMPLETE"
+    heat.delete("s")
+    heat.delete(old["stack_name"])
+    assert heat.send("GET", "/stacks?show_nested=true", hold=True).json["stacks"] == []
+
+
+def test_a_name_that_is_taken_keeps_a_retained_stack_where_it_is(heat: Conversation) -> None:
+    n = {"type": "n.yaml", "deletion_policy": "retain"}
+    heat.create("s", hot({"n": n}), files={"n.yaml": json.dumps(hot({"x": probe(value="1")}))})
+    name = heat.nested("s", "n")["stack_name"]
+    heat.create(name, hot({}))
+    heat.delete("s")
+    assert heat.status("s") == "DELETE_FAILED"
+    assert f"The Stack ({name}) already exists" in heat.stack("s")["stack_status_reason"]
+    heat.delete(name)
+    heat.delete("s")
+    assert heat.status(name) == "CREATE_COMPLETE"
