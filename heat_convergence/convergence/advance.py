@@ -225,7 +225,7 @@ def _settle(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
         return
     tx.settle([row.id for row in rows], means.now)
     # What a user has called ill meanwhile stays so, and the next goal replaces it.
-    ill = [row.id for row in rows if _called_ill(row)]
+    ill = [row.id for row in rows if ending.called_ill(row)]
     tx.update_resources(ill, status=Status.FAILED)
     tx.insert_events(
         [
@@ -236,11 +236,6 @@ def _settle(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
             if row.status is not Status.COMPLETE and row.id not in ill
         ]
     )
-
-
-def _called_ill(row: Resource) -> bool:
-    """A job shows its own action, IN_PROGRESS, from its claim on."""
-    return row.action is Action.CHECK and row.status is Status.FAILED
 
 
 def _fail(

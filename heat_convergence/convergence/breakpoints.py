@@ -17,7 +17,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence import dispatch, places
 from heat_convergence.convergence.dispatch import Daemon, Posting
-from heat_convergence.convergence.ending import resource_event
+from heat_convergence.convergence.ending import called_ill, resource_event
 from heat_convergence.convergence.model import (
     Action,
     Desired,
@@ -92,13 +92,12 @@ def hold_after(
             held.append((row, hook))
     if not held:
         return frozenset()
-    tx.update_resources(
-        [row.id for row, _hook in held], status=Status.COMPLETE, updated_at=now
-    )
+    well = [row for row, _hook in held if not called_ill(row)]
+    tx.update_resources([row.id for row in well], status=Status.COMPLETE, updated_at=now)
     tx.insert_events(
         [
             resource_event(row, row.action, Status.COMPLETE, row.status_reason, now, ids)
-            for row, _hook in held
+            for row in well
             if row.status is not Status.COMPLETE
         ]
     )

@@ -139,6 +139,12 @@ def _begun(row: Resource) -> bool:
     return held or waited_for or row.awaits_stack
 
 
+def called_ill(row: Resource) -> bool:
+    """Of one with a job: whether a user has called it ill meanwhile.  A job shows its own
+    action, IN_PROGRESS, from its claim on."""
+    return row.action is Action.CHECK and row.status is Status.FAILED
+
+
 def resource_event(
     row: Resource,
     action: Action | str,

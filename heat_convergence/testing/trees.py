@@ -62,11 +62,11 @@ def files(template: Template, prefix: str = "") -> dict[str, str]:
 
 
 def paths(template: Template, prefix: str = "") -> Iterator[str]:
-    """Of every resource that no stack is behind."""
+    """Of every thing; members of groups have names that no template has."""
     for name, spec in template.items():
         if spec.kind == NEST:
             yield from paths(spec.inside, f"{prefix}{name}.")
-        else:
+        elif spec.kind in TYPES:
             yield f"{prefix}{name}"
 
 

@@ -168,8 +168,12 @@ class World:
         if left is None:
             return
         at_goal = left.document["status"] == "COMPLETE" and left.document["action"] in _AT_GOAL
-        handed = {each: entry["resource_id"] for each, entry in goals.handed_down(left.document)}
-        for each in trees.paths(goals.parse(left.text)):
+        handed = {
+            each: entry["resource_id"]
+            for each, entry in goals.handed_down(left.document)
+            if entry["type"] in goals.TYPES.values()
+        }
+        for each in sorted({*trees.paths(goals.parse(left.text)), *handed}):
             thing = self.cloud.get(handed.get(each))
             if thing is not None and not at_goal:
                 self.cloud.estrange(thing)

@@ -20,6 +20,7 @@ from heat_convergence.convergence.model import (
     Resource,
     Stack,
     Status,
+    Verb,
 )
 from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Transaction
@@ -83,7 +84,8 @@ class Looker:
             return Sighting(
                 Observed.FAILED, reason, attributes=told, data=data, final=True
             )
-        progress = row.data.get("steps") or {}
+        converging = row.job in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
+        progress = (row.data.get("steps") or {}) if converging else {}
         return Sighting(
             Observed.BUSY if progress.get("more") else Observed.READY,
             "state changed",
