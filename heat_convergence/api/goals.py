@@ -14,6 +14,7 @@ from typing import Any
 
 from heat_convergence.api import quotas
 from heat_convergence.api.elsewhere import Elsewhere
+from heat_convergence.api.requests.stack import Use
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Source, Sources, Stored, zoned
 from heat_convergence.common import errors
@@ -70,7 +71,8 @@ class Goals:
         before: Stored | None = None,
     ) -> Draft:
         """Evaluates and validates; ``forbidden`` says which types policy keeps from
-        the caller, ``before`` is the goal that an update replaces.
+        the caller, ``before`` is the goal that an update replaces.  The new one has the
+        id that the stack names.
 
         Raises what heat-facts ``validation.md`` says.
         """
@@ -91,8 +93,7 @@ class Goals:
         source = zoned(replace(source, files={**source.files, **files.found}))
         wanted = wanted_of(evaluated, source.environment, files, self._given.registry)
         contents = {hash_of(text): text for text in (source.text, *source.files.values())}
-        goal_id = stack.goal_id if before is None else self._given.ids()
-        goal = self._goal(source, stack, evaluated, goal_id)
+        goal = self._goal(source, stack, evaluated)
         return Draft(goal, evaluated, wanted, contents)
 
     def evaluate(
@@ -153,11 +154,21 @@ class Goals:
         """Where values may be missing, the cloud is not asked about those that are there."""
         return self._given.custom_constraints if missing is Missing.REFUSE else None
 
+    def replaced(self, conn: Any, stack: Stack, use: Use) -> Stored | None:
+        """The goal that an update is to replace; None where its rows or its texts are lost,
+        which an update with a template mends."""
+        try:
+            return self.stored(conn, stack)
+        except errors.RowsContradict:
+            if use is Use.PATCH:
+                raise
+            return None
+
     def stored(self, conn: Any, stack: Stack) -> Stored:
         """The stack's goal with its texts."""
         goal = goals.get(conn, stack.goal_id)
         if goal is None:
-            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+            raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
 
     def restored(self, stored: Stored, saved: SavedStack) -> Source:
@@ -209,10 +220,10 @@ class Goals:
         )
 
     def _goal(
-        self, source: Source, stack: Stack, evaluated: EvaluatedTemplate, goal_id: str
+        self, source: Source, stack: Stack, evaluated: EvaluatedTemplate
     ) -> Goal:
         return Goal(
-            id=goal_id,
+            id=stack.goal_id,
             stack_id=stack.id,
             version=stack.version,
             template_hash=hash_of(source.text),

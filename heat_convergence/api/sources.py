@@ -82,11 +82,11 @@ class Sources:
         environment = self._environment(body, template, body.files)
         return zoned(Source(template, text, body.files, environment))
 
-    def changing(self, body: StackBody, use: Use, before: Stored) -> Source:
+    def changing(self, body: StackBody, use: Use, before: Stored | None) -> Source:
         """For an update; a PATCH may be silent about everything, and what it says
         goes over what is stored."""
         section_error = errors.InvalidTemplateSection
-        if use is not Use.PATCH:
+        if use is not Use.PATCH or before is None:
             source = self.given(body, section_error=section_error)
             refuse_list(source)
             return source

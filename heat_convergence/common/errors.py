@@ -244,6 +244,16 @@ class StorageRefused(Error):
     """The database will not store this, now or later: a value that it cannot hold."""
 
 
+class RowsContradict(Error):
+    """A row or a text that others lead to is not there.  Nobody does this but who changes
+    the database by hand, or loses a part of it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}: heat-convergence-manage stack check tells what is to be done."
+        )
+
+
 class InvalidEncryptionKey(Error):
     """Secrets can't be sealed or opened with the keys that are configured."""
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.model import (
     ADOPTED,
     Action,
@@ -83,7 +84,7 @@ def document(
     behind = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
     goal = reader.get_goal(stack.goal_id)
     if goal is None:
-        raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+        raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
     rows = reader.stack_resources(stack.id)
     long = {key for row in rows for key in contents_of(row.definition, [_METADATA])}
     texts = reader.get_contents({goal.template_hash, *goal.files.values(), *long})

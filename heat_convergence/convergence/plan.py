@@ -348,6 +348,7 @@ def _marked_ill(row: Resource) -> bool:
 def _settled(row: Resource, want: Wanted) -> bool:
     return (
         row.job is None
+        and row.job_state is None  # a state without a job is nobody's doing; a job clears it
         and row.desired is Desired.PRESENT
         and row.status is Status.COMPLETE
         and row.action is not Action.INIT

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence import ending, traversal
 from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.model import Action, Goal, Resource, Stack, Status
@@ -34,12 +35,15 @@ def begin(
         )
     if stack.action is Action.ADOPT:
         give_back(tx, tx.lock_stack_resources(stack.id))
-    goal, wanted = None, {}
+    goal: Goal | None = None
+    wanted: Mapping[str, Wanted] = {}
     if stack.complete_goal_id is not None:
-        stored = tx.get_goal(stack.complete_goal_id)
-        if stored is not None:
-            wanted = dict(rebuild(tx, stack, stored))
-            goal = replace(stored, id=means.ids())
+        try:
+            stored, wanted = _goal_back(tx, stack, stack.complete_goal_id, rebuild)
+        except RowsContradict as error:  # else everything would be deleted
+            cause = f"Stack {stack.action} cannot be rolled back: {error}"
+            return Advanced(stack, ending.fail(tx, stack, cause, means.now, means.ids))
+        goal = replace(stored, id=means.ids())
     begun = traversal.start(
         tx,
         stack_id=stack.id,
@@ -49,6 +53,15 @@ def begin(
         means=means,
     )
     return Advanced(begun.stack, begun.postings)
+
+
+def _goal_back(
+    tx: Transaction, stack: Stack, goal_id: str, rebuild: Rebuild
+) -> tuple[Goal, Mapping[str, Wanted]]:
+    stored = tx.get_goal(goal_id)
+    if stored is None:
+        raise RowsContradict(f"Stack {stack.id} has no goal {goal_id}")
+    return stored, rebuild(tx, stack, stored)
 
 
 def give_back(tx: Transaction, rows: Sequence[Resource]) -> None:

@@ -19,9 +19,15 @@ from heat_convergence.convergence.rules import Snapshot
 from heat_convergence.db import goals, graph, resources, sharing
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.tables import content, goal, resource, resource_graph, stack
+from heat_convergence.db.tables import snapshot as saved
 
-_UPDATE = "update the stack with its template: openstack stack update"
+_UPDATE = "openstack stack update with its template (not --existing)"
 _PURGE = "heat-convergence-manage purge_deleted 0 deletes what deleted stacks left"
+_LOOK = "delete by hand what they still have in the cloud, then"
+_REPLACE = (
+    f"{_UPDATE}; if that does not help, openstack stack resource mark unhealthy, and again"
+)
+_NOTHING = "none is needed: they are shown without, and go with the stack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,9 @@ class Contradiction:
 def contradictions(conn: Connection) -> Iterator[Contradiction]:
     """All over the database."""
     yield from _without_goal(conn)
+    yield from _saved_without_goal(conn)
     yield from _without_texts(conn)
+    yield from _without_values(conn)
     yield from _left_of_deleted(conn)
     yield from _without_parent(conn)
     yield from _strange_edges(conn)
@@ -61,38 +69,86 @@ def live_stacks(conn: Connection, after: str, limit: int) -> list[str]:
 def _without_goal(conn: Connection) -> Iterator[Contradiction]:
     for column in (stack.c.goal_id, stack.c.complete_goal_id):
         query = (
-            sa.select(stack.c.id, column.label("goal"))
+            sa.select(stack.c.id, stack.c.deleted_at, column.label("goal"))
             .outerjoin(goal, goal.c.id == column)
             .where(column.is_not(None), goal.c.id.is_(None))
         )
+        if column is stack.c.complete_goal_id:  # a stack that is gone goes back to none
+            query = query.where(stack.c.deleted_at.is_(None))
         for row in conn.execute(query.order_by(stack.c.id)):
-            yield Contradiction(row.id, f"its {column.name} {row.goal} does not exist", _UPDATE)
+            remedy = _UPDATE if row.deleted_at is None else _PURGE
+            yield Contradiction(row.id, f"its {column.name} {row.goal} does not exist", remedy)
+
+
+def _saved_without_goal(conn: Connection) -> Iterator[Contradiction]:
+    query = (
+        sa.select(saved.c.stack_id, saved.c.id, saved.c.goal_id)
+        .outerjoin(goal, goal.c.id == saved.c.goal_id)
+        .where(goal.c.id.is_(None), saved.c.delete_at.is_(None))
+    )
+    for row in conn.execute(query.order_by(saved.c.stack_id, saved.c.id)):
+        problem = f"the goal {row.goal_id} of its snapshot {row.id} does not exist"
+        yield Contradiction(row.stack_id, problem, _without_snapshot(row.stack_id, row.id))
 
 
 def _without_texts(conn: Connection) -> Iterator[Contradiction]:
     known = set(conn.scalars(sa.select(content.c.hash)))
     lists: dict[str, dict[str, str]] = {}
-    query = sa.select(goal.c.stack_id, goal.c.id, goal.c.template_hash, goal.c.files,
-                      goal.c.shared, goal.c.inherited)  # fmt: skip
+    query = sa.select(
+        goal.c.id, goal.c.stack_id, goal.c.template_hash, goal.c.files, goal.c.shared,
+        goal.c.inherited, stack.c.deleted_at,
+    ).outerjoin(stack, stack.c.id == goal.c.stack_id)
     for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
-        if row.template_hash not in known:
-            yield Contradiction(
-                row.stack_id, f"the template of goal {row.id} is not stored", _UPDATE
-            )
-        if row.inherited is not None and row.inherited not in known:
-            problem = f"the environment of goal {row.id} is not stored"
-            yield Contradiction(row.stack_id, problem, _UPDATE)
-        for name, key in _files(conn, row, lists):
-            if key not in known:
-                problem = f"the file {name} of goal {row.id} is not stored"
-                yield Contradiction(row.stack_id, problem, _UPDATE)
-        if not known.issuperset(row.shared):
-            problem = f"texts of definitions of goal {row.id} are not stored"
-            yield Contradiction(row.stack_id, problem, _UPDATE)
-    for stack_id, hashes in sharing.led_to(conn):
-        if not known.issuperset(hashes):
-            problem = "long values of its resources or events are not stored"
-            yield Contradiction(stack_id, problem, _UPDATE)
+        problems = list(_lost(conn, row, known, lists))
+        remedy = _of_goal(conn, row) if problems else ""
+        yield from (Contradiction(row.stack_id, problem, remedy) for problem in problems)
+
+
+def _lost(
+    conn: Connection, row: Any, known: set[str], lists: dict[str, dict[str, str]]
+) -> Iterator[str]:
+    if row.template_hash not in known:
+        yield f"the template of goal {row.id} is not stored"
+    if row.inherited is not None and row.inherited not in known:
+        yield f"the environment of goal {row.id} is not stored"
+    for name, key in _files(conn, row, lists):
+        if key not in known:
+            yield f"the file {name} of goal {row.id} is not stored"
+    if not known.issuperset(row.shared):
+        yield f"texts of definitions of goal {row.id} are not stored"
+
+
+def _of_goal(conn: Connection, row: Any) -> str:
+    """What mends a goal; one that is the past's goes with the next that is reached."""
+    if row.deleted_at is not None:
+        return _PURGE
+    named = sa.select(stack.c.id).where(
+        sa.or_(stack.c.goal_id == row.id, stack.c.complete_goal_id == row.id)
+    )
+    users = sa.select(saved.c.id).where(saved.c.goal_id == row.id).order_by(saved.c.id)
+    remedies = [_without_snapshot(row.stack_id, each) for each in conn.scalars(users)]
+    if not remedies or conn.execute(named).first() is not None:
+        remedies.insert(0, _UPDATE)
+    return ", and ".join(remedies)
+
+
+def _without_snapshot(stack_id: str, snapshot_id: str) -> str:
+    return f"openstack stack snapshot delete {stack_id} {snapshot_id}"
+
+
+def _without_values(conn: Connection) -> Iterator[Contradiction]:
+    known = set(conn.scalars(sa.select(content.c.hash)))
+    lost: dict[tuple[str, str], None] = {}
+    for row in sharing.led_to(conn):
+        if not known.issuperset(row.hashes):
+            lost[row.stack_id, row.resource or ""] = None
+    gone = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
+    for stack_id, name in lost:
+        whose, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)
+        yield Contradiction(
+            stack_id, f"long values of {whose} are not stored",
+            _PURGE if stack_id in gone else remedy,
+        )
 
 
 def _files(
@@ -117,23 +173,29 @@ def _left_of_deleted(conn: Connection) -> Iterator[Contradiction]:
         .order_by(stack.c.id)
     )
     for row in conn.execute(query):
-        yield Contradiction(row.id, f"it is deleted and has {row.number} resources", _PURGE)
+        problem = f"it is deleted and has {row.number} resources"
+        yield Contradiction(row.id, problem, f"{_LOOK} {_PURGE}")
 
 
 def _without_parent(conn: Connection) -> Iterator[Contradiction]:
-    parent = stack.alias("parent")
+    parent, owner = stack.alias("parent"), resource.alias("owner")
     gone = sa.or_(parent.c.id.is_(None), parent.c.deleted_at.is_not(None))
+    unowned = sa.and_(stack.c.owner_resource_id.is_not(None), owner.c.id.is_(None))
     query = (
-        sa.select(stack.c.id, stack.c.owner_id)
+        sa.select(stack.c.id, stack.c.owner_id, stack.c.owner_resource_id, gone.label("gone"))
         .outerjoin(parent, parent.c.id == stack.c.owner_id)
-        .where(stack.c.owner_id.is_not(None), stack.c.deleted_at.is_(None), gone)
+        .outerjoin(owner, owner.c.id == stack.c.owner_resource_id)
+        .where(
+            stack.c.owner_id.is_not(None), stack.c.deleted_at.is_(None), sa.or_(gone, unowned)
+        )
         .order_by(stack.c.id)
     )
     for row in conn.execute(query):
-        yield Contradiction(
-            row.id, f"its parent stack {row.owner_id} is gone",
-            f"delete it by its id: openstack stack delete {row.id}",
+        what = f"parent stack {row.owner_id}" if row.gone else (
+            f"resource {row.owner_resource_id} in its parent stack"
         )
+        remedy = f"delete it by its id: openstack stack delete {row.id}"
+        yield Contradiction(row.id, f"its {what} is gone", remedy)
 
 
 def _strange_edges(conn: Connection) -> Iterator[Contradiction]:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.contents import Contents
 from heat_convergence.convergence.apart import whole, with_values
 from heat_convergence.convergence.model import Goal
 from heat_convergence.db.keys import by_index, delete_from
@@ -103,10 +104,11 @@ def _insert_or_keep(dialect: str) -> Any:
     )
 
 
-def get_contents(connection: Connection, hashes: Collection[str]) -> dict[str, str]:
+def get_contents(connection: Connection, hashes: Collection[str]) -> Contents:
+    """Those that are there."""
     if not hashes:
-        return {}
+        return Contents()
     statement = sa.select(content.c.hash, content.c.body).where(
         content.c.hash.in_(sorted(hashes))
     )
-    return {row.hash: row.body for row in connection.execute(statement)}
+    return Contents((row.hash, row.body) for row in connection.execute(statement))

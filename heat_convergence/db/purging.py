@@ -137,7 +137,7 @@ def purge_services(database: Database, now: datetime) -> int:
 
 def _named(conn: Connection) -> set[str]:
     """Hashes that goals name, and that values of resources and events lead to."""
-    named = {key for _stack, keys in sharing.led_to(conn) for key in keys}
+    named = {key for row in sharing.led_to(conn) for key in row.hashes}
     inherited: set[str] = set()
     query = sa.select(goal.c.template_hash, goal.c.files, goal.c.shared, goal.c.inherited)
     for row in conn.execute(query):

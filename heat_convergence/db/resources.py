@@ -254,7 +254,9 @@ _LEASED = sa.and_(
 def save_leased(
     connection: Connection, row_id: str, token: str, version: int, values: Mapping[str, Any]
 ) -> bool:
-    given = {f"new_{name}": value for name, value in _sealed(values).items()}
+    row = dict(values)
+    sharing.move_out(connection, [row])
+    given = {f"new_{name}": value for name, value in _sealed(row).items()}
     held = {"row_id": row_id, "token": token, "of_version": version}
     found = connection.execute(_setting(_LEASED, tuple(values)), {**given, **held})
     return found.rowcount == 1

@@ -7,12 +7,16 @@ each event.  Decides nothing about what is long: ``template.expression`` does.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.contents import Contents
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.db import goals
 from heat_convergence.db.sealing import SEAL
 from heat_convergence.db.tables import event, resource
@@ -22,7 +26,11 @@ Json = Any
 Columns = dict[str, Any]
 SHARED = ("properties", "attributes")  # maps, of resources and events
 _MARK = "$shared"  # the only key of a map that leads to contents
-_PLACES = ((resource, SHARED), (event, ("properties",)))
+_PLACES: tuple[tuple[sa.Table, tuple[str, ...], sa.ColumnElement[Any]], ...] = (
+    (resource, SHARED, resource.c.name),
+    (event, ("properties",), sa.null()),
+)
+LOG = logging.getLogger(__name__)
 
 
 def move_out(connection: Connection, rows: Sequence[Columns]) -> None:
@@ -44,22 +52,41 @@ def bring_back(connection: Connection, rows: Sequence[Columns]) -> None:
         return
     texts = goals.get_contents(connection, _hashes(row[name] for row, name in places))
     for row, name in places:
-        row[name] = {
-            key: expression.load(expression.unshare(value, texts.__getitem__))
-            for key, value in row[name][_MARK].items()
-        }
+        row[name] = _whole(row[name][_MARK], texts)
 
 
-def led_to(connection: Connection) -> Iterator[tuple[str, set[str]]]:
-    """A stack's id and hashes that one of its resources or events leads to."""
-    for table, names in _PLACES:
+@dataclass(frozen=True, slots=True)
+class Led:
+    """What a row leads to; ``resource`` is its resource's name, None for an event."""
+
+    stack_id: str
+    resource: str | None
+    hashes: frozenset[str]
+
+
+def led_to(connection: Connection) -> Iterator[Led]:
+    """What resources and events lead to."""
+    for table, names, label in _PLACES:
         for name in names:
             raw = sa.type_coerce(table.c[name], sa.Text)
             marked = sa.or_(raw.like(f'{{"{_MARK}"%'), raw.like(f"{SEAL}%"))
-            query = sa.select(table.c.stack_id, table.c[name].label("value")).where(marked)
+            columns = (table.c.stack_id, label.label("name"), table.c[name].label("value"))
+            query = sa.select(*columns).where(marked)
             for row in connection.execute(query.execution_options(yield_per=1000)):
                 if _MARK in row.value:
-                    yield row.stack_id, _hashes([row.value])
+                    yield Led(row.stack_id, row.name, frozenset(_hashes([row.value])))
+
+
+def _whole(marked: dict[str, Json], texts: Contents) -> dict[str, Json]:
+    """Without what is lost: the rest of the row is worth having, and a job sets again what
+    it does not find."""
+    found = {}
+    for key, value in marked.items():
+        try:
+            found[key] = expression.load(expression.unshare(value, texts.__getitem__))
+        except RowsContradict as error:
+            LOG.warning("a value of %(name)s is lost: %(error)s", {"name": key, "error": error})
+    return found
 
 
 def _lean(value: Json, texts: dict[str, str]) -> Json:

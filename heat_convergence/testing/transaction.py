@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.common.contents import Contents
 from heat_convergence.common.text import storable
 from heat_convergence.convergence.apart import whole
 from heat_convergence.convergence.model import (
@@ -119,7 +120,8 @@ class MemoryTransaction:
             self._tables.contents.setdefault(key, body)
 
     def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]:
-        return {key: body for key, body in self._tables.contents.items() if key in hashes}
+        kept = self._tables.contents
+        return Contents((key, kept[key]) for key in hashes if key in kept)
 
     # -- users' snapshots
 

@@ -97,7 +97,25 @@ def test_a_lost_value_is_found_by_the_check(filled):
         conn.execute(content.delete().where(content.c.hash != "t"))
     with filled.read() as conn:
         told = [found.problem for found in checking.contradictions(conn)]
-    assert "long values of its resources or events are not stored" in told
+    assert [problem for problem in told if "long" in problem] == [
+        *(f"long values of resource {name} are not stored" for name in "abc"),
+        "long values of its events are not stored",
+    ]
+    with SqlStore(filled).transaction() as tx:  # the rest can be read
+        assert tx.get_resources(["a"])[0].properties == {"short": "text"}
+
+
+def test_what_a_lone_job_records_is_stored_once(filled):
+    """As most are recorded: each by itself, in one statement."""
+    new = {"properties": VALUES, "attributes": {"shown": OTHER}, "sensitive": False}
+    with SqlStore(filled).transaction() as tx:
+        tx.update_resources(["b"], lease_token="token")
+        assert tx.save_leased("b", "token", 1, new)
+        (row,) = tx.get_resources(["b"])
+        assert (row.properties, row.attributes) == (VALUES, {"shown": OTHER})
+    with filled.read() as conn:
+        raw = sa.func.length(sa.type_coerce(resource.c.attributes, sa.Text))
+        assert conn.execute(sa.select(raw).where(resource.c.id == "b")).scalar_one() < 1500
 
 
 def test_names_that_look_like_the_mark(database):

@@ -111,11 +111,12 @@ class ChangesController(Controller):
     ) -> webob.Response:
         with self.database.read() as conn:
             stack = live_stack(conn, request, name, stack_id)
-            before = self._goals.stored(conn, stack)
+            before = self._goals.replaced(conn, stack, use)
         quotas.check_updatable(stack)
         source = self._sources.changing(body, use, before)
         forbidden = self._enforcer.forbidden_to(request)
-        draft = self._goals.draft(source, stack, forbidden, before=before)
+        then = replace(stack, goal_id=self.given.ids())
+        draft = self._goals.draft(source, then, forbidden, before=before)
         renewed(self.given, request, stack)
         looks = body.converge or self.options.observe_on_update
         reality = Reality.OBSERVED if looks else Reality.RECORDED

@@ -74,7 +74,7 @@ class PreviewsController(Controller):
         body = stack_body(request.document, use)
         with self.database.read() as conn:
             stack = live_stack(conn, request, name, stack_id)
-            before = self._goals.stored(conn, stack)
+            before = self._goals.replaced(conn, stack, use)
             rows = resources.whole(conn, stack.id)
         quotas.check_updatable(stack)
         source = self._sources.changing(body, use, before)

@@ -22,6 +22,7 @@ from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import link, stacks_url
 from heat_convergence.api.waiting import told_stacks
 from heat_convergence.api.wire import ApiRequest, json_answer
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.model import Goal, Stack
 from heat_convergence.db import goals, resources
 from heat_convergence.db.reads import stacks
@@ -64,7 +65,7 @@ class StacksController(Controller):
             (stack,) = told_stacks(conn, [stack])
             goal = goals.shown(conn, stack.goal_id)
             if goal is None:
-                raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+                raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
             resolve = resolve and stack.deleted_at is None
             names = stored.drawn_on(goal, self.given.functions) if resolve else ()
             rows = resources.inputs(conn, stack.id, names)
@@ -111,7 +112,7 @@ class StacksController(Controller):
         stack = named_stack(conn, request, name, stack_id)
         goal = goals.get(conn, stack.goal_id)
         if goal is None:
-            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         return goal
 
 

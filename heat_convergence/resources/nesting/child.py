@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heat_convergence.common.clock import Clock
-from heat_convergence.common.errors import Error, Retry, StackValidationFailed
+from heat_convergence.common.errors import Error, Retry, RowsContradict, StackValidationFailed
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.apart import whole
 from heat_convergence.convergence.model import (
@@ -101,7 +101,7 @@ class Children:
         them.  Its own parameters are left out: no child gets them."""
         goal = load_goal(stack.goal_id)
         if goal is None:
-            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
+            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         environment, known = self._inherited(goal, load)
         files = known.loading(load)
         return Parent(stack, environment, files, load, goal.inherited)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heat_convergence.common.clock import Clock
+from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
     Desired,
@@ -72,11 +73,12 @@ class Looker:
     ) -> Sighting:
         if stack.deleted_at is not None:
             return _gone(row)
-        if goal is None:
-            raise LookupError(f"stack {stack.id} has no goal {stack.goal_id}")
         told = None
         failed = row.desired is Desired.ABSENT or stack.status is Status.FAILED
         if not failed or row.job is None:
+            if goal is None:
+                error = RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+                return Sighting(Observed.FAILED, failure(row.name, str(error)))
             told = kind.read(self._behind(tx, row, stack, goal), _reads(row))
         data = kind.ended(row.data, self.clock())
         if failed:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heat_convergence.common.contents import Contents
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.loader import check_size
@@ -90,9 +91,7 @@ class Parsed:
             if found is not None:
                 self._entries.move_to_end(key)
                 return found
-        texts = load([key])
-        if key not in texts:
-            raise LookupError(f"there is no content {key}")
+        texts = Contents(load([key]))
         return self._keep(key, texts[key])
 
     def fetch(self, keys: Iterable[str], load: Load) -> None:
