@@ -11,7 +11,6 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
@@ -21,7 +20,6 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import Ec2Keys
 
 VERSION, METHOD = "2", "HmacSHA256"
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +34,15 @@ class Signer:
     roles: tuple[str, ...]
 
 
-def sign(url: str, keys: Ec2Keys, now: datetime, *, verb: str = "POST") -> str:
+def sign(url: str, keys: Ec2Keys, *, verb: str = "POST") -> str:
     """The URL with the query that lets whoever has it call it by ``verb``; it does not
-    expire before the keys are deleted."""
+    expire before the keys are deleted.
+
+    It has no time in it: Keystone would take what is older than its ``[credential]
+    auth_ttl``, a quarter of an hour, for expired, and a guest may take longer than that.
+    """
     parts = urlsplit(url)
     query = {
-        "Timestamp": now.strftime(_TIME),
         "AWSAccessKeyId": keys.access,
         "SignatureMethod": METHOD,
         "SignatureVersion": VERSION,

@@ -11,6 +11,7 @@ import hmac
 import itertools
 import json
 import threading
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -243,6 +244,10 @@ class FakeKeystone:
         wanted = hmac.digest(known["secret"].encode(), text.encode(), "sha256")
         if given["signature"] != base64.b64encode(wanted).decode():
             raise Refused(401, "The request you have made requires authentication.")
+        if "Timestamp" in given["params"]:  # [credential] auth_ttl: a quarter of an hour
+            signed_at = datetime.fromisoformat(given["params"]["Timestamp"])
+            if datetime.now(UTC) > signed_at + timedelta(minutes=15):
+                raise Refused(401, "Credential is expired")
         project = self.projects[known["project_id"]]
         roles = [role for p, user, role in self.grants
                  if (p, user) == (known["project_id"], known["user_id"])]

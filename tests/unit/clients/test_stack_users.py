@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
@@ -13,7 +12,6 @@ from heat_convergence.clients.signed_urls import Ec2Tokens
 from heat_convergence.clients.stack_users import Ec2Keys, StackUsers
 from heat_convergence.common import errors
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 URL = "http://Heat.Example:8004/v1/signal/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/s/1/resources/h"
 HOW = ClientSettings(user_domain_id="heat-domain", domain_admin="domain_admin",
                      domain_admin_password="admin-password")
@@ -64,7 +62,7 @@ def test_a_signed_url_is_its_users(users, fake, service):
     user = users.user("tree-handle", users.project("tree"))
     keys = users.ec2_keys(user)
     assert keys.secret not in repr(keys)
-    url = signed_urls.sign(URL, keys, NOW)
+    url = signed_urls.sign(URL, keys)
     assert keys.secret not in url
     signer = Ec2Tokens(HOW, service).signer(sent(url))
     assert (signer.user_id, signer.project_id) == (user.id, user.project_id)
@@ -78,7 +76,7 @@ def test_a_signed_url_is_its_users(users, fake, service):
 ])
 def test_a_changed_request_is_refused(users, service, changed):
     user = users.user("tree-handle", users.project("tree"))
-    url = signed_urls.sign(URL, users.ec2_keys(user), NOW)
+    url = signed_urls.sign(URL, users.ec2_keys(user))
     with pytest.raises(errors.AuthorizationFailure, match="signature"):
         Ec2Tokens(HOW, service).signer({**sent(url), **changed})
 

@@ -148,7 +148,7 @@ def signed_url(view: View, guest: Guest, kind: str, verb: str) -> str | None:
         return None
     base = view.cloud.signed_root(kind)
     url = addresses.signed(base, view.project_id, _place(view))
-    return signed_urls.sign(url, guest.keys, view.now, verb=verb)
+    return signed_urls.sign(url, guest.keys, verb=verb)
 
 
 def _place(view: View) -> addresses.Place:
