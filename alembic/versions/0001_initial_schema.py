@@ -152,6 +152,7 @@ def upgrade() -> None:
         sa.Column("holds", LONG_TEXT, nullable=False),
         sa.Column("sensitive", sa.Boolean(), nullable=False),
         sa.Column("applied_hash", sa.String(length=64), nullable=True),
+        sa.Column("paused", sa.Boolean(), nullable=False),
         sa.Column("job", sa.String(length=16), nullable=True),
         sa.Column("job_state", sa.String(length=16), nullable=True),
         sa.Column("must_run", sa.Boolean(), nullable=False),

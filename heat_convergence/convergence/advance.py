@@ -80,6 +80,8 @@ def advance(
     sorted_out.later += _wait_on(tx, sorted_out.waiting, sightings, means)
     _pause(tx, sorted_out.paused, sightings, means)
     _learn(tx, rows, sightings)
+    _wake(tx, sorted_out.woken, means)
+    sorted_out.again += sorted_out.woken
     if not stack.in_progress:
         _settle(tx, sorted_out.done, means)
         return Advanced(stack)
@@ -113,6 +115,7 @@ class _SortedOut:
         self.failed: list[Resource] = []
         self.replaced: list[Resource] = []
         self.again: list[Resource] = []
+        self.woken: list[Resource] = []
         self.waiting: list[Resource] = []
         self.paused: list[Resource] = []
         self.later: list[datetime] = []
@@ -127,7 +130,7 @@ class _SortedOut:
             elif row.job_state is not JobState.WATCHED or not _looked_for(row):
                 continue
             elif seen is _end_of(row):
-                self.done.append(row)
+                (self.woken if row.waking else self.done).append(row)
             elif seen in (Observed.FAILED, Observed.ABSENT, Observed.SPARED):
                 self.failed.append(row)
             elif row.id in sightings:
@@ -218,6 +221,19 @@ def _learn(
                 if new is not None
             }
         )
+
+
+def _wake(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
+    """What was suspended is not any more; its job goes on with the rest."""
+    tx.update_resources([row.id for row in rows], paused=False)
+    tx.insert_events(
+        [
+            ending.resource_event(
+                row, row.action, Status.COMPLETE, row.status_reason, means.now, means.ids
+            )
+            for row in rows
+        ]
+    )
 
 
 def _settle(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:

@@ -28,6 +28,7 @@ class Step(StrEnum):
     SAVE_AND_DELETE = "save and delete"  # a copy first, as its deletion policy asks
     FIND_AND_DELETE = "find and delete"
     FORGET = "forget"  # gone for us without a call
+    WAKE = "wake"  # resume what an earlier goal's verb has stopped, then the rest
     VERB = "verb"  # suspend, resume, check, snapshot
     ADOPT = "adopt"  # it exists already: look at it, and it is ours
     EXTERNAL = "external"  # it exists and stays another's: only looked at
@@ -82,11 +83,16 @@ def step_before_properties(row: Resource) -> Step | None:
         return Step.ADOPT
     if row.job is not Verb.CONVERGE:
         return Step.VERB
-    if row.physical_id is not None and (behind(row) or row.status is Status.FAILED):
-        replaced = not behind(row) and replaced_when_failed(row)
-        return Step.REPLACE if replaced else None
     if row.physical_id is None:
         return Step.CREATE if row.action is Action.INIT else Step.FIND_OR_CREATE
+    return None if behind(row) else _step_of_existing(row)
+
+
+def _step_of_existing(row: Resource) -> Step | None:
+    if row.status is Status.FAILED and replaced_when_failed(row):
+        return Step.REPLACE
+    if row.paused:
+        return Step.WAKE
     if row.action is Action.CREATE and row.status is Status.IN_PROGRESS:
         return Step.OBSERVE
     return None
@@ -109,20 +115,27 @@ def update_step(row: Resource, change: Change) -> Step:
 
 
 def _stands(row: Resource) -> bool:
-    applied = row.applied_hash == row.definition_hash
-    return applied and row.status is Status.COMPLETE and row.action is not Action.CHECK
+    if row.paused or row.applied_hash != row.definition_hash:
+        return False
+    return row.status is Status.COMPLETE and row.action is not Action.CHECK
+
+
+_ALWAYS = {
+    Step.CREATE: Action.CREATE,
+    Step.FIND_OR_CREATE: Action.CREATE,
+    Step.EXTERNAL: Action.CHECK,
+    Step.WAKE: Action.RESUME,
+}
 
 
 def action_of(step: Step, row: Resource) -> Action:
     """The action that the resource shows while the step is done."""
     if step is Step.VERB and row.job is not None:
         return Action(row.job.value)
-    if step in (Step.CREATE, Step.FIND_OR_CREATE):
-        return Action.CREATE
     if step is Step.ADOPT:
         return Action.DELETE if row.desired is Desired.ABSENT else Action.ADOPT
-    if step is Step.EXTERNAL:
-        return Action.CHECK
+    if step in _ALWAYS:
+        return _ALWAYS[step]
     if step in REMOVING:
         return Action.DELETE
     if step is Step.OBSERVE:

@@ -219,6 +219,7 @@ class Resource:
     holds: tuple[str, ...] = ()
     sensitive: bool = False  # has secrets in its values: sealed at rest
     applied_hash: str | None = None
+    paused: bool = False  # suspended, or tried to be, and not seen resumed since
     job: Verb | None = None
     job_state: JobState | None = None
     must_run: bool = True  # False: only if something it draws on was touched
@@ -258,6 +259,11 @@ class Resource:
     def unadopted(self) -> bool:
         """Whether a stack was handed over behind it that no row stands for yet."""
         return self.physical_id is None and ADOPTED in self.data
+
+    @property
+    def waking(self) -> bool:
+        """Whether its job resumes it first, and then goes on."""
+        return self.paused and self.job is Verb.CONVERGE and self.action is Action.RESUME
 
     def leased(self, now: datetime) -> bool:
         """Whether a worker that may still be alive holds this row."""

@@ -352,6 +352,7 @@ def _settled(row: Resource, want: Wanted) -> bool:
         and row.desired is Desired.PRESENT
         and row.status is Status.COMPLETE
         and row.action is not Action.INIT
+        and not row.paused
         and row.applied_hash == want.definition_hash
         and set(row.guards) == set(want.guards)
     )

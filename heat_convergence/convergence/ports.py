@@ -171,7 +171,8 @@ class Transaction(Protocol):
 
     def settle(self, ids: Collection[str], now: datetime) -> None:
         """The job is fulfilled: status COMPLETE, no job and no observation; and after
-        CONVERGE, not after another verb, ``applied_hash`` is the definition's."""
+        CONVERGE, not after another verb, ``applied_hash`` is the definition's; after it and
+        after RESUME it is not ``paused``."""
 
     def delete_resources(self, ids: Collection[str]) -> None: ...
     def purge_gone(self, stack_id: str) -> None:

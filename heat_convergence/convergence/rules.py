@@ -102,6 +102,9 @@ class Step:
 
 
 Found = Iterable[str]
+_GOES_ON = frozenset(
+    {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.RESTORE, Action.RESUME}
+)
 _VERBS = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
 
 
@@ -217,13 +220,21 @@ def rule_7(step: Step) -> Found:
             yield f"stack {stack.name} is COMPLETE and {_of(row)} has a job"
         if row.desired is Desired.ABSENT and not verb:
             yield f"stack {stack.name} is COMPLETE and {_of(row)} is left, which nobody wants"
-    if stack.action is Action.SUSPEND:
-        wanted = {row.id for row in step.after.rows if row.desired is Desired.PRESENT}
-        for thing in _alive(step):
-            if thing.resource_id in wanted and not thing.paused and not thing.disturbed:
-                yield f"stack {stack.name} is suspended, but {thing.id} runs"
+    yield from _suspended_or_not(step)
     if step.expected is not None:
         yield from _differences(step, step.expected)
+
+
+def _suspended_or_not(step: Step) -> Found:
+    stack = step.after.stack
+    wanted = {row.id for row in step.after.rows if row.desired is Desired.PRESENT}
+    for thing in _alive(step):
+        if thing.resource_id not in wanted or thing.disturbed:
+            continue
+        if stack.action is Action.SUSPEND and not thing.paused:
+            yield f"stack {stack.name} is suspended, but {thing.id} runs"
+        if stack.action in _GOES_ON and thing.paused:
+            yield f"stack {stack.name} is at its goal, and {thing.id} is suspended"
 
 
 def rule_8(step: Step) -> Found:

@@ -34,6 +34,7 @@ _LIGHT_FIELDS = tuple(name for name in _FIELDS if name not in _WIDE)
 _LIGHT = tuple(resource.c[name] for name in _LIGHT_FIELDS)
 _INPUT_FIELDS = Input.__slots__
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # jobs after which reality has the definition
+_WAKING = (Verb.CONVERGE, Verb.RESUME)  # jobs after which it is not suspended
 _SOME = 500
 
 # What runs for every job is built once: building it takes longer than running it.
@@ -289,6 +290,9 @@ _SETTLE = (
         applied_hash=sa.case(
             (resource.c.job.in_(_APPLYING), resource.c.definition_hash),
             else_=resource.c.applied_hash,
+        ),
+        paused=sa.case(
+            (resource.c.job.in_(_WAKING), sa.false()), else_=resource.c.paused
         ),
     )
 )

@@ -212,6 +212,7 @@ resource = Table(
     Column("holds", Names, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Column("applied_hash", String(64)),
+    Column("paused", Boolean, nullable=False),
     Column("job", Word(Verb)),
     Column("job_state", Word(JobState)),
     Column("must_run", Boolean, nullable=False),

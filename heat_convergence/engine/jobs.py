@@ -35,6 +35,7 @@ _WITHOUT_PROPERTIES = frozenset(
     {
         *REMOVING,
         Step.VERB,
+        Step.WAKE,
         Step.OBSERVE,
         Step.EXTERNAL,
     }

@@ -205,7 +205,7 @@ class Nester:
         def begin(tx: Transaction, child: Stack) -> tuple[Look, _Begin]:
             same = draft.data.get("made_of") == job.row.data.get("made_of")
             reality = _reality(job)
-            known = same and reality is Reality.RECORDED
+            known = same and reality is Reality.RECORDED and not job.row.paused
             if known and child.action in _GOALS and child.status is not Status.FAILED:
                 return Look(Observed.BUSY, data=draft.data, again_s=0.0), None
             return self._busy(draft), lambda now: self._update_child(

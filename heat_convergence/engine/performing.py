@@ -130,7 +130,7 @@ def _gone(job: Job, error: ResourceGone) -> Outcome:
     if job.step in REMOVING:
         return Outcome(job, look=Look(Observed.ABSENT))
     gone = Look(Observed.ABSENT, reason="it is not there")
-    if job.step is Step.UPDATE:
+    if job.step in (Step.UPDATE, Step.WAKE):
         return Outcome(job, look=gone, replace=True)
     if job.step is Step.OBSERVE:
         return _inherited(Outcome(job, look=gone))
@@ -147,7 +147,8 @@ def _inherited(outcome: Outcome) -> Outcome:
     lost = look is not None and look.observed in (Observed.FAILED, Observed.ABSENT)
     begun_before = job.inherited and (goes_on or mends)
     handed = job.step is Step.ADOPT and job.row.job is Verb.CONVERGE
-    successor = lost and (begun_before or _unseen(job) or handed)
+    woken = job.step is Step.WAKE  # and turns out to be no more
+    successor = lost and (begun_before or _unseen(job) or handed or woken)
     return replace(outcome, replace=successor)
 
 
@@ -314,6 +315,7 @@ _CALLS: Mapping[Step, Callable[[Job, ResourceType, View], Look]] = {
     Step.OBSERVE: lambda job, kind, view: kind.observe(view),
     Step.DELETE: _delete,
     Step.VERB: _verb,
+    Step.WAKE: lambda job, kind, view: kind.resume(view) or Look(Observed.READY),
     Step.ADOPT: _adopt,
     Step.EXTERNAL: _external,
     Step.REPLACE: _replace,

@@ -70,7 +70,11 @@ def write_claims(
             groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
     for (action, goes_on, changes), members in sorted(groups.items()):
         begun = {} if goes_on else {"action_started_at": now}
-        unknown = {"properties_hash": None} if changes and action is Action.UPDATE else {}
+        unknown: dict[str, Any] = {}
+        if changes and action is Action.UPDATE:
+            unknown = {"properties_hash": None}
+        elif action is Action.SUSPEND:
+            unknown = {"paused": True}
         tx.update_resources(
             [job.row.id for job in members],
             action=action,

@@ -38,6 +38,7 @@ from heat_convergence.testing.tables import GraphRow, Tables
 _JSON = frozenset({"definition", "properties", "attributes", "data"})
 _NAMES = frozenset({"requires", "draws_on", "holds", "guards"})
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)
+_WAKING = (Verb.CONVERGE, Verb.RESUME)
 _REASONS = frozenset({"status_reason", "first_cause"})
 IN_HAND = frozenset({JobState.POSTED, JobState.BEGUN})
 
@@ -229,6 +230,7 @@ class MemoryTransaction:
                 observed_at=now,
                 updated_at=now,
                 applied_hash=row.definition_hash if row.job in _APPLYING else row.applied_hash,
+                paused=row.paused and row.job not in _WAKING,
             )
 
     def delete_resources(self, ids: Collection[str]) -> None:

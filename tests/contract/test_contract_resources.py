@@ -262,6 +262,15 @@ def test_a_settled_row_has_its_definition_and_no_job(given):
     assert given.row("b") == resource_row("b")
 
 
+def test_only_a_resume_or_a_goal_ends_a_suspension(given):
+    verbs = sorted(Verb)
+    given.resources(*(resource_row(verb.lower(), job=verb, paused=True) for verb in verbs))
+    with given.store.transaction() as tx:
+        tx.settle([verb.lower() for verb in verbs], at(9))
+    awake = {verb for verb in verbs if not given.row(verb.lower()).paused}
+    assert awake == {Verb.CONVERGE, Verb.RESUME}
+
+
 def test_rows_are_deleted_with_the_graph_that_held_them(given):
     given.resources(
         resource_row("a"),
