@@ -7,6 +7,7 @@ stack it is given; casts nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from heat_convergence.common.ids import IdFactory
@@ -205,4 +206,4 @@ def _end(
         **values,
     )
     tx.insert_events([stack_event(stack, status, reason, now, ids)])
-    return owners.tell(tx, stack, now)
+    return owners.tell(tx, replace(stack, status=status), now)

@@ -12,13 +12,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from heat_convergence.convergence.dispatch import Daemon, Posting
-from heat_convergence.convergence.model import JobState, Observed, Resource, Stack
+from heat_convergence.convergence.model import (
+    Action,
+    JobState,
+    Observed,
+    Resource,
+    Stack,
+    Status,
+)
 from heat_convergence.convergence.ports import Transaction
 
 
 def tell(tx: Transaction, stack: Stack, now: datetime) -> tuple[Posting, ...]:
     """The stack has ended: its owner's row is due to be looked at, whether the owner
-    waits for it or is at rest and may show attributes that were."""
+    waits for it or is at rest and may show attributes that were.  One that is at rest does
+    not stand any more, for its next goal, if the stack has failed by itself or is gone."""
     if stack.owner_id is None or stack.owner_resource_id is None:
         return ()
     for row in tx.lock_jobs([stack.owner_resource_id]):
@@ -28,7 +36,9 @@ def tell(tx: Transaction, stack: Stack, now: datetime) -> tuple[Posting, ...]:
             tx.update_resources([row.id], observed=None)
             return ()
         if row.job is None or waits(row):
-            tx.update_resources([row.id], observe_at=now)
+            fallen = stack.status is Status.FAILED or stack.action is Action.DELETE
+            unseen = {"applied_hash": None} if row.job is None and fallen else {}
+            tx.update_resources([row.id], observe_at=now, **unseen)
             return (Posting(stack.owner_id, row.version, (row.id,), Daemon.OBSERVER),)
     return ()
 

@@ -267,7 +267,7 @@ class Watch:
             if below is None or below.stack.deleted_at is not None:
                 self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
             elif below.stack.status is not Status.COMPLETE:
-                if template[name].kind == goals.FLEET:
+                if template[name].kind == goals.FLEET and _later(below.stack, stack):
                     continue  # a lever scales it, in which the stack above takes no part
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
             elif not self._has_goal(template, name, below.stack):
@@ -281,6 +281,12 @@ class Watch:
             return goals.text_of(found) == trees.text_inside(template, name)
         right = spec.kind == goals.FLEET or len(found) == spec.size
         return right and {each.flavor for each in found.values()} <= {spec.flavor}
+
+
+def _later(below: Stack, above: Stack) -> bool:
+    """Whether the traversal of the one below began after that of the other."""
+    times = (below.begun_at, above.begun_at)
+    return all(times) and times[0] > times[1]  # type: ignore[operator]
 
 
 def ids_of(snapshot: Snapshot) -> dict[str, str | None]:

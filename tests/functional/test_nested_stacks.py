@@ -464,3 +464,17 @@ def test_a_name_that_is_taken_keeps_a_retained_stack_where_it_is(heat: Conversat
     heat.delete(name)
     heat.delete("s")
     assert heat.status(name) == "CREATE_COMPLETE"
+
+
+def test_one_that_users_delete_by_itself_is_made_anew_by_the_next_update(
+    heat: Conversation,
+) -> None:
+    body = hot({"n": {"type": "n.yaml"}})
+    files = {"n.yaml": json.dumps(hot({"x": probe(value="1")}))}
+    heat.create("s", body, files=files)
+    old = heat.nested("s", "n")
+    heat.delete(old["id"])
+    heat.update("s", body, files=files)
+    new = heat.nested("s", "n")
+    assert (heat.status("s"), new["stack_status"]) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
+    assert new["id"] != old["id"]
