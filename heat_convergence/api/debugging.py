@@ -12,7 +12,7 @@ from typing import Any
 
 from heat_convergence.template import expression
 from heat_convergence.template.definition import unshare
-from heat_convergence.template.parameter_values import MASK
+from heat_convergence.template.masking import MASK
 
 Json = Any
 _MASKED = ("properties", "metadata", "update_policy")

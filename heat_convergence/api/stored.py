@@ -18,8 +18,8 @@ from heat_convergence.template.evaluate import finish
 from heat_convergence.template.functions.base import Function
 from heat_convergence.template.limits import Limits
 from heat_convergence.template.loader import load
+from heat_convergence.template.masking import MASK
 from heat_convergence.template.outputs import OutputDefinition
-from heat_convergence.template.parameter_values import MASK
 from heat_convergence.template.uses import references
 
 Json = Any

@@ -25,7 +25,7 @@ from heat_convergence.convergence.model import (
 from heat_convergence.template.definition import contents_of, value_of
 from heat_convergence.template.expression import readable
 from heat_convergence.template.loader import load
-from heat_convergence.template.parameter_values import MASK
+from heat_convergence.template.masking import MASK
 
 Value = Any  # JSON with expressions in it
 Finish = Callable[[Stack, Value, Mapping[str, Resource]], Json]

@@ -28,8 +28,10 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs, named_within, view_of
 from heat_convergence.template.definition import DELETE, HANDED, value_of
 from heat_convergence.template.evaluate import finish
+from heat_convergence.template.expression import load, unshare
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.template.masking import masked, texts_of
 
 _WITHOUT_PROPERTIES = frozenset(
     {
@@ -107,7 +109,20 @@ def make_job(row: Resource, claim: Claim) -> Job:
         return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)
     except Error as error:
         action = Action.CREATE if row.physical_id is None else Action.UPDATE
+        _hide(error, row, claim)
         return Job(row, Step.REFUSE, action, None, None, before, frozenset(), error)
+
+
+def _hide(error: Error, row: Resource, claim: Claim) -> None:
+    """Takes out of the message what was given where secrets are: which of it they are, can't
+    be told any more."""
+    if row.sensitive:
+        drawn = [claim.inputs[name] for name in row.draws_on if name in claim.inputs]
+        shared = [row.definition.get(section) for section in ("properties", HANDED)]
+        given = load(unshare(shared, lambda key: claim.contents.get(key, "")))
+        read = [(each.attributes, each.properties, each.data) for each in drawn]
+        error.message = masked(error.message, texts_of([given, read]))
+        error.args = (error.message,)
 
 
 def _takes_properties(step: Step | None, row: Resource) -> bool:

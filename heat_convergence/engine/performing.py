@@ -7,6 +7,7 @@ own; touches no row.  Every way a call can end becomes an ``Outcome``.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -120,8 +121,19 @@ def _performed(job: Job, held: Held) -> Outcome:
     except Exception as error:
         # The outermost edge towards third-party code: whatever it raises fails this
         # resource with its name and text, and never the worker.
-        LOG.exception("resource type raised: resource %(resource)s", {"resource": job.row.id})
+        if job.row.sensitive:
+            _log_place(job, error)
+        else:
+            LOG.exception("resource type raised: resource %(resource)s",
+                          {"resource": job.row.id})
         return Outcome(job, error=ResourceFailure(f"{type(error).__name__}: {error}"))
+
+
+def _log_place(job: Job, error: Exception) -> None:
+    """Without the text, which may quote a secret."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    LOG.error("resource type raised: resource %(resource)s, %(kind)s at\n%(where)s",
+              {"resource": job.row.id, "kind": type(error).__name__, "where": where})
 
 
 def _gone(job: Job, error: ResourceGone) -> Outcome:

@@ -29,9 +29,11 @@ from heat_convergence.convergence.model import (
     Stack,
     Verb,
 )
+from heat_convergence.resources.hiding import secrets_of
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import named_within, view_of
+from heat_convergence.template.masking import masked
 
 LOG = logging.getLogger(__name__)
 
@@ -107,7 +109,7 @@ def _look_at_type(
     kind: ResourceType, rows: Sequence[Resource], views: Sequence[View]
 ) -> Mapping[str, Sighting]:
     looks = _observe(kind, views)
-    return {row.id: _sighting(row, looks.get(row.id)) for row in rows}
+    return {row.id: _sighting(kind, row, looks.get(row.id)) for row in rows}
 
 
 def _observe(kind: ResourceType, views: Sequence[View]) -> Mapping[str, Look]:
@@ -139,15 +141,15 @@ def _observe_one(kind: ResourceType, view: View) -> Look:
         return Look.failed(ResourceFailure(f"{type(error).__name__}: {error}"))
 
 
-def _sighting(row: Resource, look: Look | None) -> Sighting:
+def _sighting(kind: ResourceType, row: Resource, look: Look | None) -> Sighting:
     job = job_of(row)
     if look is None:
         return Sighting(Observed.BUSY, again_s=5.0, job=job)
-    observed, reason = look.observed, look.reason
+    observed, reason = look.observed, masked(look.reason, secrets_of(row, kind))
     if observed is Observed.READY and row.desired is Desired.ABSENT:
         observed = Observed.BUSY  # whatever its health: it is still there
     if look.observed in (Observed.FAILED, Observed.ABSENT):
-        reason = f"{look.error}: resources.{row.name}: {look.reason or 'it is gone'}"
+        reason = f"{look.error}: resources.{row.name}: {reason or 'it is gone'}"
     return Sighting(
         observed, reason, look.again_s, look.attributes, look.data, look.retry, job=job
     )

@@ -84,6 +84,10 @@ class Builder:
             section=self._words.parameters,
             declared=template.parameter_names,
         )
+        named = environment.encrypted_param_names
+        self._problems.hide(
+            each.value for name, each in given.items() if each.schema.hidden or name in named
+        )
         self._parameters = given | parameter_values.pseudo_parameters(self._version, stack)
         self._resources = self._section_map(self._words.resources)
         self._enabled: dict[str, bool] = {}

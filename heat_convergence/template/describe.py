@@ -24,7 +24,8 @@ from heat_convergence.template.constraints import (
 from heat_convergence.template.environment import Environment
 from heat_convergence.template.evaluated import EvaluatedTemplate
 from heat_convergence.template.functions.builtin import BUILTIN
-from heat_convergence.template.parameter_values import MASK, ParameterValue
+from heat_convergence.template.masking import MASK
+from heat_convergence.template.parameter_values import ParameterValue
 from heat_convergence.template.problems import nearest
 from heat_convergence.template.template import version_named
 from heat_convergence.template.versions import VERSIONS

@@ -20,12 +20,12 @@ from heat_convergence.common.errors import (
 )
 from heat_convergence.template.constraints import CustomCheck
 from heat_convergence.template.functions.base import UNKNOWN
+from heat_convergence.template.masking import MASK
 from heat_convergence.template.parameters import BadValue, ParameterSchema, ParameterType
 from heat_convergence.template.problems import Phase, Problems, nearest
 from heat_convergence.template.versions import Version
 
 Json = Any
-MASK = "******"
 CFN_REGION = "ap-southeast-1"
 
 

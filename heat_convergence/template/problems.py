@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 
 from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.template.masking import masked, texts_of
 
 Path = tuple[str | int, ...]
 Position = tuple[int, int]  # line and column, both from 1
@@ -55,6 +56,11 @@ class Problems:
         self._limit = limit
         self._found: list[Problem] = []
         self._seen: set[tuple[Path, str]] = set()
+        self._hidden: set[str] = set()
+
+    def hide(self, values: Iterable[object]) -> None:
+        """What is told shall not have these."""
+        self._hidden.update(text for value in values for text in texts_of(value))
 
     def add(
         self,
@@ -104,7 +110,8 @@ class Problems:
         return text if kind == StackValidationFailed.__name__ else f"{kind}: {text}"
 
     def _text(self, problem: Problem) -> str:
-        text = ": ".join(part for part in (problem.label, problem.error.message) if part)
+        message = masked(problem.error.message, self._hidden)
+        text = ": ".join(part for part in (problem.label, message) if part)
         position = self._position(problem.place) if self._position and problem.place else None
         return f"{text} (line {position[0]}, column {position[1]})" if position else text
 

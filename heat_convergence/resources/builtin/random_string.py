@@ -169,6 +169,6 @@ def _pools(properties: Mapping[str, Json]) -> Sequence[tuple[str, int]]:
     classes = properties.get("character_classes") or []
     if properties.get("sequence"):
         classes = [{"class": properties["sequence"], "min": 1}]
-    return [(CHARACTERS[item["class"]], item["min"]) for item in classes] + [
+    return [(CHARACTERS.get(item["class"], ""), item["min"]) for item in classes] + [
         (item["sequence"], item["min"]) for item in properties.get("character_sequences") or []
     ]

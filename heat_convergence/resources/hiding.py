@@ -1,0 +1,33 @@
+"""What must not be told of a resource that holds secrets.
+
+Called by engines and observers before a reason is kept.  Decides which of its values
+count: all but those that only choose among known things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.convergence.model import Resource
+from heat_convergence.resources.plugin import ResourceType
+from heat_convergence.template.constraints import AllowedValues, CustomConstraint
+from heat_convergence.template.masking import texts_of
+
+_CHOOSING = (AllowedValues, CustomConstraint)  # a flavour, a network: told, to be found
+
+
+def secrets_of(
+    row: Resource, kind: ResourceType | None, *values: Mapping[str, Any] | None
+) -> frozenset[str]:
+    """Texts of the properties, ``values`` and those in the row; none where the row has no
+    secrets."""
+    if not row.sensitive:
+        return frozenset()
+    found: set[str] = set()
+    for properties in (row.properties, *values):
+        for name, value in (properties or {}).items():
+            schema = None if kind is None else kind.schema.properties.get(name)
+            if schema is None or not any(isinstance(c, _CHOOSING) for c in schema.constraints):
+                found.update(texts_of(value))
+    return frozenset(found)
