@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config, manage_service, manage_stacks
 from heat_convergence.common import errors
-from heat_convergence.db import migrate
+from heat_convergence.db import migrate, revisions
 from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.sealing import Keyring, attach
 
@@ -54,32 +54,32 @@ def _database(parsed: argparse.Namespace) -> Database:
 
 def _run(database: Database, parsed: argparse.Namespace) -> int:
     if parsed.noun != "db":
-        found = migrate.version(database)
+        found = revisions.current(database)
         # A later release's schema is good for this one; see docs/operating.rst.
-        if found is None or (migrate.known(found) and found != migrate.head()):
-            print(f"The schema is at {found}; this release's is {migrate.head()}:"
+        if not revisions.will_do(found):
+            print(f"The schema is at {found}; this release's is {revisions.HEAD}:"
                   " heat-convergence-manage db upgrade", file=sys.stderr)
             return DIFFERENT
     return int(parsed.run(database, parsed))
 
 
 def upgrade(database: Database, parsed: argparse.Namespace) -> int:
-    before = migrate.version(database)
+    before = revisions.current(database)
     migrate.upgrade(database, parsed.revision)
-    after = migrate.version(database)
+    after = revisions.current(database)
     print(f"The schema was at {before} and is at {after}.")
     return OK
 
 
 def version(database: Database, parsed: argparse.Namespace) -> int:
-    print(migrate.version(database))
+    print(revisions.current(database))
     return OK
 
 
 def check(database: Database, parsed: argparse.Namespace) -> int:
-    found = migrate.version(database)
-    if found != migrate.head():
-        print(f"The schema is at {found}; this release's is {migrate.head()}.")
+    found = revisions.current(database)
+    if found != revisions.HEAD:
+        print(f"The schema is at {found}; this release's is {revisions.HEAD}.")
         return DIFFERENT
     differences = migrate.differences(database)
     for difference in differences:

@@ -31,7 +31,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdFactory, IdGenerator
 from heat_convergence.convergence.notices import Told
-from heat_convergence.db import credentials, goals, migrate
+from heat_convergence.db import credentials, goals, revisions
 from heat_convergence.db.engine import Database, create_database
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.sealing import Keyring, attach
@@ -72,16 +72,12 @@ class Parts:
         return lambda _tree_id: local
 
     def check(self) -> None:
-        """Raise ``Unavailable`` until the database answers with a schema that will do.
-
-        A revision that this release does not know is a newer release's, which
-        this one's code survives.
-        """
+        """Raise ``Unavailable`` until the database answers with a schema that will do."""
         self.database.ping()
-        found = migrate.version(self.database)
-        if found is None or (found != migrate.head() and migrate.known(found)):
+        found = revisions.current(self.database)
+        if not revisions.will_do(found):
             raise errors.Unavailable(
-                f"the schema is at {found}, this release needs {migrate.head()}: "
+                f"the schema is at {found}, this release needs {revisions.HEAD}: "
                 "run heat-convergence-manage db upgrade"
             )
 

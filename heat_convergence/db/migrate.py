@@ -1,4 +1,4 @@
-"""The schema's versions: upgrade, ask, compare.
+"""The schema brought to a version, and held against this release's tables.
 
 Decides where the migration scripts are and what an up-to-date schema is.  Called
 by ``cli`` and tests; the scripts stand in ``alembic/``, or, once installed, inside
@@ -14,7 +14,6 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from heat_convergence.common.errors import NotFound
@@ -42,26 +41,6 @@ def upgrade(database: Database, revision: str = "head") -> None:
             command.upgrade(config, revision)
         except CommandError as error:
             raise NotFound(str(error)) from error
-
-
-def version(database: Database) -> str | None:
-    """The revision of the database; None for one that was never upgraded."""
-    with database.read() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
-
-
-def head() -> str:
-    """The newest revision that this release has."""
-    newest = ScriptDirectory.from_config(_config()).get_current_head()
-    if newest is None:
-        raise FileNotFoundError(f"no migration in {scripts_directory()}")
-    return newest
-
-
-def known(revision: str | None) -> bool:
-    """Whether this release has the revision; a newer release's it has not."""
-    scripts = ScriptDirectory.from_config(_config())
-    return revision in {script.revision for script in scripts.walk_revisions()}
 
 
 def differences(database: Database) -> list[Any]:

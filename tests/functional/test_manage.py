@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.cli import manage
-from heat_convergence.db import migrate
+from heat_convergence.db import revisions
 from heat_convergence.db.engine import database_for
 
 
@@ -24,7 +24,7 @@ def test_a_new_database_is_told_apart_upgraded_and_found_complete(url, capsys):
     assert "at None" in capsys.readouterr().out
     assert db(url, "upgrade") == manage.OK
     assert db(url, "version") == manage.OK
-    assert capsys.readouterr().out.splitlines()[-1] == migrate.head()
+    assert capsys.readouterr().out.splitlines()[-1] == revisions.HEAD
     assert db(url, "check") == manage.OK
 
 
@@ -90,4 +90,4 @@ def test_the_configuration_file_names_the_database(url, tmp_path, capsys):
     path.write_text(f"[database]\nconnection = {url}\n")
     assert manage.main(["--config-file", str(path), "db", "upgrade"]) == manage.OK
     assert db(url, "version") == manage.OK
-    assert capsys.readouterr().out.splitlines()[-1] == migrate.head()
+    assert capsys.readouterr().out.splitlines()[-1] == revisions.HEAD

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from heat_convergence.api.services import ApiOptions
-from heat_convergence.db import migrate
+from heat_convergence.db import revisions
 from tests.functional.harness import LocalService
 from tests.functional.houses import make
 
@@ -109,11 +109,11 @@ def of(revision: str) -> Rows:
     path = FOLDER / f"{revision}.json"
     if path.exists():
         return json.loads(path.read_text())
-    if revision == migrate.head():
+    if revision == revisions.HEAD:
         return made_now()
     raise FileNotFoundError(f"{path}: check out the release and run python -m {__spec__.name}")
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{migrate.head()}.json").write_text(json.dumps(made_now(), indent=1) + "\n")
+    (FOLDER / f"{revisions.HEAD}.json").write_text(json.dumps(made_now(), indent=1) + "\n")

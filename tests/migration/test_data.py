@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from heat_convergence.db import migrate
+from heat_convergence.db import migrate, revisions
 from heat_convergence.db.engine import Database
 from tests.functional.harness import LocalService
 from tests.functional.houses import outputs, show
@@ -91,11 +91,11 @@ def test_what_a_migration_loses_is_noticed(
     scripts = tmp_path / "scripts"
     shutil.copytree(migrate.scripts_directory(), scripts)
     (scripts / "versions" / "9999_next.py").write_text(
-        NEXT.format(head=migrate.head(), body=body)
+        NEXT.format(head=revisions.HEAD, body=body)
     )
     monkeypatch.setattr(migrate, "scripts_directory", lambda: scripts)
     migrate.upgrade(database)
-    assert migrate.version(database) == "9999"
+    assert revisions.current(database) == "9999"
     assert _lost(given, database) == lost
     if not lost:
         with database.read() as connection:

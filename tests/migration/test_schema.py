@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
+from alembic.script import ScriptDirectory
 
-from heat_convergence.db import migrate
+from heat_convergence.db import migrate, revisions
 from heat_convergence.db.engine import Database
 from heat_convergence.db.tables import metadata, stack_tag
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
@@ -25,9 +26,9 @@ def postgresql_url() -> Iterator[str]:
 
 
 def test_an_upgraded_database_equals_the_tables(database):
-    assert migrate.version(database) is None
+    assert revisions.current(database) is None
     migrate.upgrade(database)
-    assert migrate.version(database) == migrate.head()
+    assert revisions.current(database) == revisions.HEAD
     assert migrate.differences(database) == []
     assert _indexes(database) == {
         table.name: {index.name for index in table.indexes} for table in metadata.sorted_tables
@@ -37,7 +38,7 @@ def test_an_upgraded_database_equals_the_tables(database):
 def test_an_upgrade_is_repeatable(database):
     migrate.upgrade(database)
     migrate.upgrade(database)
-    assert migrate.version(database) == migrate.head()
+    assert revisions.current(database) == revisions.HEAD
 
 
 def test_a_missing_column_is_noticed(database):
@@ -68,6 +69,11 @@ def _indexes(database: Database) -> dict[str, set[str]]:
     }
 
 
-def test_the_newest_revision_is_known_and_a_later_release_s_is_not():
-    assert migrate.known(migrate.head())
-    assert not migrate.known("ffff")
+def test_a_release_knows_its_revisions_and_works_with_a_later_one_s() -> None:
+    scripts = ScriptDirectory(str(migrate.scripts_directory()))
+    newest_first = [script.revision for script in scripts.walk_revisions()]
+    assert list(revisions.KNOWN) == newest_first[::-1]
+    assert scripts.get_current_head() == revisions.HEAD
+    assert revisions.will_do(revisions.HEAD)
+    assert revisions.will_do("ffff")
+    assert not revisions.will_do(None)
