@@ -102,7 +102,7 @@ def document(
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load(texts[goal.template_hash]).data,
         "resources": {
-            name: behind.get(row.id)
+            name: _with_data(behind.get(row.id), row)
             or mark(stack, row, row.data.get(ADOPTED) or _resource(row, metadata(row)))
             for name, row in named.items()
         },
@@ -120,6 +120,14 @@ def document(
     sensitive = sensitive or any(secret for _shown, secret in nested.values())
     # Files and the template itself may hold hidden values, masked or not.
     return shown, sensitive or goal.sensitive
+
+
+def _with_data(
+    shown: Mapping[str, Json] | None, row: Resource
+) -> Mapping[str, Json] | None:
+    """Of a stack behind a resource, also what that one remembers beside it."""
+    data = {name: item for name, item in row.data.items() if name != ADOPTED}
+    return {**shown, "resource_data": data} if shown and data else shown
 
 
 def _environment(goal: Goal, secrets: Secrets) -> dict[str, Json]:

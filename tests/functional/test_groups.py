@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from heat_convergence.api.services import ApiOptions
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -387,3 +388,39 @@ def test_a_cloudformation_stack(heat: Conversation) -> None:
     assert heat.outputs("s")["Out"] == "p"
     assert heat.outputs("s")["Ref"].startswith("arn:openstack:heat::p:stacks/")
     assert heat.nested("s", "N")["timeout_mins"] == 7
+
+
+@pytest.mark.parametrize("at_once", [False, True])  # changed before it was adopted
+@pytest.mark.parametrize("old", [False, True])
+def test_a_group_that_is_handed_over_uses_no_removed_name(
+    tmp_path: Any, old: bool, at_once: bool
+) -> None:
+    """Also one whose document is of before such were told, but for the highest."""
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
+    heat = Conversation(service)
+
+    def body(count: int, *removed: str) -> Json:
+        properties = {
+            "count": count,
+            "resource_def": probe(value="%index%"),
+            "removal_policies": [{"resource_list": list(removed)}],
+        }
+        return hot({"g": {"type": "OS::Heat::ResourceGroup", "properties": properties}})
+
+    heat.create("s", body(3))
+    heat.update("s", body(2, "0", "2"))
+    document = heat.send("DELETE", f"{heat.path('s')}/abandon").json
+    assert document["resources"]["g"]["resource_data"]["removed"] == ["0", "2"]
+    assert sorted(document["resources"]["g"]["resources"]) == ["1", "3"]
+    document["template"] = body(2)
+    if old:
+        del document["resources"]["g"]["resource_data"]
+    given = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
+    assert heat.send("POST", "/stacks", given, hold=at_once).status_int == 201
+    assert heat.status("s") == ("ADOPT_IN_PROGRESS" if at_once else "ADOPT_COMPLETE")
+    heat.update("s", body(3))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    members = heat.resources(heat.resource("s", "g")["physical_resource_id"])
+    assert sorted(each["resource_name"] for each in members) == ["1", "3", "4"]
+    service.close()

@@ -180,7 +180,7 @@ class Children:
         facade: Mapping[str, Json],
     ) -> Draft:
         """The nested stack as the document has it that was handed over, whatever is wanted
-        of it by now; there is nothing for its owner to remember.  Raises as ``draft``."""
+        of it by now.  Raises as ``draft``."""
         template, texts = document.get("template"), document.get("files") or {}
         text = template if isinstance(template, str) else json.dumps(template, sort_keys=True)
         stack = self._stack(parent.stack, row, ids)
@@ -194,7 +194,10 @@ class Children:
                 raise
             raise placed(error, f"resources.{row.name}") from error
         stored = {files.hashes[name]: content for name, content in texts.items()}
-        return replace(drafted, contents={**stored, **drafted.contents})
+        kind = self.registry.get(row.implementation)
+        assert isinstance(kind, NestedType)
+        data = kind.taken_over(document)
+        return replace(drafted, contents={**stored, **drafted.contents}, data=data)
 
     def _drafted(
         self,

@@ -185,6 +185,11 @@ class NestedType(ResourceType):
                     found.setdefault(name.removeprefix(INNER), set()).add(read)
         return found
 
+    def taken_over(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
+        """What to remember of a stack that is made as it was handed over, before another
+        goal changes it."""
+        return {}
+
     def ended(self, data: Mapping[str, Json], now: datetime) -> Mapping[str, Json] | None:
         """What to remember when the stack has come to an end; None: nothing new."""
         return None

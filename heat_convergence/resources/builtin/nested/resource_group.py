@@ -40,6 +40,7 @@ from heat_convergence.template.constraints import AllowedValues, Length, Range
 Json = Any
 REMOVED = "removed_rsrc_list"
 INDEX = "%index%"
+_MOST_GAPS = 10_000  # numbers that a document leaves out
 
 
 def _text(description: str, **more: Any) -> PropertySchema:
@@ -201,6 +202,9 @@ class ResourceGroup(Group):
         members, more = step(kept, new, target, name_of, pace)
         return members, more, pace
 
+    def taken_over(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
+        return {"removed": _told(document)}
+
     def sample(self, ask: Ask) -> ChildSource | None:
         if ask.properties.get("count") == 0:
             return None
@@ -267,7 +271,7 @@ def _names(removed: Iterable[str]) -> Iterable[str]:
 
 def _removed(ask: Ask, old: Mapping[str, Json]) -> list[str]:
     """Names that are not used (again), sorted by number."""
-    before = [str(name) for name in ask.data.get("removed") or ()]
+    before = _handed(ask) or [str(name) for name in ask.data.get("removed") or ()]
     asked = [
         str(each)
         for policy in ask.properties.get("removal_policies") or ()
@@ -285,6 +289,25 @@ def _removed(ask: Ask, old: Mapping[str, Json]) -> list[str]:
     if ask.properties.get("removal_policies_mode") != "update":
         found.update(before)
     return sorted(found, key=lambda name: (len(name), name))
+
+
+def _handed(ask: Ask) -> list[str]:
+    """Of a group that is handed over."""
+    document = ask.data.get(ADOPTED)
+    if ask.current() is not None or not isinstance(document, Mapping):
+        return []
+    return _told(document)
+
+
+def _told(document: Mapping[str, Json]) -> list[str]:
+    """What the document tells and, for it may be an old one that tells nothing, the
+    numbers that its members leave out."""
+    data = document.get("resource_data")
+    told = data.get("removed") if isinstance(data, Mapping) else None
+    there = {str(name) for name in document.get("resources") or ()}
+    highest = max((int(name) for name in there if name.isdecimal()), default=-1)
+    gaps = {*map(str, range(min(highest, len(there) + _MOST_GAPS)))} - there
+    return sorted(gaps.union(map(str, told if isinstance(told, list) else ())))
 
 
 def _references(ask: Ask) -> dict[str, str]:
