@@ -294,7 +294,7 @@ def _removed(ask: Ask, old: Mapping[str, Json]) -> list[str]:
 def _handed(ask: Ask) -> list[str]:
     """Of a group that is handed over."""
     document = ask.data.get(ADOPTED)
-    if ask.current() is not None or not isinstance(document, Mapping):
+    if not isinstance(document, Mapping) or ask.current() is not None:
         return []
     return _told(document)
 
