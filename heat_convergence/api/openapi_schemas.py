@@ -100,6 +100,7 @@ _TEMPLATE_FIELDS: dict[str, Schema] = {
     "environment_files": {"type": ["array", "null"], "items": _TEXT},
     "parameters": {"type": ["object", "null"]},
     "files": {"type": ["object", "null"], "additionalProperties": _TEXT},
+    "files_container": _MAYBE,
 }
 _STACK_FIELDS: dict[str, Schema] = {
     **_TEMPLATE_FIELDS,

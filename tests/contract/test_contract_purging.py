@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import sqlalchemy as sa
 
 from heat_convergence.common.errors import ConcurrentTransaction
 from heat_convergence.db import checking, goals, purging, rekeying, stacks
-from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.sealing import SEAL, Keyring, attach
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata, resource, stack
 from heat_convergence.testing.rows import at, event_row, goal_row, resource_row, stack_row
@@ -132,6 +133,39 @@ def test_keys_are_rotated_and_nothing_else_changes(database):
         assert [row.properties for row in tx.get_resources(["r1", "r2"])] == [
             {"p": "secret"}, {"p": "plain"}]
         assert tx.get_contents([A]) == {A: "text a"}
+
+
+def test_a_rotation_that_dies_in_the_middle_is_repeated(database, monkeypatch):
+    """In between everything is read with both keys; afterwards the old one is in no value."""
+    old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
+    attach(database.engine, old)
+    with SqlStore(database).transaction() as tx:
+        tx.put_contents(HASHES)
+        for number in range(4):
+            tx.insert_goal(goal_row(f"g{number}", parameters={"p": "secret"}, sensitive=True))
+    attach(database.engine, new)
+    write, left = database.write, iter(range(6))
+
+    def dying():
+        next(left)  # StopIteration, as the process would end
+        return write()
+
+    monkeypatch.setattr(database, "write", dying)
+    with pytest.raises(StopIteration):
+        rekeying.rekey(database, rekeying.rotate(new), batch=2)
+    monkeypatch.setattr(database, "write", write)
+    with SqlStore(database).transaction() as tx:
+        assert all(tx.get_goal(f"g{number}").parameters for number in range(4))
+        assert tx.get_contents(HASHES) == HASHES
+    assert rekeying.rekey(database, rekeying.rotate(new)).changed == 3 + 4 * 3 - 6
+    newest = Keyring(["new key"])
+    for table, columns in rekeying.sealable():
+        with database.read() as conn:
+            raw = sa.select(*(sa.type_coerce(table.c[name], sa.Text) for name in columns))
+            texts = [text for row in conn.execute(raw) for text in row if text is not None]
+        for text in texts:
+            if text.startswith(SEAL):
+                newest.open(text.removeprefix(SEAL))
 
 
 def test_secrets_are_decrypted_and_encrypted_again(database):
