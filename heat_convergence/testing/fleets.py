@@ -1,10 +1,11 @@
 """Groups of things in the simulated world, and the levers that scale them.
 
-Decides what a ``Group``, a ``Fleet`` and a ``Lever`` are in terms of real types, whose
-code real engines run: every member is a ``Thing``.  Used by ``testing.trees`` and by
+Decides what a ``Group``, a ``Chain``, a ``Fleet`` and a ``Lever`` are in terms of real types,
+whose code real engines run: every member is a ``Thing``.  Used by ``testing.trees`` and by
 processes, which register those types; knows no rows.
 
     g: Group size=3 flavor=sweet batch=1
+    c: Chain size=2
     f: Fleet size=2 cooldown=60
     up: Lever of=f by=1
 """
@@ -17,17 +18,23 @@ from typing import Any
 
 from heat_convergence.convergence.plan import Wanted
 from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoScalingGroup
+from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
 from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup
 from heat_convergence.resources.builtin.signals.scaling_policy import ScalingPolicy
 from heat_convergence.resources.nesting.wanting import DIGEST, READS
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
 from heat_convergence.testing import goals
-from heat_convergence.testing.goals import FLEET, GROUP, LEVER, TYPES, Spec
+from heat_convergence.testing.goals import CHAIN, FLEET, GROUP, LEVER, TYPES, Spec
 
 Json = Any
-REAL = (ResourceGroup, AutoScalingGroup, ScalingPolicy)
-_NAMES = {GROUP: ResourceGroup.name, FLEET: AutoScalingGroup.name, LEVER: ScalingPolicy.name}
+REAL = (ResourceGroup, ResourceChain, AutoScalingGroup, ScalingPolicy)
+_NAMES = {
+    GROUP: ResourceGroup.name,
+    CHAIN: ResourceChain.name,
+    FLEET: AutoScalingGroup.name,
+    LEVER: ScalingPolicy.name,
+}
 _MOST = 6  # members of a fleet
 KINDS = frozenset(_NAMES)
 
@@ -68,9 +75,10 @@ def _properties(spec: Spec, group: Json) -> dict[str, Json]:
             "adjustment_type": "change_in_capacity",
             "scaling_adjustment": spec.by,
         }
-    member = {
-        "type": TYPES["Thing"], "properties": {"grip": spec.grip, "flavor": spec.flavor},
-    }  # fmt: skip
+    given = {"grip": spec.grip, "flavor": spec.flavor}
+    member = {"type": TYPES["Thing"], "properties": given}
+    if spec.kind == CHAIN:
+        return {"resources": [TYPES["Thing"]] * spec.size, "resource_properties": given}
     if spec.kind == GROUP:
         return {"count": spec.size, "resource_def": member}
     return {

@@ -100,7 +100,9 @@ def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
     """The history of the seed with nests, groups and breakpoints in its templates."""
     flat = case(seed, steps=steps, store=store)
     rng = random.Random(f"tree {seed}")
-    gardeners = {name: Gardener(rng) for name in ("red", "blue")}
+    gardeners = {
+        name: Gardener(rng, random.Random(f"groups {seed} {name}")) for name in ("red", "blue")
+    }
     acts: list[Timed] = []
     for timed in flat.acts:
         act = timed.act

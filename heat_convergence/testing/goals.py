@@ -27,8 +27,8 @@ from heat_convergence.template.expression import Expression
 
 TYPES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock", "Bell": "Sim::Bell"}
 NEST = "Nest"  # a stack is behind it: see ``testing.trees``
-GROUP, FLEET, LEVER = "Group", "Fleet", "Lever"  # see ``testing.fleets``
-BEHIND = frozenset({NEST, GROUP, FLEET})  # kinds that a stack is behind
+GROUP, CHAIN, FLEET, LEVER = "Group", "Chain", "Fleet", "Lever"  # see ``testing.fleets``
+BEHIND = frozenset({NEST, GROUP, CHAIN, FLEET})  # kinds that a stack is behind
 PLAIN = ("size", "grip", "flavor", "source")
 EMPTY = "{}"
 

@@ -26,7 +26,7 @@ from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.registry import RESTORED
 from heat_convergence.testing import fleets, goals
-from heat_convergence.testing.goals import FLEET, GROUP, LEVER, NEST, TYPES, Spec, Template
+from heat_convergence.testing.goals import CHAIN, FLEET, GROUP, LEVER, NEST, TYPES, Spec, Template
 
 Json = Any
 Ids = Callable[[str], str | None]  # a resource's name → its physical id
@@ -177,9 +177,10 @@ _HOOKS = ("pre-create", "post-create", "pre-update", "post-update", "pre-delete"
 
 class Gardener:
     """Makes trees of flat templates: the same names become nests or groups, and have the
-    same hooks, in every template of a history.  Every fleet has two levers."""
+    same hooks, in every template of a history.  Every fleet of a root has two levers.
+    What ``more`` decides came later: other parts of seeds' histories are as they were."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, more: random.Random) -> None:
         self.nests = frozenset(name for name in "abcdef" if rng.random() < 0.5)
         self.deep = rng.random() < 0.5
         hooked = rng.random() < 0.7
@@ -194,6 +195,14 @@ class Gardener:
             name: rng.choice((GROUP, FLEET))
             for name in others
             if grouped and rng.random() < 0.5
+        }
+        for name, kind in self.groups.items():
+            self.groups[name] = CHAIN if kind == GROUP and more.random() < 0.4 else kind
+        inside = more.random() < 0.5
+        self.inside = {
+            name: more.choice((GROUP, CHAIN, FLEET))
+            for name in sorted(self.nests)
+            if inside and more.random() < 0.6
         }
         self.batch = rng.choice((0, 1, 2))
         self.cooldown = rng.choice((0, 10))
@@ -227,7 +236,7 @@ class Gardener:
             after=(*spec.after, *later),
         )
         if spec.name in groups:
-            return self._group(spec)
+            return self._group(spec, self.groups[spec.name])
         if spec.name not in nests:
             return spec
         inner = list(self._inner(spec))
@@ -241,8 +250,7 @@ class Gardener:
             inner=tuple(inner),
         )
 
-    def _group(self, spec: Spec) -> Spec:
-        kind = self.groups[spec.name]
+    def _group(self, spec: Spec, kind: str) -> Spec:
         return Spec(
             spec.name,
             kind,
@@ -251,7 +259,7 @@ class Gardener:
             after=tuple(sorted(spec.needs)),
             hooks=spec.hooks,
             retain=spec.retain,
-            batch=self.batch,
+            batch=0 if kind == CHAIN else self.batch,
             cooldown=self.cooldown if kind == FLEET else 0,
         )
 
@@ -261,5 +269,8 @@ class Gardener:
 
         yield Spec("x", size=spec.size, flavor=spec.flavor, hooks=hooks("x"))
         yield Spec("y", grip=spec.grip, reads=("x",), hooks=hooks("y"))
+        if spec.name in self.inside:
+            group = Spec("g", size=spec.size, flavor=spec.flavor, after=("y",))
+            yield self._group(group, self.inside[spec.name])
         if self.deep and spec.size == 2:
             yield Spec("z", NEST, reads=("y",), inner=(Spec("w", size=spec.grip),))
