@@ -90,7 +90,10 @@ class ApiRequest(pecan.Request):
             return b""
         if self.content_length is not None and self.content_length > limit:
             raise self._too_large(limit)
-        text = self.body_file.read(limit + 1)
+        try:
+            text = self.body_file.read(limit + 1)
+        except (OSError, ValueError) as error:  # shorter than it said, or no chunks
+            raise errors.HTTPBadRequest("The request body cannot be read to its end.") from error
         if len(text) > limit:
             raise self._too_large(limit)
         return text

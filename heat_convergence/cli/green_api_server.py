@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import eventlet
@@ -19,6 +21,14 @@ from heat_convergence.api.middleware.faults import Wsgi
 
 LOG = logging.getLogger(__name__)
 _IDLE_S = 60  # a kept connection without a request is closed
+
+
+def _with_an_end(app: Wsgi, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    """A body in chunks ends by itself, which eventlet does not say; an application that is
+    not told takes it for none."""
+    if environ.get("HTTP_TRANSFER_ENCODING", "").lower() == "chunked":
+        environ["wsgi.input_terminated"] = True
+    return app(environ, start_response)
 
 
 class GreenApiServer:
@@ -39,7 +49,7 @@ class GreenApiServer:
         self._serving = eventlet.spawn(
             wsgi.server,
             self._listener,
-            self._app,
+            partial(_with_an_end, self._app),
             custom_pool=self._pool,
             log=LOG,
             log_output=False,
