@@ -75,7 +75,8 @@ class ApiRequest(pecan.Request):
         if kind not in _PARSED_TYPES or not text.lstrip().startswith(b"{"):
             return None
         try:
-            document = json.loads(text, parse_constant=_refuse_constant)
+            # Not from bytes, which json would take for UTF-16 or let half characters pass.
+            document = json.loads(text.decode(), parse_constant=_refuse_constant)
             if _ESCAPES.search(text):
                 _check_storable(document)
         except RecursionError as error:

@@ -133,7 +133,7 @@ class Builder:
             template=self._template,
             description=self._template.description,
             parameters=self._parameters,
-            parameter_groups=tuple(group_section) if group_section else (),
+            parameter_groups=tuple(group_section) if isinstance(group_section, list) else (),
             definitions=definitions,
             outputs=outputs,
         )

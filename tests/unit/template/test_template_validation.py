@@ -126,6 +126,7 @@ CASES = [
     (hot(outputs={"o": {"value": {"list_join": 1}}}), errors.StackValidationFailed, "list_join"),
     # groups
     (hot(parameter_groups={"a": 1}), errors.StackValidationFailed, "parameter_groups"),
+    (hot(parameter_groups=7), errors.StackValidationFailed, "parameter_groups"),
     (hot(parameter_groups=["a"]), errors.StackValidationFailed, "parameter_groups[0]"),
     (hot(parameter_groups=[{"label": "l"}]), errors.StackValidationFailed, "parameter_groups[0]"),
     (hot(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed, '"p"'),
