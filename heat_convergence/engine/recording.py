@@ -120,7 +120,10 @@ def record(
     settings: Settings,
 ) -> Recorded:
     """Writes what came of the calls and gives the leases back."""
-    if len(outcomes) == 1 and _save_at_once(tx, outcomes[0], token, now, settings):
+    resets = _resets(outcomes)
+    if resets:  # their rows are locked along, in the order of ids as everywhere
+        tx.lock_jobs([*resets, *(outcome.job.row.id for outcome in outcomes)])
+    if len(outcomes) == 1 and not resets and _save_at_once(tx, outcomes[0], token, now, settings):
         return Recorded((outcomes[0].job.row.id,), {})
     versions = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
     held = [outcome for outcome in outcomes if outcome.job.row.id in versions]
@@ -129,6 +132,7 @@ def record(
     tries = _count_tries(tx, [o for o in current if o.retry or o.another])
     _save(tx, current, [_columns(o, tries.get(o.job.row.id), now, settings) for o in current])
     _save(tx, stale, [_facts(o) for o in stale])
+    _reset(tx, _resets(current))  # whoever deletes in the place of a stale one does it again
     # What waited for this worker to be done with it may be claimed now.
     tx.repost([o.job.row.id for o in stale], now)
     superseded: dict[int, list[str]] = {}
@@ -138,6 +142,30 @@ def record(
     return Recorded(
         tuple(outcome.job.row.id for outcome in current),
         {version: tuple(ids) for version, ids in superseded.items()},
+    )
+
+
+def _resets(outcomes: Sequence[Outcome]) -> dict[str, Mapping[str, Any]]:
+    """What becomes of others' data, by their ids; of a stack that goes as a whole, nothing."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for outcome in outcomes:
+        look, stack = outcome.look, outcome.job.stack
+        if look is None or look.observed is not Observed.ABSENT or stack is None:
+            continue
+        if stack.action is not Action.DELETE:
+            for row_id, data in look.resets.items():
+                found[row_id] = {**found.get(row_id, {}), **data}
+    return found
+
+
+def _reset(tx: Transaction, resets: Mapping[str, Mapping[str, Any]]) -> None:
+    tx.save_resources(
+        {
+            row.id: {"data": {**row.data, **resets[row.id]}, "sensitive": row.sensitive}
+            for row in tx.get_resources(list(resets))
+        }
+        if resets
+        else {}
     )
 
 

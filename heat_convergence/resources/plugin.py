@@ -73,7 +73,8 @@ class Look:
     leave a BUSY resource before the next look, in seconds; None: until the stack
     behind it ends.  ``retry`` says of a new
     resource that is FAILED that another one may turn out better; ``error`` what such a
-    failure is called.
+    failure is called.  ``resets`` are data of others, by their ids, that go back to this
+    with a deletion that went well: written with its end, or not at all.
     """
 
     observed: Observed
@@ -84,6 +85,7 @@ class Look:
     again_s: float | None = 1.0
     retry: bool = False
     error: str = "ResourceInError"
+    resets: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 
     @classmethod
     def failed(cls, error: Error) -> Look:

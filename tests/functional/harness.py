@@ -135,6 +135,10 @@ class LocalService:
             self._deliver(*self.bus.waiting.popleft())
             self.observer.tick()
 
+    def step(self) -> None:
+        """The oldest message alone."""
+        self._deliver(*self.bus.waiting.popleft())
+
     def settle(self) -> None:
         """Until nothing waits but the far future."""
         for _ in range(_MOST_STEPS):

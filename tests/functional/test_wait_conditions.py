@@ -142,6 +142,55 @@ def test_an_update_goes_over_one_that_waits(heat: Conversation) -> None:
     assert [each["resource_name"] for each in heat.resources("s")] == ["h"]
 
 
+def signals_of(heat: Conversation, name: str = "h") -> Json:
+    path = f"{heat.path('s')}/resources/{name}/metadata"
+    return heat.send("GET", path, hold=True).json["metadata"]
+
+
+def test_one_that_is_deleted_clears_its_handle(heat: Conversation) -> None:
+    """So that the next one waits anew: with the deletion's record, or not at all."""
+    start(heat, template())
+    signal(heat, {"data": "once"})
+    rest = hot({"h": HANDLE})
+    heat.update("s", rest, hold=True)
+    while status(heat) == "CREATE_COMPLETE":
+        assert signals_of(heat)
+        heat.service.step()
+    assert (status(heat), signals_of(heat)) == ("DELETE_IN_PROGRESS", {})
+    heat.service.work()
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    heat.update("s", template(), hold=True)
+    heat.service.work()
+    assert status(heat) == "CREATE_IN_PROGRESS"
+    signal(heat, {"data": "twice"})
+    assert json.loads(heat.outputs("s")["data"]) == {"1": "twice"}
+
+
+def test_a_successor_counts_what_came_and_its_predecessor_clears_it(heat: Conversation) -> None:
+    start(heat, template())
+    signal(heat, {"data": "once"})
+    heat.update("s", template(timeout=700))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert json.loads(heat.outputs("s")["data"]) == {"1": "once"}
+    assert signals_of(heat) == {}
+
+
+def test_one_that_waits_is_deleted_and_clears_what_came(heat: Conversation) -> None:
+    start(heat, template(count=2))
+    signal(heat)
+    heat.update("s", hot({"h": HANDLE}))
+    assert signals_of(heat) == {}
+
+
+def test_one_that_is_retained_leaves_its_handle_alone(heat: Conversation) -> None:
+    body = template()
+    body["resources"]["wait"]["deletion_policy"] = "Retain"
+    start(heat, body)
+    signal(heat)
+    heat.update("s", hot({"h": HANDLE}))
+    assert list(signals_of(heat)) == ["1"]
+
+
 def test_an_update_that_leaves_it_waits_on_and_keeps_its_time(heat: Conversation) -> None:
     start(heat, template(count=2, timeout=600))
     signal(heat)
@@ -195,7 +244,7 @@ def test_transports_that_are_refused(heat: Conversation, transport: str) -> None
 
 
 def test_cloudformations_own(heat: Conversation) -> None:
-    body = {
+    cloudformation: Json = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {
             "h": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
@@ -206,7 +255,7 @@ def test_cloudformations_own(heat: Conversation) -> None:
         },
         "Outputs": {"data": {"Value": {"Fn::GetAtt": ["wait", "Data"]}}},
     }
-    start(heat, body)
+    start(heat, cloudformation)
     answer = signal(heat, {"Status": "SUCCESS"})
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "Invalid")
     for key in "ab":
@@ -214,6 +263,10 @@ def test_cloudformations_own(heat: Conversation) -> None:
         assert signal(heat, body).status_int == 200
     assert heat.status("s") == "CREATE_COMPLETE"
     assert json.loads(heat.outputs("s")["data"]) == {"a": "da", "b": "db"}
+    assert sorted(signals_of(heat)) == ["a", "b"]
+    del cloudformation["Resources"]["wait"], cloudformation["Outputs"]
+    heat.update("s", cloudformation)
+    assert signals_of(heat) == {}
 
 
 def test_a_handle_that_every_update_makes_anew(heat: Conversation) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from heat_convergence.convergence.model import Action, Observed
 from heat_convergence.resources.builtin.local import LocalType, remaining_s
 from heat_convergence.resources.builtin.signals.responder import URL
-from heat_convergence.resources.builtin.signals.stored import SIGNALS, Signals, Tally
+from heat_convergence.resources.builtin.signals.stored import SIGNALS, Tally
 from heat_convergence.resources.plugin import Look, View
 from heat_convergence.resources.schema import (
     AttributeSchema,
@@ -77,14 +77,22 @@ class WaitCondition(LocalType):
         seconds=PropertyType.NUMBER,
     )
 
+    def find(self, view: View) -> str | None:
+        return view.physical_name  # so that a create that was never recorded is deleted, too
+
+    def delete(self, view: View) -> Look:
+        handle = self._handle(view, view.properties.get(self.named("handle")))
+        resets = {} if handle is None else {handle.resource_id: {SIGNALS: {}}}
+        return Look(Observed.ABSENT, resets=resets)
+
     def look(self, view: View, properties: Mapping[str, Json], *, physical_id: str | None) -> Look:
         if view.action not in _WAITING:
             return Look(Observed.READY, physical_id=physical_id)
-        signals = self._signals(view, properties[self.named("handle")])
-        if signals is None:
+        handle = self._handle(view, properties[self.named("handle")])
+        if handle is None:
             reason = f"{self.named('handle')} is no wait condition handle of this stack"
             return Look(Observed.FAILED, physical_id, reason=reason)
-        tally, count = Tally.of(signals), int(properties[self.named("count")])
+        tally, count = Tally.of(handle.data[SIGNALS]), int(properties[self.named("count")])
         if tally.failures:
             return Look(
                 Observed.FAILED,
@@ -106,11 +114,10 @@ class WaitCondition(LocalType):
         return Look(Observed.BUSY, physical_id, again_s=left_s)
 
     @staticmethod
-    def _signals(view: View, handle: str) -> Signals | None:
+    def _handle(view: View, reference: Json) -> View | None:
         for other in view.others.values():
-            if SIGNALS in other.data and handle in (other.physical_id, other.data.get(URL)):
-                signals: Signals = other.data[SIGNALS]
-                return signals
+            if SIGNALS in other.data and reference in (other.physical_id, other.data.get(URL)):
+                return other
         return None
 
 
