@@ -115,7 +115,8 @@ def update_step(row: Resource, change: Change) -> Step:
 
 
 def _stands(row: Resource) -> bool:
-    if row.paused or row.applied_hash != row.definition_hash:
+    known = row.properties_hash is not None and row.applied_hash == row.definition_hash
+    if row.paused or not known:
         return False
     return row.status is Status.COMPLETE and row.action is not Action.CHECK
 

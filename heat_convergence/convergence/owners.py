@@ -25,8 +25,8 @@ from heat_convergence.convergence.ports import Transaction
 
 def tell(tx: Transaction, stack: Stack, now: datetime) -> tuple[Posting, ...]:
     """The stack has ended: its owner's row is due to be looked at, whether the owner
-    waits for it or is at rest and may show attributes that were.  One that is at rest does
-    not stand any more, for its next goal, if the stack has failed by itself or is gone."""
+    waits for it or is at rest and may show attributes that were.  One that does not wait
+    for it is not what it was, for its next goal, if the stack has failed or is gone."""
     if stack.owner_id is None or stack.owner_resource_id is None:
         return ()
     for row in tx.lock_jobs([stack.owner_resource_id]):
@@ -35,10 +35,11 @@ def tell(tx: Transaction, stack: Stack, now: datetime) -> tuple[Posting, ...]:
         if given_up(row):
             tx.update_resources([row.id], observed=None)
             return ()
+        fallen = stack.status is Status.FAILED or stack.action is Action.DELETE
+        if fallen and not waits(row):
+            tx.update_resources([row.id], properties_hash=None)
         if row.job is None or waits(row):
-            fallen = stack.status is Status.FAILED or stack.action is Action.DELETE
-            unseen = {"applied_hash": None} if row.job is None and fallen else {}
-            tx.update_resources([row.id], observe_at=now, **unseen)
+            tx.update_resources([row.id], observe_at=now)
             return (Posting(stack.owner_id, row.version, (row.id,), Daemon.OBSERVER),)
     return ()
 

@@ -353,6 +353,7 @@ def _settled(row: Resource, want: Wanted) -> bool:
         and row.status is Status.COMPLETE
         and row.action is not Action.INIT
         and not row.paused
+        and not (want.nested and row.properties_hash is None)  # it has failed by itself
         and row.applied_hash == want.definition_hash
         and set(row.guards) == set(want.guards)
     )

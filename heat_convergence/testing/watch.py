@@ -67,6 +67,7 @@ class Watch:
         self.freed: dict[str, str] = {}  # id of a root → of the tree that it was of before
         self._users = users
         self._excuse = excuse
+        self._failed_at: dict[str, datetime] = {}  # when a stack failed last
         self.violations: list[Violation] = []
         self.snapshots: dict[str, Snapshot] = {}
         self._happened = happened
@@ -256,6 +257,10 @@ class Watch:
         stack = after.stack
         self._count(before, after)
         ended = before is None or before.stack.in_progress
+        if ended and stack.status is Status.FAILED:
+            self._failed_at[stack.id] = self._now()
+        elif stack.in_progress:
+            self._failed_at.pop(stack.id, None)
         if stack.status is not Status.COMPLETE or not ended or stack.action not in _HEALS:
             return
         text = self._goal_text(stack)
@@ -267,11 +272,17 @@ class Watch:
             if below is None or below.stack.deleted_at is not None:
                 self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
             elif below.stack.status is not Status.COMPLETE:
-                if template[name].kind == goals.FLEET and _later(below.stack, stack):
+                if template[name].kind == goals.FLEET and self._later(below.stack, stack):
                     continue  # a lever scales it, in which the stack above takes no part
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
             elif not self._has_goal(template, name, below.stack):
                 self.say(7, f"stack {stack.name} is COMPLETE, and {name} has another goal")
+
+    def _later(self, below: Stack, above: Stack) -> bool:
+        """Whether the one below was still at work when the other's traversal began, or has
+        begun after it."""
+        failed_at = self._failed_at.get(below.id)
+        return failed_at is None or above.begun_at is None or failed_at > above.begun_at
 
     def _has_goal(self, template: goals.Template, name: str, below: Stack) -> bool:
         """Whether the stack behind has the goal that the template sets; of a fleet only
@@ -281,12 +292,6 @@ class Watch:
             return goals.text_of(found) == trees.text_inside(template, name)
         right = spec.kind == goals.FLEET or len(found) == spec.size
         return right and {each.flavor for each in found.values()} <= {spec.flavor}
-
-
-def _later(below: Stack, above: Stack) -> bool:
-    """Whether the traversal of the one below began after that of the other."""
-    times = (below.begun_at, above.begun_at)
-    return all(times) and times[0] > times[1]  # type: ignore[operator]
 
 
 def ids_of(snapshot: Snapshot) -> dict[str, str | None]:
