@@ -1,11 +1,19 @@
 """Which of openstack/heat-templates a cloud of Keystone, Nova, Neutron, Cinder and Glance
 can host, with what they are given.
 
-File → its parameters; words in braces are the cloud's.  Not here is what names a service
-or a type that is not there (Octavia, Swift, Zaqar, Mistral, Barbican, Designate, Magnum,
-Monasca, Zun, Aodh, Blazar, AWS::EC2, AWS::AutoScaling), and what waits for a guest of
-Windows or of a distribution to install itself; example-chef-template.yaml gives a list where
-its type takes a map.
+File → its parameters, and under ``-e`` its environment; words in braces are the cloud's.
+Not here is
+
+- what names a service or a type that is not there: Octavia, Swift, Zaqar, Mistral, Barbican,
+  Designate, Magnum, Monasca, Zun, Aodh, Ceilometer, Blazar, Rackspace's, AWS::EC2, AWS::IAM,
+  AWS::AutoScaling, AWS::ElasticLoadBalancing, AWS::S3, AWS::RDS, OS::Heat::AccessPolicy,
+  OS::Heat::HARestarter, OS::Heat::InstanceGroup;
+- what waits for a guest of Windows, or of OpenShift, to install itself and to signal;
+- server_with_encrpyted_volume.yaml: Cinder asks Barbican for the key of such a volume;
+- what reads the port of one of a server's addresses, which ours do not tell: the examples
+  config-pristine-image, docker-compose, kubelet and pristine-atomic-docker-compose;
+- multi_region_hello_world.yaml: its stacks are in RegionOne and RegionTwo;
+- example-chef-template.yaml, which gives a list where its type takes a map.
 """
 
 from __future__ import annotations
@@ -18,7 +26,9 @@ F18 = "F18-x86_64-cfntools"  # the only images that some templates take
 CENTOS = "centos-6.5-x86_64-cfntools"
 IMAGES = (F18, CENTOS)
 _SOFTWARE = "hot/software-config/example-templates/"
-AGENTS = "hot/software-config/boot-config/templates/"  # with scripts of openstack/heat-agents
+_BOOT = "hot/software-config/boot-config/"
+AGENTS = f"{_BOOT}templates/"  # with scripts of openstack/heat-agents
+ENVIRONMENT = "-e"  # those of here bring one of the agents
 
 DEMO: dict[str, dict[str, str]] = {
     "hot/hello_world.yaml": {**SMALL, "admin_pass": "Secret12"},
@@ -41,6 +51,7 @@ DEMO: dict[str, dict[str, str]] = {
     },
     "hot/neutron/instance_trunk_port.yaml": {"key": "heat_key", **IMAGE},
     "hot/resource_group/server_with_volumes.yaml": FEDORA,
+    "hot/resource_group/volume_with_attachment.yaml": {"instance_id": "{server}"},
     "hot/resource_group/resource_group.yaml": {},
     "hot/resource_group/resource_group_index_lookup.yaml": {},
     "hot/resource_group/random.yaml": {"lengths": "3,4", "index": "0"},
@@ -71,11 +82,10 @@ DEMO: dict[str, dict[str, str]] = {
     f"{_SOFTWARE}example-cfn-init-template.yaml": SMALL,
     f"{_SOFTWARE}example-cloud-init-configure-ca-cert.yaml": SMALL,
     f"{_SOFTWARE}example-cloud-init.yaml": SMALL,
-    f"{_SOFTWARE}example-deploy-sequence.yaml": SMALL,
-    f"{_SOFTWARE}example-docker-compose-template.yaml": {
-        **SMALL, "env_file_0": "a", "env_file_1": "b", "env_file_2": "c", "env_file_3": "d",
+    f"{_SOFTWARE}example-pristine-atomic-tool.yaml": {
+        **SMALL, ENVIRONMENT: f"{_BOOT}container_agent_env.yaml",
     },
-    f"{_SOFTWARE}example-kubelet-template.yaml": SMALL,
+    f"{_SOFTWARE}example-deploy-sequence.yaml": SMALL,
     f"{_SOFTWARE}example-os-apply-config-plus-cloud-config.yaml": SMALL,
     f"{_SOFTWARE}example-os-apply-config.yaml": SMALL,
     f"{_SOFTWARE}example-puppet-template.yaml": SMALL,
