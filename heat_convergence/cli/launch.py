@@ -33,6 +33,11 @@ def observer() -> int:
     return _daemon("heat-convergence-observer", "daemons", "observer")
 
 
+def manage() -> int:
+    concurrency.prepare(concurrency.THREADING)  # in the foreground, whatever daemons run on
+    return int(import_module("heat_convergence.cli.manage").main(sys.argv[1:]))
+
+
 def heat_convergence() -> int:
     """``heat-convergence COMMAND``."""
     commands: dict[str, Callable[[list[str]], int]] = {

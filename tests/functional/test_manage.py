@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import sqlalchemy as sa
 
@@ -77,6 +80,15 @@ def test_a_url_that_is_none(connection, capsys):
     told = capsys.readouterr().err
     assert "connection cannot be used" in told
     assert "planted" not in told
+
+
+def test_the_script_says_no_more_than_it_has_to(url):
+    """Libraries give advice of their own when they are loaded."""
+    script = "import sys; from heat_convergence.cli import launch; sys.exit(launch.manage())"
+    command = [sys.executable, "-c", script, "--connection", url, "db", "upgrade"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"The schema was at None and is at {revisions.HEAD}.\n"
+    assert done.stderr == ""
 
 
 def test_a_configuration_file_that_is_not_there(tmp_path, capsys):
