@@ -6,11 +6,13 @@ asks the database or the cloud.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from heat_convergence.common.errors import Error
 from heat_convergence.convergence.model import Input, Stack
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.plugin import ResourceType, View
@@ -18,6 +20,7 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import input_view
 
 Json = Any
+LOG = logging.getLogger(__name__)
 _SHOW = "show"
 
 
@@ -61,4 +64,14 @@ def as_input(row: ResourceRow) -> Input:
 
 
 def _attribute(kind: ResourceType, view: View, name: str) -> Json:
-    return kind.attribute(view, name) if kind.schema.has_attribute(name) else None
+    """None for what fails, too: a list is being sent already, and has others in it."""
+    if not kind.schema.has_attribute(name):
+        return None
+    try:
+        return kind.attribute(view, name)
+    except Error:
+        return None
+    except Exception:  # the edge towards third-party code
+        LOG.exception("resource type raised: resource %(resource)s, attribute %(name)s",
+                      {"resource": view.resource_id, "name": name})
+        return None
