@@ -23,6 +23,7 @@ from heat_convergence.convergence.deciding import (
 from heat_convergence.convergence.model import Action, Desired, Input, Resource, Stack, Verb
 from heat_convergence.convergence.plan import BARRED
 from heat_convergence.resources import properties as props
+from heat_convergence.resources.nesting.kinds import UNTOLD
 from heat_convergence.resources.plugin import ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs, named_within, view_of
@@ -120,9 +121,14 @@ def _hide(error: Error, row: Resource, claim: Claim) -> None:
         drawn = [claim.inputs[name] for name in row.draws_on if name in claim.inputs]
         shared = [row.definition.get(section) for section in ("properties", HANDED)]
         given = load(unshare(shared, lambda key: claim.contents.get(key, "")))
-        read = [(each.attributes, each.properties, each.data) for each in drawn]
+        read = [(_values(each), each.properties, each.data) for each in drawn]
         error.message = masked(error.message, texts_of([given, read]))
         error.args = (error.message,)
+
+
+def _values(drawn: Input) -> list[Any]:
+    """Why some of its attributes have no value is told as it is."""
+    return [value for name, value in drawn.attributes.items() if name != UNTOLD]
 
 
 def _takes_properties(step: Step | None, row: Resource) -> bool:

@@ -4,6 +4,7 @@ of resources and stacks, in events, and in logs.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,13 @@ Json = Any
 SECRET = "planted-where-it-is-wrong"
 G = {"get_param": "p"}
 CHILD = "heat_template_version: 2018-08-31\nparameters: {n: {type: number}}\n"
+TELLING = json.dumps({
+    "heat_template_version": "2018-08-31",
+    "parameters": {"n": {"type": "string"}},
+    "resources": {"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "n"}}}},
+    "outputs": {"o": {"value": {"yaql": {
+        "expression": "int($.data.x)", "data": {"x": {"get_attr": ["a", "value"]}}}}}},
+})  # fmt: skip
 
 
 def one(kind: str, **properties: Json) -> dict[str, Json]:
@@ -56,6 +64,10 @@ RESOURCES: dict[str, dict[str, Json]] = {
         "wait_secs": {"list_join": ["", ["<", READ]]}}),
     "read by yaql": late(type=TEST, properties={"value": {
         "yaql": {"expression": "int($.data.x)", "data": {"x": READ}}}}),
+    "read of a stack below": {
+        "n": {"type": "telling.yaml", "properties": {"n": G}},
+        "r": value({"get_attr": ["n", "o"]})["r"],
+    },
 }  # fmt: skip
 
 
@@ -75,7 +87,7 @@ def body(resources: dict[str, Json], secret: str, **more: Json) -> dict[str, Jso
         "resources": resources,
         **more,
     }
-    files = {"child.yaml": CHILD}
+    files = {"child.yaml": CHILD, "telling.yaml": TELLING}
     return {"stack_name": "s", "template": template, "files": files, "parameters": {"p": secret}}
 
 

@@ -25,6 +25,7 @@ from heat_convergence.template.evaluate import PathApplied, finish
 from heat_convergence.template.expression import is_known
 from heat_convergence.template.functions.base import NO_FUNCTIONS, UNKNOWN, Function, select
 from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.template.masking import masked, texts_of
 from heat_convergence.template.outputs import OutputDefinition
 from heat_convergence.template.template import Template
 
@@ -118,6 +119,15 @@ class Behind:
         return finish(
             output.value, inputs, limits=self.limits, functions=self.functions, where=where
         )
+
+    def hidden(self, told: Mapping[str, Json]) -> Mapping[str, Json]:
+        """The same attributes, where reasons quote none of the values inside."""
+        if UNTOLD not in told:
+            return told
+        given = [OutputDefinition.load(*each).value for each in self.goal.outputs.items()]
+        rows = self.inputs(()).rows.values()
+        secrets = set(texts_of([given, [(row.attributes, row.properties) for row in rows]]))
+        return {**told, UNTOLD: {key: masked(why, secrets) for key, why in told[UNTOLD].items()}}
 
     def inner(self, name: str, path: Sequence[Json]) -> Json:
         """What ``resource.NAME`` reads: the reference, or an attribute of it.  Raises

@@ -79,7 +79,8 @@ class Looker:
             if goal is None:
                 error = RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
                 return Sighting(Observed.FAILED, failure(row.name, str(error)))
-            told = kind.read(self._behind(tx, row, stack, goal), _reads(row))
+            behind = self._behind(tx, row, stack, goal)
+            told = behind.hidden(kind.read(behind, _reads(row)))
         data = kind.ended(row.data, self.clock())
         if failed:
             reason = failure(row.name, stack.status_reason)
