@@ -10,7 +10,9 @@ Source: heat-facts ``validation.md``.
 
 from __future__ import annotations
 
+import logging
 import re
+import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +47,7 @@ from heat_convergence.template.versions import Dialect
 
 Value = Any
 
+LOG = logging.getLogger(__name__)
 PROPERTY_ERROR = "Property error"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _KEPT = (  # reach the client as they are
@@ -216,6 +219,12 @@ class _Resource:
             place = (*path, error.path) if error.path else path
             self.problems.add(Phase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR)
         except Error as error:
+            self._found(f"{type(error).__name__}: {error}", path)
+        except Exception as error:  # noqa: BLE001  # the edge towards third-party code
+            # Without its text, which may quote a hidden value.
+            where = "".join(traceback.format_tb(error.__traceback__))
+            LOG.error("resource type raised: type %(type)s, %(kind)s at\n%(where)s",
+                      {"type": self.type.name, "kind": type(error).__name__, "where": where})
             self._found(f"{type(error).__name__}: {error}", path)
 
     def _check_update_policy(self) -> None:

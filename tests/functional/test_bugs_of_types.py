@@ -1,4 +1,5 @@
-"""What a type fails to tell of a resource is null, and keeps nothing else from being told."""
+"""Bugs of types: what one fails to tell of a resource is null, and keeps nothing else from
+being told; what it cannot validate is a mistake."""
 
 from __future__ import annotations
 
@@ -19,6 +20,20 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
     yield service
     service.close()
+
+
+def test_a_bug_in_a_type_s_own_validation_is_told_as_a_mistake(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_properties: Any, _timeout_s: float | None) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr(service.registry.get(THING), "validate", failing)
+    template = {"heat_template_version": "2018-08-31", "resources": RESOURCES}
+    for path in ("/stacks", "/stacks/preview", "/validate"):
+        answer = service.send("POST", path, {"stack_name": "s", "template": template})
+        assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
+        assert "KeyError: 'planted'" in answer.json["error"]["message"]
 
 
 @pytest.mark.parametrize("raised", [errors.NotFound("gone"), KeyError("x")], ids=["known", "bug"])
