@@ -118,7 +118,7 @@ ADMIN: dict[str, dict[str, str]] = {
         "project_domain": "default",
     },
     "hot/keystone/keystone_region.yaml": {
-        "region_id": "hc-templates", "parent_region_id": "{region}",
+        "region_id": "hc-templates", "parent_region_id": "hc-templates-parent",
     },
     "hot/keystone/keystone_role.yaml": {"role_name": "hc-templates"},
     "hot/keystone/keystone_service.yaml": {
