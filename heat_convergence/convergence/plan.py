@@ -318,7 +318,7 @@ def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
     if row.definition.get("external_id") != want.definition.get("external_id"):
         return False  # ours and another's are never the same incarnation
     if row.status is Status.FAILED and row.physical_id is not None:
-        return not replaced_when_failed(row)
+        return not (replaced_when_failed(row) or _not_woken(row))
     making = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
     unknown = row.physical_id is None and row.action is not Action.INIT
     if making or unknown:
@@ -326,6 +326,11 @@ def _usable(row: Resource, want: Wanted, drawn_dirty: bool) -> bool:
         # may never come up, and it can't be changed until it does.
         return row.definition_hash == want.definition_hash and not drawn_dirty
     return True
+
+
+def _not_woken(row: Resource) -> bool:
+    """Whether a goal, not a RESUME, has tried to resume it in vain: it may never come up."""
+    return row.waking and MENDED not in row.definition
 
 
 def replaced_when_failed(row: Resource) -> bool:
