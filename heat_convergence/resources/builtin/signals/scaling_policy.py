@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from heat_convergence.common.errors import ResourceNotAvailable
 from heat_convergence.resources.adjustment import Adjustment, Kind
 from heat_convergence.resources.builtin.signals.responder import (
     Guest,
@@ -100,6 +101,8 @@ class ScalingPolicy(Responder):
     def signal(self, view: View, details: Json) -> Signalled:
         must_be_made(view)
         given = view.properties
+        if not given:  # adopted, and not looked at yet
+            raise ResourceNotAvailable(view.name)
         return Signalled(
             adjust=Adjustment(
                 kind=Kind(given["adjustment_type"]),
