@@ -68,7 +68,7 @@ class Scaler:
         kind = None if row is None else self.children.registry.find(row.implementation)
         if child is None or row is None or not isinstance(kind, Scalable):
             raise EntityNotFound("Alarm target group", self.group_id)
-        if not _at_rest(row, child, means.now):
+        if not _at_rest(row, child, means.now) or _is_being_saved(tx, child):
             return None
         members = [
             each for each in tx.stack_resources(child.id) if each.desired is Desired.PRESENT
@@ -141,6 +141,16 @@ class Scaler:
                 f" {self.most_resources} are allowed",
                 path=f"resources.{row.name}",
             )
+
+
+def _is_being_saved(tx: Transaction, child: Stack) -> bool:
+    """Whether a stack above takes a snapshot: what the members have saved for it stands in
+    their rows until that ends, and another goal would take it from there."""
+    above = {row.stack_id for row in tx.owners_above(child.id)}
+    return any(
+        stack.in_progress and stack.action is Action.SNAPSHOT
+        for stack in tx.get_stacks(above).values()
+    )
 
 
 def _at_rest(row: Resource, child: Stack, now: datetime) -> bool:
