@@ -61,6 +61,7 @@ class Job:
     stack: Stack | None = None
     facade: Mapping[str, Any] = field(default_factory=dict)
     more: bool = False  # another step follows when this one went well
+    guessed: bool = False  # what is there may have other properties than ``after``
 
     @property
     def inherited(self) -> bool:
@@ -104,7 +105,8 @@ def make_job(row: Resource, claim: Claim) -> Job:
         _refuse_restricted(row, step)
         if step is not None:
             job = _job(row, step, kind, claim, after, frozenset())
-            return replace(job, more=adopting)
+            guessed = step is Step.ADOPT and not kind.nested and _draws_on_changed(row, claim)
+            return replace(job, more=adopting or guessed, guessed=guessed)
         return _update(row, kind, claim, after)
     except ResourceActionRestricted as error:
         return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)
@@ -139,8 +141,18 @@ def _takes_properties(step: Step | None, row: Resource) -> bool:
 def _draws_on_new(row: Resource, claim: Claim) -> bool:
     """Of what it was handed over with, something was not there and has been made: it is
     not as its definition says, and nobody knows how it is."""
+    return Action.CREATE in _drawn_actions(row, claim)
+
+
+def _draws_on_changed(row: Resource, claim: Claim) -> bool:
+    """Of what it was handed over with, something has been changed since: it is as its
+    definition says, but for values that nobody knows any more."""
+    return row.job is Verb.CONVERGE and not _drawn_actions(row, claim) <= {Action.ADOPT}
+
+
+def _drawn_actions(row: Resource, claim: Claim) -> set[Action]:
     drawn = (claim.inputs.get(name) for name in row.draws_on)
-    return any(found is not None and found.action is Action.CREATE for found in drawn)
+    return {found.action for found in drawn if found is not None}
 
 
 def _update(row: Resource, kind: ResourceType, claim: Claim, after: Mapping[str, Any]) -> Job:

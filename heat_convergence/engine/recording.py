@@ -216,7 +216,7 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     properties = outcome.job.after if made else row.properties
     hashed = row.properties_hash
     if made:
-        hashed = properties_hash(outcome.job.after)
+        hashed = None if outcome.job.guessed else properties_hash(outcome.job.after)
     elif outcome.job.step is Step.UPDATE:
         hashed = None
     attributes = None if look is None else look.attributes

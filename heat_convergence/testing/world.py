@@ -168,11 +168,12 @@ class World:
         if left is None:
             return
         at_goal = left.document["status"] == "COMPLETE" and left.document["action"] in _AT_GOAL
-        handed = {
-            each: entry["resource_id"]
-            for each, entry in goals.handed_down(left.document)
-            if entry["type"] in goals.TYPES.values()
-        }
+        handed = {}
+        for each, entry in goals.handed_down(left.document):
+            if entry["type"] in goals.TYPES.values():
+                handed[each] = entry["resource_id"]
+            elif entry["resource_id"] is None:  # nor is anything behind it
+                self.excuse(stack_id, f"{each} was never made")
         for each in sorted({*trees.paths(goals.parse(left.text)), *handed}):
             thing = self.cloud.get(handed.get(each))
             if thing is not None and (thing.paused or not at_goal):
