@@ -17,6 +17,7 @@ from heat_convergence.convergence.model import (
     Action,
     Desired,
     Json,
+    Observed,
     SavedStack,
     Stack,
     Status,
@@ -192,11 +193,13 @@ def mark(
     known_gone = row.action is Action.DELETE or row.desired is Desired.ABSENT
     if known_gone or (status is Status.COMPLETE and not failed_check):
         return
+    # Why its job has failed, of which nobody has taken note yet, becomes the stack's cause.
+    failing = row.job is not None and row.observed is Observed.FAILED
     tx.update_resources(
         [row.id],
         action=Action.CHECK,
         status=status,
-        status_reason=reason,
+        status_reason=row.status_reason if failing else reason,
         updated_at=means.now,
         must_run=True,  # its job, if it has one, is no idle one any more
     )
