@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from heat_convergence.common import errors
-from heat_convergence.convergence import ending, rollback, traversal
+from heat_convergence.convergence import ending, rollback, saving, traversal
 from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.document import Finish, Secrets, as_written, document
 from heat_convergence.convergence.model import (
@@ -47,11 +47,14 @@ def cancel_without_rollback(tx: Transaction, stack_id: str, means: Means) -> Adv
 def snapshot(
     tx: Transaction, stack_id: str, name: str | None, means: Means, *, most: int | None = None
 ) -> tuple[Begun, SavedStack]:
-    """Begins to save the stack.  Raises ``ActionInProgress`` while anything else is
-    under way, ``RequestLimitExceeded`` beyond ``most`` snapshots."""
+    """Begins to save the stack.  Raises ``ActionInProgress`` while anything else is under
+    way, or a stack above is being saved, ``RequestLimitExceeded`` beyond ``most`` snapshots.
+    """
     stack = _locked(tx, stack_id)
     if stack.in_progress:
         raise errors.ActionInProgress(stack.name, str(stack.action))
+    for above in saving.savers(tx, stack):
+        raise errors.ActionInProgress(above.name, str(above.action))
     if most is not None and tx.count_snapshots(stack_id) >= most:
         raise errors.RequestLimitExceeded(
             f"Request limit exceeded: You have reached the maximum snapshots per stack, {most}."

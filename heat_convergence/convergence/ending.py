@@ -75,6 +75,29 @@ def fail(
     return (*told, *_end(tx, stack, Status.FAILED, reason, now, ids, {}))
 
 
+def overtake(
+    tx: Transaction, stack: Stack, action: Action, now: datetime, ids: IdFactory
+) -> tuple[Posting, ...]:
+    """A user's action on a nested stack is not waited for by the snapshots that stacks
+    above take: they fail, and theirs is what has been saved in it.
+
+    The stack is locked; those above are from here on, for none of them may begin to
+    save what is on the way to it meanwhile.
+    """
+    if not saving.savers(tx, stack):
+        return ()
+    locked = [tx.lock_stack(row.stack_id) for row in tx.owners_above(stack.id)]
+    # Who waits for the stack, or for one on the way to it, does not stop it.
+    awaiting = [row.id for row in tx.owners_above(stack.id) if row.awaits_stack]
+    tx.update_resources(awaiting, observed=None)
+    reason = f"{saving.SUPERSEDED}{action} of nested stack {stack.name}"
+    told: list[Posting] = []
+    for above in locked:
+        if above is not None and saving.saves(above):
+            told += fail(tx, above, reason, now, ids)
+    return tuple(told)
+
+
 def abort_jobs(
     tx: Transaction, stack: Stack, now: datetime, ids: IdFactory
 ) -> tuple[Posting, ...]:

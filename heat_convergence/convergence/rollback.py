@@ -15,7 +15,7 @@ from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.model import Action, Goal, Resource, Stack, Status
 from heat_convergence.convergence.plan import NESTED, Wanted
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import Means
+from heat_convergence.convergence.traversal import Asker, Means
 from heat_convergence.template.definition import RETAIN
 
 GIVEN_BACK = "given_back"  # in a definition: what is in the stack behind outlives it
@@ -48,6 +48,7 @@ def begin(
         tx,
         stack_id=stack.id,
         action=Action.ROLLBACK,
+        asker=Asker.SERVICE,
         goal=goal,
         wanted=wanted,
         means=means,

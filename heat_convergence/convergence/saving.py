@@ -10,6 +10,7 @@ from heat_convergence.convergence.document import Secrets, document, is_stack
 from heat_convergence.convergence.model import Action, Json, Resource, Stack, Status, Verb
 from heat_convergence.convergence.ports import Transaction
 
+SUPERSEDED = "Snapshot was superseded by "  # and by what
 UNSEEN, VERSION = "physical_name", "version"
 """In the entry of a resource whose own snapshot was not seen to end: what it is called,
 and in which version of its stack it was saved, so that whatever was saved can be found
@@ -76,4 +77,19 @@ class _Marks:
 def supersede(tx: Transaction, stack: Stack, action: Action) -> None:
     """A snapshot that is being taken is not waited for by the next traversal."""
     if stack.in_progress:
-        finish(tx, stack, Status.FAILED, f"Snapshot was superseded by {action}")
+        finish(tx, stack, Status.FAILED, f"{SUPERSEDED}{action}")
+
+
+def savers(tx: Transaction, stack: Stack) -> list[Stack]:
+    """The stacks above that take a snapshot, the nearest first; locks none.  What is saved
+    for it in ``stack`` stands in its rows alone until that ends."""
+    if stack.owner_id is None:
+        return []
+    above = [row.stack_id for row in tx.owners_above(stack.id)]
+    found = tx.get_stacks(above)
+    return [found[key] for key in above if key in found and saves(found[key])]
+
+
+def saves(stack: Stack) -> bool:
+    """Whether it is at a snapshot."""
+    return stack.in_progress and stack.action is Action.SNAPSHOT

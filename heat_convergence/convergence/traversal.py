@@ -18,7 +18,7 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence import breakpoints, dispatch, saving
 from heat_convergence.convergence.apart import apart
 from heat_convergence.convergence.dispatch import Daemon, Posting
-from heat_convergence.convergence.ending import complete, stack_event
+from heat_convergence.convergence.ending import complete, overtake, stack_event
 from heat_convergence.convergence.model import (
     Action,
     Goal,
@@ -72,8 +72,9 @@ class Begun:
 class Asker(Enum):
     """Who begins a traversal."""
 
-    USER = "user"
+    USER = "user"  # ends the snapshots that stacks above take
     OWNER = "owner"  # the job of the resource that the stack is behind
+    SERVICE = "service"  # a rollback, a scaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,9 @@ def start(
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
     _refuse_impossible(stack, action, asker)
+    told: tuple[Posting, ...] = ()
+    if asker is Asker.USER:
+        told = overtake(tx, stack, action, means.now, means.ids)
     saving.supersede(tx, stack, action)
     stack = replace(stack, version=stack.version + 1, action=action, **dict(values or {}))
     stack = _fresh(replace(stack, updated_at=means.now), means)
@@ -163,7 +167,8 @@ def start(
         plan = plan_goal(rows, wanted or {}, replace(at, reality=reality), untried)
     _save_stack(tx, stack, values or {})
     tx.set_version(stack_id, stack.version)
-    return _write(tx, stack, plan, means, rows)
+    begun = _write(tx, stack, plan, means, rows)
+    return replace(begun, postings=(*told, *begun.postings))
 
 
 def post(bus: Bus, begun: Begun, settings: Settings) -> None:

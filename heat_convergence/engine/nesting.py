@@ -241,8 +241,14 @@ class Nester:
         def begin(now: datetime) -> tuple[Posting, ...]:
             if action is Action.DELETE and rollback.GIVEN_BACK in job.row.definition:
                 rollback.give_back(tx, tx.lock_stack_resources(child.id))
-            means = self._means(now)
-            return traversal.start(tx, stack_id=child.id, action=action, means=means).postings
+            begun = traversal.start(
+                tx,
+                stack_id=child.id,
+                action=action,
+                asker=Asker.OWNER,
+                means=self._means(now),
+            )
+            return begun.postings
 
         return Look(Observed.BUSY, again_s=None), begin
 

@@ -16,6 +16,7 @@ from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.model import Action, JobState, Stack, Status
 from heat_convergence.convergence.ports import Settings, Store
 from heat_convergence.convergence.rules import Violation
+from heat_convergence.convergence.saving import SUPERSEDED
 from heat_convergence.convergence.traversal import Means
 from heat_convergence.engine.nesting import NEVER_MADE
 from heat_convergence.resources.plugin import View
@@ -208,11 +209,11 @@ class World:
         return stack.name if above is None else f"{self.path(above.stack)}.{stack.parent_resource}"
 
     def stack_id(self, name: str) -> str:
-        """The id of the newest stack of that name, the living one first; or none."""
+        """The id of the newest stack of that name or path, the living one first; or none."""
         found = [
             (snapshot.stack.deleted_at is None, stack_id)
             for stack_id, snapshot in self.watch.snapshots.items()
-            if snapshot.stack.name == name
+            if name in (snapshot.stack.name, self.path(snapshot.stack))
         ]
         return max(found, default=(False, "nobody"))[1]
 
@@ -316,7 +317,8 @@ class World:
         """By what befell its tree, or the one that it was of before, by its owner's having
         given it up, or by a breakpoint that nobody cleared in time."""
         given_up = stack.owner_id is not None and "cancelled" in stack.status_reason
-        if given_up or NEVER_MADE in stack.status_reason:
+        overtaken = stack.status_reason.startswith(SUPERSEDED)
+        if given_up or overtaken or NEVER_MADE in stack.status_reason:
             return True
         trees = [stack.tree_id]
         while trees[-1] in self.watch.freed:

@@ -19,7 +19,8 @@ from heat_convergence.convergence import traversal
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.model import Action, Desired, Resource, Stack, Status
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.convergence.traversal import Means
+from heat_convergence.convergence.saving import savers
+from heat_convergence.convergence.traversal import Asker, Means
 from heat_convergence.resources.adjustment import Adjustment, Bounds
 from heat_convergence.resources.nesting.child import Children, Draft
 from heat_convergence.resources.nesting.kinds import NestedType
@@ -68,7 +69,7 @@ class Scaler:
         kind = None if row is None else self.children.registry.find(row.implementation)
         if child is None or row is None or not isinstance(kind, Scalable):
             raise EntityNotFound("Alarm target group", self.group_id)
-        if not _at_rest(row, child, means.now) or _is_being_saved(tx, child):
+        if not _at_rest(row, child, means.now) or savers(tx, child):
             return None
         members = [
             each for each in tx.stack_resources(child.id) if each.desired is Desired.PRESENT
@@ -96,6 +97,7 @@ class Scaler:
             tx,
             stack_id=child.id,
             action=Action.UPDATE,
+            asker=Asker.SERVICE,
             goal=draft.goal,
             wanted=draft.wanted,
             means=means,
@@ -141,16 +143,6 @@ class Scaler:
                 f" {self.most_resources} are allowed",
                 path=f"resources.{row.name}",
             )
-
-
-def _is_being_saved(tx: Transaction, child: Stack) -> bool:
-    """Whether a stack above takes a snapshot: what the members have saved for it stands in
-    their rows until that ends, and another goal would take it from there."""
-    above = {row.stack_id for row in tx.owners_above(child.id)}
-    return any(
-        stack.in_progress and stack.action is Action.SNAPSHOT
-        for stack in tx.get_stacks(above).values()
-    )
 
 
 def _at_rest(row: Resource, child: Stack, now: datetime) -> bool:

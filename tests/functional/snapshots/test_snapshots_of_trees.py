@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from heat_convergence.common.errors import ResourceFailure
-from tests.functional.disks import Disk, show, sweep, take, template
+from tests.functional.disks import Disk, refused, show, sweep, take, template
 from tests.functional.harness import LocalService
 
 Json = Any
@@ -91,6 +93,43 @@ def test_a_failure_below_fails_the_snapshot(service: LocalService, disks: Disk) 
     assert saved["status"] == "FAILED"
     told = show(service, path)["stack_status_reason"]
     assert ".resources.disk: it is too large to be saved" in told
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "below", "body"),
+    [
+        ("UPDATE", "PATCH", "", {"parameters": {"size": 2}}),
+        ("CHECK", "POST", "/actions", {"check": None}),
+        ("SUSPEND", "POST", "/actions", {"suspend": None}),
+        ("DELETE", "DELETE", "", None),
+    ],
+)
+def test_a_change_below_supersedes_a_snapshot_under_way(
+    service: LocalService, disks: Disk, action: str, method: str, below: str, body: Json
+) -> None:
+    answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    nested = path_of_nested(service, path, "n")
+    saved = service.send("POST", f"{path}/snapshots", {}, hold=True).json["id"]
+    # Nor are both saved at once.
+    answer = service.send("POST", f"{nested}/snapshots", {}, hold=True)
+    assert "(SNAPSHOT) in progress" in refused(answer, 409, "ActionInProgress")
+    service.send(method, f"{nested}{below}", body)
+    shown = show(service, f"{path}/snapshots/{saved}")
+    name = nested.split("/")[2]
+    reason = f"Snapshot was superseded by {action} of nested stack {name}"
+    assert (shown["status"], shown["status_reason"]) == ("FAILED", reason)
+    assert show(service, path)["stack_status"] == "SNAPSHOT_FAILED"
+    if method != "DELETE":
+        assert show(service, nested)["stack_status"] == f"{action}_COMPLETE"
+    assert service.send("DELETE", f"{path}/snapshots/{saved}").status_int == 204
+
+
+def path_of_nested(service: LocalService, path: str, name: str) -> str:
+    """Of the stack behind the resource."""
+    shown = show(service, f"{path}/resources/{name}")
+    nested = next(each["href"] for each in shown["links"] if each["rel"] == "nested")
+    return nested.split("/v1/p", 1)[1]
 
 
 def test_an_update_keeps_what_was_brought_back_below(
