@@ -188,6 +188,15 @@ def handed_down(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[s
             yield f"{path}{name}", entry
 
 
+def left_unfinished(document: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Paths of the stacks below that were in the middle of something, or had failed."""
+    for name, entry in resources_of(document):
+        if is_stack(entry):
+            if entry["status"] != "COMPLETE":
+                yield f"{path}{name}"
+            yield from left_unfinished(entry, f"{path}{name}.")
+
+
 def _definition(spec: Spec) -> Definition:
     draws_on = frozenset((*spec.refs, *spec.reads))
     properties: dict[str, Any] = {name: getattr(spec, name) for name in PLAIN}

@@ -175,6 +175,8 @@ class World:
                 handed[each] = entry["resource_id"]
             elif entry["resource_id"] is None:  # nor is anything behind it
                 self.excuse(stack_id, f"{each} was never made")
+        for each in goals.left_unfinished(left.document):
+            self.excuse(stack_id, f"not all of {each} was made")
         for each in sorted({*trees.paths(goals.parse(left.text)), *handed}):
             thing = self.cloud.get(handed.get(each))
             if thing is not None and (thing.paused or not at_goal):
