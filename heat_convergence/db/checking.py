@@ -6,7 +6,7 @@ Called by ``heat-convergence-manage stack check``, which asks the rules
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,9 @@ def contradictions(conn: Connection) -> Iterator[Contradiction]:
     """All over the database."""
     yield from _without_goal(conn)
     yield from _saved_without_goal(conn)
-    yield from _without_texts(conn)
-    yield from _without_values(conn)
+    stored = _Stored(conn)
+    yield from _without_texts(conn, stored)
+    yield from _without_values(conn, stored)
     yield from _left_of_deleted(conn)
     yield from _without_parent(conn)
     yield from _strange_edges(conn)
@@ -91,30 +92,51 @@ def _saved_without_goal(conn: Connection) -> Iterator[Contradiction]:
         yield Contradiction(row.stack_id, problem, _without_snapshot(row.stack_id, row.id))
 
 
-def _without_texts(conn: Connection) -> Iterator[Contradiction]:
-    known = set(conn.scalars(sa.select(content.c.hash)))
+class _Stored:
+    """Hashes of the texts that there are, read once; only what came since is asked for."""
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+        self._known = set(conn.scalars(sa.select(content.c.hash)))
+        self._lost: set[str] = set()
+
+    def knows(self, hashes: Iterable[str]) -> bool:
+        """Whether all of them were seen."""
+        return self._known.issuperset(hashes)
+
+    def lacks(self, hashes: Iterable[str]) -> bool:
+        """Whether one of them is not stored; asks the database if it was not seen."""
+        unknown = {*hashes} - self._known
+        if new := unknown - self._lost:
+            query = sa.select(content.c.hash).where(content.c.hash.in_(sorted(new)))
+            self._known.update(self._conn.scalars(query))
+            self._lost |= new - self._known
+        return not self.knows(unknown)
+
+
+def _without_texts(conn: Connection, stored: _Stored) -> Iterator[Contradiction]:
     lists: dict[str, dict[str, str]] = {}
     query = sa.select(
         goal.c.id, goal.c.stack_id, goal.c.template_hash, goal.c.files, goal.c.shared,
         goal.c.inherited, stack.c.deleted_at,
     ).outerjoin(stack, stack.c.id == goal.c.stack_id)
     for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
-        problems = list(_lost(conn, row, known, lists))
+        problems = list(_lost(conn, row, stored, lists))
         remedy = _of_goal(conn, row) if problems else ""
         yield from (Contradiction(row.stack_id, problem, remedy) for problem in problems)
 
 
 def _lost(
-    conn: Connection, row: Any, known: set[str], lists: dict[str, dict[str, str]]
+    conn: Connection, row: Any, stored: _Stored, lists: dict[str, dict[str, str]]
 ) -> Iterator[str]:
-    if row.template_hash not in known:
+    if stored.lacks([row.template_hash]):
         yield f"the template of goal {row.id} is not stored"
-    if row.inherited is not None and row.inherited not in known:
+    if row.inherited is not None and stored.lacks([row.inherited]):
         yield f"the environment of goal {row.id} is not stored"
     for name, key in _files(conn, row, lists):
-        if key not in known:
+        if stored.lacks([key]):
             yield f"the file {name} of goal {row.id} is not stored"
-    if not known.issuperset(row.shared):
+    if stored.lacks(row.shared):
         yield f"texts of definitions of goal {row.id} are not stored"
 
 
@@ -136,12 +158,12 @@ def _without_snapshot(stack_id: str, snapshot_id: str) -> str:
     return f"openstack stack snapshot delete {stack_id} {snapshot_id}"
 
 
-def _without_values(conn: Connection) -> Iterator[Contradiction]:
-    known = set(conn.scalars(sa.select(content.c.hash)))
-    lost: dict[tuple[str, str], None] = {}
-    for row in sharing.led_to(conn):
-        if not known.issuperset(row.hashes):
-            lost[row.stack_id, row.resource or ""] = None
+def _without_values(conn: Connection, stored: _Stored) -> Iterator[Contradiction]:
+    # A list, for while rows arrive nothing else can be asked.
+    suspect = [row for row in sharing.led_to(conn) if not stored.knows(row.hashes)]
+    lost = dict.fromkeys(
+        (row.stack_id, row.resource or "") for row in suspect if stored.lacks(row.hashes)
+    )
     gone = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
     for stack_id, name in lost:
         whose, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)

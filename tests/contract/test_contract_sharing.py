@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.db import checking, purging
+from heat_convergence.db import checking, purging, resources
 from heat_convergence.db.reads import events as event_reads
 from heat_convergence.db.reads import resources as resource_reads
 from heat_convergence.db.sealing import Keyring, attach
@@ -103,6 +103,30 @@ def test_a_lost_value_is_found_by_the_check(filled):
     ]
     with SqlStore(filled).transaction() as tx:  # the rest can be read
         assert tx.get_resources(["a"])[0].properties == {"short": "text"}
+
+
+def test_the_check_reads_the_list_of_texts_once(filled):
+    asked = []
+
+    def note(conn, cursor, statement, parameters, context, many):
+        if "FROM content" in statement.replace("`", "").replace('"', ""):
+            asked.append(statement)
+
+    sa.event.listen(filled.engine, "before_cursor_execute", note)
+    with filled.read() as conn:
+        assert not list(checking.contradictions(conn))
+    sa.event.remove(filled.engine, "before_cursor_execute", note)
+    assert len(asked) == 1, asked
+
+
+def test_a_value_that_comes_while_the_check_runs_is_not_lost(filled):
+    with filled.write() as conn:
+        conn.execute(content.delete().where(content.c.hash == "t"))
+        told = checking.contradictions(conn)
+        assert next(told).problem == "the template of goal goal-1 is not stored"
+        values = {"user_data": "come lately\n" * 900}
+        resources.insert(conn, [resource_row("late", name="late", properties=values)])
+        assert not list(told)
 
 
 def test_what_a_lone_job_records_is_stored_once(filled):
