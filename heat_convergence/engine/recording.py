@@ -6,7 +6,7 @@ token still holds (RULE 3): a late writer's update matches none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,9 +19,8 @@ from heat_convergence.convergence.model import Action, JobState, Observed, Statu
 from heat_convergence.convergence.ports import Settings, Transaction
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome
-from heat_convergence.resources.hiding import secrets_of
+from heat_convergence.resources.hiding import without_secrets
 from heat_convergence.resources.properties import properties_hash
-from heat_convergence.template.masking import masked
 
 _TOUCHING = frozenset(
     {
@@ -252,23 +251,26 @@ def _columns(
     """
     row, look = outcome.job.row, outcome.look
     state, observed, reason = JobState.WATCHED, None, row.status_reason
-    hidden = secrets_of(row, outcome.job.type, outcome.job.after)
+
+    def hide(text: str) -> str:
+        return without_secrets(text, row, outcome.job.type, outcome.job.after)
+
     again_s: float | None = settings.repost_after_s
     if outcome.replace:
         state = JobState.REPLACE
         if look is not None:
             observed = Observed.FAILED
-            reason = failure_reason(row.name, look.reason, hidden=hidden)
+            reason = failure_reason(row.name, look.reason, hide)
     elif outcome.error is not None:
         spared = isinstance(outcome.job.error, ResourceActionRestricted)
         observed = Observed.SPARED if spared else Observed.FAILED
-        reason = failure_reason(row.name, outcome.error, hidden=hidden)
+        reason = failure_reason(row.name, outcome.error, hide)
     elif look is not None:
-        observed, reason = look.observed, masked(look.reason or "state changed", hidden)
+        observed, reason = look.observed, hide(look.reason) or "state changed"
         gone = look.observed is Observed.ABSENT and outcome.job.action is not Action.DELETE
         if gone or look.observed is Observed.FAILED:
             why = look.reason or "it is gone"
-            reason = failure_reason(row.name, why, look.error, hidden=hidden)
+            reason = failure_reason(row.name, why, hide, look.error)
             if outcome.another and (tries or 0) < settings.retry_limit:
                 state = JobState.REPLACE
         elif look.observed is Observed.BUSY:
@@ -300,15 +302,15 @@ def _pause_s(outcome: Outcome, tries: int, settings: Settings) -> float | None:
 def failure_reason(
     name: str,
     error: Error | str,
+    hide: Callable[[str], str],
     kind: str = "ResourceInError",
-    *,
-    hidden: Collection[str] = (),
 ) -> str:
-    """``<ErrorType>: <path>: <message>``, without what is ``hidden``; ``kind`` is a text's."""
+    """``<ErrorType>: <path>: <message>``; ``hide`` takes from a message what must not be
+    told, ``kind`` is a text's."""
     if isinstance(error, str):
-        return f"{kind}: resources.{name}: {masked(error, hidden)}"
+        return f"{kind}: resources.{name}: {hide(error)}"
     path = error.path or f"resources.{name}"
-    return f"{type(error).__name__}: {path}: {masked(error.message, hidden)}"
+    return f"{type(error).__name__}: {path}: {hide(error.message)}"
 
 
 def _asked_s(error: Error) -> float | None:

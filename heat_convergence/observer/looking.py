@@ -29,11 +29,10 @@ from heat_convergence.convergence.model import (
     Stack,
     Verb,
 )
-from heat_convergence.resources.hiding import secrets_of
+from heat_convergence.resources.hiding import without_secrets
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import named_within, view_of
-from heat_convergence.template.masking import masked
 
 LOG = logging.getLogger(__name__)
 
@@ -145,7 +144,7 @@ def _sighting(kind: ResourceType, row: Resource, look: Look | None) -> Sighting:
     job = job_of(row)
     if look is None:
         return Sighting(Observed.BUSY, again_s=5.0, job=job)
-    observed, reason = look.observed, masked(look.reason, secrets_of(row, kind))
+    observed, reason = look.observed, without_secrets(look.reason, row, kind)
     if observed is Observed.READY and row.desired is Desired.ABSENT:
         observed = Observed.BUSY  # whatever its health: it is still there
     if look.observed in (Observed.FAILED, Observed.ABSENT):

@@ -6,28 +6,33 @@ count: all but those that only choose among known things.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heat_convergence.convergence.model import Resource
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.template.constraints import AllowedValues, CustomConstraint
-from heat_convergence.template.masking import texts_of
+from heat_convergence.template.masking import masked, texts_of
 
 _CHOOSING = (AllowedValues, CustomConstraint)  # a flavour, a network: told, to be found
 
 
-def secrets_of(
-    row: Resource, kind: ResourceType | None, *values: Mapping[str, Any] | None
-) -> frozenset[str]:
-    """Texts of the properties, ``values`` and those in the row; none where the row has no
-    secrets."""
-    if not row.sensitive:
-        return frozenset()
+def without_secrets(
+    text: str, row: Resource, kind: ResourceType | None, *values: Mapping[str, Any] | None
+) -> str:
+    """The text as it may be told; ``values`` are further properties.  Most of what happens
+    needs no words, and then what must not be in them is not sought."""
+    return masked(text, _secrets_of(row, kind, values)) if text and row.sensitive else text
+
+
+def _secrets_of(
+    row: Resource, kind: ResourceType | None, values: Iterable[Mapping[str, Any] | None]
+) -> set[str]:
+    """Texts of the properties, ``values`` and those in the row."""
     found: set[str] = set()
     for properties in (row.properties, *values):
         for name, value in (properties or {}).items():
             schema = None if kind is None else kind.schema.properties.get(name)
             if schema is None or not any(isinstance(c, _CHOOSING) for c in schema.constraints):
                 found.update(texts_of(value))
-    return frozenset(found)
+    return found
