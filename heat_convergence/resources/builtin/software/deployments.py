@@ -28,7 +28,7 @@ from heat_convergence.resources.builtin.signals.responder import (
     signed_url,
 )
 from heat_convergence.resources.builtin.software import derived
-from heat_convergence.resources.builtin.software.hosts import is_gone
+from heat_convergence.resources.builtin.software.gone_servers import is_gone
 from heat_convergence.resources.plugin import Look, NeedsReplacement, Signalled, View
 from heat_convergence.resources.schema import (
     AttributeSchema,

@@ -1,4 +1,4 @@
-"""What a deployment knows of the server that it is on.
+"""Whether the server that a deployment is on is gone.
 
 Called by deployments that are to go: a server that is gone signals nothing.
 Source: heat-facts ``resource_groups.md``, "Software configuration".
