@@ -24,6 +24,7 @@ from heat_convergence.convergence import (
 from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
+    STEP,
     Action,
     Desired,
     JobState,
@@ -297,7 +298,7 @@ def _free(
     """
     leaves: list[str] = []
     done = [row.id for row in rows]
-    stepping = any(breakpoints.STEP in row.guards for row in rows)
+    stepping = any(STEP in row.guards for row in rows)
     while done:
         tx.mark_ready(stack.version, done)
         freed = tx.freed_by(stack.version, done)

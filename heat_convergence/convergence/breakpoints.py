@@ -19,6 +19,7 @@ from heat_convergence.convergence import dispatch, places
 from heat_convergence.convergence.dispatch import Daemon, Posting
 from heat_convergence.convergence.ending import called_ill, resource_event
 from heat_convergence.convergence.model import (
+    STEP,
     Action,
     Desired,
     JobState,
@@ -31,7 +32,6 @@ from heat_convergence.convergence.model import (
 )
 from heat_convergence.convergence.ports import Settings, Transaction
 
-STEP = "step"  # among a row's guards: what it lets start is to stop as well
 _NAMED = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
 
 

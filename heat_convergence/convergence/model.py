@@ -185,6 +185,9 @@ class Stack:
         return self.root_id or self.id
 
 
+STEP = "step"
+"""Among a row's guards: what it lets start in this traversal is to stop as well."""
+
 ADOPTED = "adopted"
 """Name in a row's data: the document of the stack behind it, which is to be taken over."""
 
@@ -245,7 +248,7 @@ class Resource:
     updated_at: datetime | None = None
     project_id: str = ""  # the stack's, and the root of its tree: whose turn it is
     root_id: str = ""
-    guards: tuple[str, ...] = ()  # hooks and restricted actions that the user set
+    guards: tuple[str, ...] = ()  # hooks and restricted actions that the user set, or STEP
     hook: str | None = None  # where it is held, or was held last in this traversal
 
     @property

@@ -16,6 +16,7 @@ from enum import Enum
 
 from heat_convergence.common.ids import IdFactory, short_id
 from heat_convergence.convergence.model import (
+    STEP,
     Action,
     Desired,
     Edge,
@@ -360,7 +361,7 @@ def _settled(row: Resource, want: Wanted) -> bool:
         and not row.paused
         and not (want.nested and row.properties_hash is None)  # it has failed by itself
         and row.applied_hash == want.definition_hash
-        and set(row.guards) == set(want.guards)
+        and set(_lasting(row)) == set(want.guards)
     )
 
 
@@ -440,10 +441,16 @@ def _with_job(
         job=verb,
         hook=None,
         must_run=must_run,
+        guards=_lasting(row),
         posted_at=None,
         observed=None,
         observe_at=None,
     )
+
+
+def _lasting(row: Resource) -> tuple[str, ...]:
+    """Its guards that outlast a traversal: who steps does not do so in the next."""
+    return tuple(guard for guard in row.guards if guard != STEP)
 
 
 def _known_applied(row: Resource) -> str | None:

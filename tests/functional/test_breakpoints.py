@@ -345,6 +345,34 @@ def test_stepping(heat: Conversation) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
+def stepped(heat: Conversation) -> None:
+    """A stack that was made step by step to its end."""
+    heat.create("s", TWO, environment=at("pre-create"))
+    for name in "ab":
+        clear(heat, "pre-create", name, step=True)
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def test_steps_end_with_what_they_were_made_in(heat: Conversation) -> None:
+    stepped(heat)
+    before = heat.events("s")
+    heat.update("s", TWO, environment=at("pre-create"))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert len(heat.events("s")) == len(before) + 2  # its beginning and its end
+    heat.delete("s")
+    assert heat.stack("s") is None
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_stack_that_was_stepped_is_deleted(heat: Conversation, names: str) -> None:
+    heat.create("s", TWO, environment=at("pre-create", "post-create"))
+    for name in names:
+        clear(heat, "pre-create", name, step=True)
+        clear(heat, "post-create", name, step=True)
+    heat.delete("s")
+    assert heat.stack("s") is None
+
+
 @pytest.mark.parametrize("hook", ["pre-update", "post-create", "pre-made", ""])
 def test_a_hook_that_is_not_armed(heat: Conversation, hook: str) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
