@@ -25,6 +25,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from heat_convergence.common import errors
+from heat_convergence.db.encryption import share_context
 from heat_convergence.db.roundtrips import spare
 
 LOG = logging.getLogger(__name__)
@@ -232,6 +233,8 @@ def _server_engine(url: URL, options: Any) -> Engine:
         # transaction two more round trips.
         engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
 
+    if engine.dialect.driver == "pymysql":
+        share_context(engine)
     spare(engine)
     return engine
 

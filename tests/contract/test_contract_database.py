@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 
@@ -82,6 +83,20 @@ def test_a_transaction_asks_no_more_than_its_statements_and_the_commit(mariadb_u
     assert more == {
         "Questions": 10 + 11 + 1, "Com_admin_commands": 0, "Com_commit": 11, "Com_rollback": 0
     }
+
+
+def test_certificates_are_read_for_one_connection_at_most(mariadb_url, monkeypatch):
+    read, load = [], ssl.SSLContext.load_default_certs
+    monkeypatch.setattr(
+        ssl.SSLContext,
+        "load_default_certs",
+        lambda context, *given: (read.append(context), load(context, *given)),
+    )
+    database = database_for(mariadb_url)
+    with database.read(), database.read(), database.read():
+        assert database.engine.pool.checkedout() == 3
+    database.close()
+    assert len(read) <= 1
 
 
 def test_what_failed_is_rolled_back_all_the_same(database):
