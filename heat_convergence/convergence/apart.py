@@ -94,7 +94,7 @@ def _share(values: Mapping[str, Json] | None, texts: dict[str, str]) -> dict[str
 
 def _unshare(values: Mapping[str, Json], texts: Mapping[str, str]) -> dict[str, Json]:
     return {
-        name: expression.load(expression.unshare(value, texts.__getitem__))
+        name: expression.restore(value, texts.__getitem__)
         for name, value in values.items()
     }
 

@@ -44,15 +44,17 @@ def move_out(connection: Connection, rows: Sequence[Columns]) -> None:
 
 
 def bring_back(connection: Connection, rows: Sequence[Columns]) -> None:
-    """The values again, with one statement at most."""
+    """The values again, with one statement at most; what is long and the same in several
+    rows is one object."""
     places = [
         (row, name) for row in rows for name in SHARED if row.get(name) and _MARK in row[name]
     ]
     if not places:
         return
     texts = goals.get_contents(connection, _hashes(row[name] for row, name in places))
+    made: dict[str, Json] = {}
     for row, name in places:
-        row[name] = _whole(row[name][_MARK], texts)
+        row[name] = _whole(row[name][_MARK], texts, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,15 @@ def led_to(connection: Connection) -> Iterator[Led]:
                     yield Led(row.stack_id, row.name, frozenset(_hashes([row.value])))
 
 
-def _whole(marked: dict[str, Json], texts: Contents) -> dict[str, Json]:
+def _whole(
+    marked: dict[str, Json], texts: Contents, made: dict[str, Json]
+) -> dict[str, Json]:
     """Without what is lost: the rest of the row is worth having, and a job sets again what
     it does not find."""
     found = {}
     for key, value in marked.items():
         try:
-            found[key] = expression.load(expression.unshare(value, texts.__getitem__))
+            found[key] = expression.restore(value, texts.__getitem__, made)
         except RowsContradict as error:
             LOG.warning("a value of %(name)s is lost: %(error)s", {"name": key, "error": error})
     return found

@@ -29,7 +29,7 @@ from heat_convergence.resources.registry import Registry
 from heat_convergence.resources.views import RowInputs, named_within, view_of
 from heat_convergence.template.definition import DELETE, HANDED, value_of
 from heat_convergence.template.evaluate import finish
-from heat_convergence.template.expression import load, unshare
+from heat_convergence.template.expression import restore
 from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.masking import masked, texts_of
@@ -80,6 +80,7 @@ class Claim:
     registry: Registry
     now: datetime
     contents: Mapping[str, str] = field(default_factory=dict)  # of the rows' definitions
+    made: dict[str, Any] = field(default_factory=dict)  # what they are, by the same hashes
     cloud: Any = None  # what the types' verbs see as ``View.cloud``
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     limits: Limits = DEFAULT
@@ -122,7 +123,7 @@ def _hide(error: Error, row: Resource, claim: Claim) -> None:
     if row.sensitive:
         drawn = [claim.inputs[name] for name in row.draws_on if name in claim.inputs]
         shared = [row.definition.get(section) for section in ("properties", HANDED)]
-        given = load(unshare(shared, lambda key: claim.contents.get(key, "")))
+        given = restore(shared, lambda key: claim.contents.get(key, ""))
         read = [(_values(each), each.properties, each.data) for each in drawn]
         error.message = masked(error.message, texts_of([given, read]))
         error.args = (error.message,)
@@ -235,7 +236,7 @@ def _finished(section: str, row: Resource, claim: Claim) -> dict[str, Any]:
     """A map of the row's definition with what it reads of other resources."""
     if not row.definition.get(section):
         return {}
-    value = value_of(row.definition, section, claim.contents)
+    value = value_of(row.definition, section, claim.contents, claim.made)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
     found = finish(value, inputs, limits=claim.limits, functions=claim.functions)
     if found is not None and not isinstance(found, dict):

@@ -105,10 +105,15 @@ def unshare(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, 
     return {**data, **whole}
 
 
-def value_of(data: Mapping[str, Json], section: str, contents: Mapping[str, str]) -> Value:
-    """``properties``, ``metadata`` or ``update_policy`` of a stored definition."""
-    shared = data.get(section, {})
-    return expression.load(expression.unshare(shared, contents.__getitem__))
+def value_of(
+    data: Mapping[str, Json],
+    section: str,
+    contents: Mapping[str, str],
+    made: dict[str, Value] | None = None,
+) -> Value:
+    """``properties``, ``metadata`` or ``update_policy`` of a stored definition; with the
+    same ``made``, definitions have the same objects for what they share."""
+    return expression.restore(data.get(section, {}), contents.__getitem__, made)
 
 
 def contents_of(

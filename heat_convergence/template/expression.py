@@ -186,7 +186,12 @@ def _unmarked_text(value: Value) -> str | None:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     except TypeError:  # an expression, or names of different kinds
         return None
-    return None if any(f'"{mark}"' in text for mark in _MARKS) else text
+    return None if _may_have_marks(text) else text
+
+
+def _may_have_marks(text: str) -> bool:
+    """Whether a closer look is needed at JSON of ours."""
+    return any(f'"{mark}"' in text for mark in _MARKS)
 
 
 def share_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
@@ -226,6 +231,35 @@ def unshare(shared: Json, content: Callable[[str], str]) -> Json:
         if mark == _DATA:  # the map within is the user's, whatever it looks like
             return {_DATA: {key: unshare(item, content) for key, item in body.items()}}
     return {key: unshare(item, content) for key, item in shared.items()}
+
+
+def restore(
+    shared: Json, content: Callable[[str], str], made: dict[str, Value] | None = None
+) -> Value:
+    """``load`` of ``unshare``.  What several values lead to is made once and is the same
+    object in all that are restored with the same ``made``: nobody may change it."""
+    if type(shared) in _LEAVES:
+        return shared
+    made = {} if made is None else made
+    if isinstance(shared, list):
+        return [restore(item, content, made) for item in shared]
+    if not isinstance(shared, _MAPS):
+        return shared
+    if not _looks_marked(shared):
+        return {key: restore(item, content, made) for key, item in shared.items()}
+    mark, body = next(iter(shared.items()))
+    if mark == _JSON:
+        if body not in made:
+            made[body] = _parsed(content(body))
+        return made[body]
+    if mark == _CONTENT:
+        return content(body)
+    return load(unshare(shared, content))
+
+
+def _parsed(text: str) -> Value:
+    value = json.loads(text or "null")
+    return load(value) if _may_have_marks(text) else value
 
 
 def shared_hashes(shared: Json) -> frozenset[str]:

@@ -66,6 +66,16 @@ def test_every_reader_has_the_values(filled):
         assert (listed.id, listed.properties) == ("e1", None)
 
 
+def test_rows_that_are_read_together_have_it_once(filled):
+    """Two hundred members with the same map do not hold two hundred of it."""
+    with SqlStore(filled).transaction() as tx:
+        read = [tx.get_resources("abc"), tx.inputs("stack-1", set("abc")).values()]
+    for rows in read:
+        members = [row.properties["members"] for row in rows]
+        assert members == [MEMBERS] * 3
+        assert len({id(each) for each in members}) == 1
+
+
 def test_each_is_stored_once(filled):
     assert len(hashes(filled)) == 3 + 1  # two texts, and two maps or lists as a whole
     with filled.read() as conn:

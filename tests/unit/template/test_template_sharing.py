@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from heat_convergence.template.expression import (
     LONG,
     Expression,
+    dump,
     dump_values,
     load,
+    restore,
+    share,
     share_plain,
     share_values,
     unshare,
@@ -35,6 +38,26 @@ def test_both_ways_come_to_the_same(values, padding):
     assert quick == slow
     found = {name: load(unshare(value, quick.__getitem__)) for name, value in shared.items()}
     assert found == values
+    made = {}
+    found = {name: restore(value, quick.__getitem__, made) for name, value in shared.items()}
+    assert found == values
+
+
+@given(VALUES)
+def test_restoring_is_loading_what_is_no_longer_shared(value):
+    contents = {}
+    shared = share(dump(value), contents, min_chars=2)
+    assert restore(shared, contents.__getitem__) == value
+    assert load(unshare(shared, contents.__getitem__)) == value
+
+
+def test_what_several_places_lead_to_is_made_once():
+    value, contents, made = {"a": ["x"] * LONG}, {}, {}
+    shared = share_plain({"one": value, "two": value, "own": ["y"] * LONG}, contents)
+    first, second = (restore(shared, contents.__getitem__, made) for _ in range(2))
+    assert first == {"one": value, "two": value, "own": ["y"] * LONG}
+    assert first["one"] is first["two"] is second["one"]
+    assert restore(shared, contents.__getitem__)["one"] is not first["one"]
 
 
 @pytest.mark.parametrize(("value", "kept"), [("x" * LONG, 1), (["x"] * LONG, 1), ("x", 0)])
