@@ -156,6 +156,7 @@ def _resource(row: Resource, metadata: Json) -> dict[str, Json]:
         "metadata": metadata,
         "resource_data": dict(row.data),
         **({} if row.implementation == row.type else {"implementation": row.implementation}),
+        **({"paused": True} if row.paused else {}),
     }
 
 
@@ -188,6 +189,16 @@ def _loose(row: Resource) -> dict[str, Json]:
 def resources_of(saved: Mapping[str, Json] | None) -> Sequence[tuple[str, Mapping[str, Json]]]:
     """Name and entry of each resource of a document; see ``is_stack``."""
     return sorted(((saved or {}).get("resources") or {}).items())
+
+
+def is_paused(entry: Mapping[str, Json]) -> bool:
+    """Whether the resource, or something in the stack behind it, was suspended when the
+    document was written, or tried to be, and not seen resumed since."""
+    action, status = entry.get("action"), entry.get("status")
+    if is_stack(entry):
+        return any(is_paused(each) for _name, each in resources_of(entry))
+    resuming = action == Action.RESUME and status != Status.COMPLETE
+    return entry.get("paused") is True or action == Action.SUSPEND or resuming
 
 
 def is_stack(entry: Mapping[str, Json]) -> bool:

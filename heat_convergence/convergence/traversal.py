@@ -85,6 +85,7 @@ class Handed:
     physical_id: str | None
     data: Mapping[str, Json]
     sensitive: bool = False  # there are secrets in the data
+    paused: bool = False  # as it was told of: the next goal resumes it
 
 
 Insight = Callable[[Transaction, Sequence[Resource]], Mapping[str, Any]]
@@ -273,6 +274,7 @@ def _adopting(row: Resource, handed: Mapping[str, Handed]) -> Resource:
         physical_id=None if NESTED in row.definition else given.physical_id,
         data=given.data,
         sensitive=row.sensitive or given.sensitive,
+        paused=given.paused,
     )
 
 

@@ -107,7 +107,8 @@ def make_job(row: Resource, claim: Claim) -> Job:
         if step is not None:
             job = _job(row, step, kind, claim, after, frozenset())
             guessed = step is Step.ADOPT and not kind.nested and _draws_on_changed(row, claim)
-            return replace(job, more=adopting or guessed, guessed=guessed)
+            sleeps = step is Step.ADOPT and row.paused and row.job is Verb.CONVERGE
+            return replace(job, more=adopting or guessed or sleeps, guessed=guessed)
         return _update(row, kind, claim, after)
     except ResourceActionRestricted as error:
         return Job(row, Step.NOTHING, row.action, None, None, before, frozenset(), error)

@@ -24,6 +24,7 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence import retaining, rollback, traversal
 from heat_convergence.convergence.deciding import Step
 from heat_convergence.convergence.dispatch import Posting
+from heat_convergence.convergence.document import is_paused
 from heat_convergence.convergence.model import (
     ADOPTED,
     Action,
@@ -185,10 +186,10 @@ class Nester:
             kind = self._children.registry.find(draft.wanted[name].implementation)
             secret = kind is not None and bool(kind.secret_data)
             if "template" in entry:
-                handed[name] = Handed(None, {ADOPTED: entry}, True)
+                handed[name] = Handed(None, {ADOPTED: entry}, True, is_paused(entry))
             else:
-                data = entry.get("resource_data") or {}
-                handed[name] = Handed(entry.get("resource_id"), data, secret)
+                data, found = entry.get("resource_data") or {}, entry.get("resource_id")
+                handed[name] = Handed(found, data, secret, is_paused(entry))
         return handed
 
     def _update(self, job: Job, token: str) -> tuple[Recorded, tuple[Posting, ...]]:

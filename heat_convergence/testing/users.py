@@ -16,7 +16,7 @@ from heat_convergence.common import errors
 from heat_convergence.common.retrying import Wait, persistently
 from heat_convergence.convergence import breakpoints, commands, traversal
 from heat_convergence.convergence.dispatch import Daemon, Posting
-from heat_convergence.convergence.document import is_stack, resources_of
+from heat_convergence.convergence.document import is_paused, is_stack, resources_of
 from heat_convergence.convergence.model import (
     ADOPTED,
     Action,
@@ -118,9 +118,9 @@ class Left:
     @property
     def handed(self) -> dict[str, Handed]:
         return {
-            name: Handed(None, {ADOPTED: entry}, True)
+            name: Handed(None, {ADOPTED: entry}, True, is_paused(entry))
             if is_stack(entry)
-            else Handed(entry["resource_id"], entry["resource_data"])
+            else Handed(entry["resource_id"], entry["resource_data"], False, is_paused(entry))
             for name, entry in resources_of(self.document)
         }
 

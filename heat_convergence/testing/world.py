@@ -179,7 +179,7 @@ class World:
             self.excuse(stack_id, f"not all of {each} was made")
         for each in sorted({*trees.paths(goals.parse(left.text)), *handed}):
             thing = self.cloud.get(handed.get(each))
-            if thing is not None and (thing.paused or not at_goal):
+            if thing is not None and not at_goal:
                 self.cloud.estrange(thing)
             if thing is None or thing.broken or self.cloud.leaving(thing):
                 self.excuse(stack_id, f"{each} was not there to be adopted")

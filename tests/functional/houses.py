@@ -67,6 +67,10 @@ class House(ResourceType):
         self.calls.append(("suspend", str(view.physical_id)))
         return self._look(str(view.physical_id))
 
+    def resume(self, view: View) -> Look:
+        self.calls.append(("resume", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
     def snapshot(self, view: View) -> Look:
         self.calls.append(("snapshot", str(view.physical_id)))
         return self._look(str(view.physical_id))

@@ -93,6 +93,37 @@ def test_an_update_that_changes_nothing_after_adopting(
     assert house.calls == [("create", "plot-0")]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"action": "SUSPEND", "status": "COMPLETE"},
+        {"action": "SUSPEND", "status": "FAILED"},
+        {"action": "RESUME", "status": "FAILED"},
+        {"action": "CHECK", "status": "COMPLETE", "paused": True},
+    ],
+)
+def test_what_is_suspended_stays_so_until_the_next_goal(
+    service: LocalService, house: House, told: Json
+) -> None:
+    path = make(service)
+    service.send("POST", f"{path}/actions", {"suspend": None})
+    document = service.send("DELETE", f"{path}/abandon").json
+    assert document["resources"]["house"]["paused"] is True
+    del document["resources"]["house"]["paused"]  # as another service tells it
+    document["resources"]["house"] |= told
+    path = adopt(service, document)
+    assert show(service, path)["stack_status"] == "ADOPT_COMPLETE"
+    before = [("create", "plot-0"), ("suspend", "plot-0")]
+    assert house.calls == before
+    again = service.send("GET", f"{path}/export").json
+    assert again["resources"]["house"]["paused"] is True
+    service.send("PATCH", path)
+    assert show(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls == [*before, ("resume", "plot-0")]
+    service.send("PATCH", path)
+    assert house.calls == [*before, ("resume", "plot-0")]
+
+
 def test_request_goes_over_the_document(service: LocalService, house: House) -> None:
     path = make(service, parameters={"colour": "green"})
     document = service.send("DELETE", f"{path}/abandon").json

@@ -66,6 +66,23 @@ def server(bench: Bench, **given: Any) -> View:
     return bench.view("OS::Nova::Server", properties)
 
 
+def test_a_suspended_server_is_adopted_as_it_is(bench):
+    view = bench.create(server(bench))
+    bench.emulation.advance(5.0)
+    kind = bench.registry.get(view.type)
+    kind.suspend(replace(view, action=Action.SUSPEND))
+    bench.emulation.advance(5.0)
+    seen = {
+        action: kind.observe(replace(view, action=action)).observed
+        for action in (Action.SUSPEND, Action.ADOPT, Action.RESUME)
+    }
+    assert seen == {
+        Action.SUSPEND: Observed.READY,
+        Action.ADOPT: Observed.READY,
+        Action.RESUME: Observed.BUSY,
+    }
+
+
 class TestCosts:
     def test_200_servers_take_fewer_than_three_calls_each(self, bench):
         views = [bench.create(server(bench)) for _ in range(200)]

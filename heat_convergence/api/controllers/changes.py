@@ -103,7 +103,9 @@ class ChangesController(Controller):
         for name in given.keys() & draft.wanted.keys():
             kind = self.given.registry.find(draft.wanted[name].implementation)
             secret = ADOPTED in given[name].data or (kind is not None and bool(kind.secret_data))
-            handed[name] = Handed(given[name].physical_id, given[name].data, secret)
+            handed[name] = Handed(
+                given[name].physical_id, given[name].data, secret, given[name].paused
+            )
         return handed
 
     def _change(

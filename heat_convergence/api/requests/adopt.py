@@ -1,7 +1,8 @@
 """The document of an abandoned stack, as the body of a new one.
 
 Called by the controllers that create and preview stacks.  Decides what of the document
-counts: template, files, environment and, of each resource, its physical id and data.
+counts: template, files, environment and, of each resource, its physical id, its data and
+whether it is suspended.
 Source: heat-facts ``rest_api.md``, views abandon and adopt.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from heat_convergence.api.requests.stack import StackBody
 from heat_convergence.common import errors
+from heat_convergence.convergence.document import is_paused
 from heat_convergence.convergence.model import ADOPTED
 from heat_convergence.template.environment import parse_sections
 from heat_convergence.template.limits import Limits
@@ -30,6 +32,7 @@ class Given:
 
     physical_id: str | None
     data: Mapping[str, Json]
+    paused: bool = False
 
 
 def adopting(
@@ -101,14 +104,14 @@ def _given(where: str, entry: Json) -> Given:
         raise errors.HTTPBadRequest(f"{where} must be a map.")
     if "template" in entry:
         _check_nested(entry, where)
-        return Given(None, {ADOPTED: entry})
+        return Given(None, {ADOPTED: entry}, is_paused(entry))
     physical_id = entry.get("resource_id")
     if physical_id is not None and not isinstance(physical_id, str):
         raise errors.HTTPBadRequest(f"{where}.resource_id must be a string.")
     data = entry.get("resource_data")
     if data is not None and not isinstance(data, dict):
         raise errors.HTTPBadRequest(f"{where}.resource_data must be a map.")
-    return Given(physical_id or None, data or {})
+    return Given(physical_id or None, data or {}, is_paused(entry))
 
 
 def _check_nested(document: Mapping[str, Json], where: str) -> None:

@@ -225,7 +225,7 @@ class Server(ServerSnapshots, DeclaredType):
 
     def state(self, view: View, body: Mapping[str, Json]) -> tuple[Observed, str]:
         word = str(body.get("status", "BUILD")).upper()
-        if view.action is Action.SUSPEND and word == "SUSPENDED":
+        if view.action in (Action.SUSPEND, Action.ADOPT) and word == "SUSPENDED":
             return Observed.READY, ""
         if view.action is Action.CHECK and word != "ACTIVE":
             return Observed.FAILED, f"the server is {word}, not ACTIVE"
