@@ -155,6 +155,16 @@ def test_a_mistake_in_a_member_is_found_before_anything_is_made(heat: Conversati
     assert "resources.g<nested_stack>.resources." in answer.json["error"]["message"]
 
 
+@pytest.mark.parametrize("kind", ["change_in_capacity", "exact_capacity"])
+def test_a_least_step_goes_with_percents(heat: Conversation, kind: str) -> None:
+    body = template(group(), {"up": policy(1, kind, min_adjustment_step=2)})
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    error = answer.json["error"]
+    assert (answer.status_int, error["type"]) == (400, "ResourcePropertyValueDependency")
+    assert "min_adjustment_step" in error["message"]
+    assert "percent_change_in_capacity" in error["message"]
+
+
 def test_attributes_that_take_a_name(heat: Conversation) -> None:
     body = template(group(), all={"get_attr": ["g", "outputs"]})
     answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})

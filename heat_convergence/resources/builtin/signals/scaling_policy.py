@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import ResourceNotAvailable
+from heat_convergence.common.errors import (
+    ResourceNotAvailable,
+    ResourcePropertyValueDependency,
+)
 from heat_convergence.resources.adjustment import Adjustment, Kind
 from heat_convergence.resources.builtin.signals.responder import (
     Guest,
@@ -30,7 +33,7 @@ from heat_convergence.resources.schema import (
 from heat_convergence.template.constraints import AllowedValues, Range
 
 Json = Any
-_GROUP = "auto_scaling_group_id"
+_GROUP, _STEP, _KIND = "auto_scaling_group_id", "min_adjustment_step", "adjustment_type"
 
 
 class ScalingPolicy(Responder):
@@ -49,7 +52,7 @@ class ScalingPolicy(Responder):
                 required=True,
                 update_allowed=True,
             ),
-            "adjustment_type": PropertySchema(
+            _KIND: PropertySchema(
                 type=PropertyType.STRING,
                 description="What the adjustment counts: members more, members in all, or"
                 " percents more.",
@@ -63,7 +66,7 @@ class ScalingPolicy(Responder):
                 " group's own if not given.",
                 update_allowed=True,
             ),
-            "min_adjustment_step": PropertySchema(
+            _STEP: PropertySchema(
                 type=PropertyType.INTEGER,
                 description="How many members a change of some percents is at least.",
                 update_allowed=True,
@@ -83,6 +86,13 @@ class ScalingPolicy(Responder):
             ),
         },
     )
+
+    def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        kind = properties.get(_KIND)
+        if properties.get(_STEP) is not None and kind not in (None, Kind.PERCENT):
+            raise ResourcePropertyValueDependency(
+                f"{_STEP} goes with the {_KIND} {Kind.PERCENT}, not with {kind}."
+            )
 
     def signs(self, view: View) -> bool:
         return True
@@ -105,9 +115,9 @@ class ScalingPolicy(Responder):
             raise ResourceNotAvailable(view.name)
         return Signalled(
             adjust=Adjustment(
-                kind=Kind(given["adjustment_type"]),
+                kind=Kind(given[_KIND]),
                 amount=float(given["scaling_adjustment"]),
-                least_step=given.get("min_adjustment_step"),
+                least_step=given.get(_STEP),
                 cooldown_s=given.get("cooldown"),
             )
         )
