@@ -153,7 +153,10 @@ class Transaction(Protocol):
     def lock_unfinished(self, stack_id: str) -> list[Resource]:
         """Locks the stack's rows that have a job; light, as ``lock_jobs``."""
 
-    def lock_stack_resources(self, stack_id: str) -> list[Resource]: ...
+    def lock_stack_resources(self, stack_id: str) -> list[Resource]:
+        """Locks the stack's rows and returns them, by id, as a plan needs them: without
+        attributes, and of properties only whether there are any, None or empty."""
+
     def stack_resources(self, stack_id: str) -> list[Resource]:
         """All rows of the stack, by id; locks none."""
 

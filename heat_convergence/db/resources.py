@@ -32,6 +32,9 @@ _WIDE = {"definition": {}, "properties": None, "attributes": {}, "data": {}}
 _COLUMNS = tuple(resource.c[name] for name in _FIELDS)
 _LIGHT_FIELDS = tuple(name for name in _FIELDS if name not in _WIDE)
 _LIGHT = tuple(resource.c[name] for name in _LIGHT_FIELDS)
+_UNPLANNED = ("properties", "attributes")  # what no plan asks for, and long
+_PLANNED_FIELDS = tuple(name for name in _FIELDS if name not in _UNPLANNED)
+_PLANNED = tuple(resource.c[name] for name in _PLANNED_FIELDS)
 _INPUT_FIELDS = Input.__slots__
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # jobs after which reality has the definition
 _WAKING = (Verb.CONVERGE, Verb.RESUME)  # jobs after which it is not suspended
@@ -109,12 +112,18 @@ def lock_unfinished(connection: Connection, stack_id: str) -> list[Resource]:
 
 def lock_of_stack(connection: Connection, stack_id: str) -> list[Resource]:
     statement = (
-        by_index(sa.select(*_COLUMNS), resource, _STEADY_INDEX)
+        by_index(sa.select(*_PLANNED, resource.c.properties.is_(None)), resource, _STEADY_INDEX)
         .where(resource.c.stack_id == stack_id)
         .order_by(resource.c.id)
         .with_for_update(**LOCK)
     )
-    return _rows(connection, statement)
+    return [_planned(*row) for row in connection.execute(statement)]
+
+
+def _planned(*values: Any) -> Resource:
+    *known, without = values
+    fields = dict(zip(_PLANNED_FIELDS, known, strict=True))
+    return Resource(**fields, properties=None if without else {}, attributes={})
 
 
 def of_stack(connection: Connection, stack_id: str) -> list[Resource]:

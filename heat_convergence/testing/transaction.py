@@ -191,7 +191,7 @@ class MemoryTransaction:
         return [_light(row) for row in self._of_stack(stack_id) if row.job is not None]
 
     def lock_stack_resources(self, stack_id: str) -> list[Resource]:
-        return self._of_stack(stack_id)
+        return [_planned(row) for row in self._of_stack(stack_id)]
 
     def stack_resources(self, stack_id: str) -> list[Resource]:
         return self._of_stack(stack_id)
@@ -472,6 +472,10 @@ def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in _NAMES & values.keys():
         stored[name] = tuple(values[name])
     return stored
+
+
+def _planned(row: Resource) -> Resource:
+    return replace(row, properties=None if row.properties is None else {}, attributes={})
 
 
 def _light(row: Resource) -> Resource:

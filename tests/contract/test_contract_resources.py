@@ -91,8 +91,17 @@ def test_whole_reads_have_the_wide_columns(given):
     given.resources(FULL)
     with given.store.transaction() as tx:
         assert tx.claimable(["full", "nobody"]) == [FULL]
-        assert tx.lock_stack_resources("stack-1") == [FULL]
+        assert tx.stack_resources("stack-1") == [FULL]
         assert tx.claimable([]) == []
+
+
+def test_plans_read_no_values(given):
+    unmade = resource_row("unmade", data={"key": "kept"})
+    given.resources(FULL, unmade)
+    with given.store.transaction() as tx:
+        found = tx.lock_stack_resources("stack-1")
+    assert found == [replace(FULL, properties={}, attributes={}), unmade]
+    assert unmade.properties is None
 
 
 def test_unfinished_are_those_with_a_job(given):
