@@ -43,16 +43,14 @@ def prepare(backend: str) -> None:
     # Every daemon would begin with the library's advice not to start with it today.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if backend == EVENTLET:
-        import_module("eventlet").monkey_patch()
-        _let_psycopg_wait_cooperatively()
+        import_module("eventlet").monkey_patch(psycopg=False)
     # Only now: the module decides at import what its services are built on.
     oslo_backend = import_module("oslo_service.backend")
     oslo_backend.init_backend(oslo_backend.BackendType(backend))
 
 
-def _let_psycopg_wait_cooperatively() -> None:
-    # Its C library does its own socket calls, which no patch reaches.
-    try:
-        import_module("psycogreen.eventlet").patch_psycopg()
-    except ModuleNotFoundError:
-        return  # no PostgreSQL driver on this machine, so nothing to patch
+def prepare_driver(backend: str, database_url: str | None) -> None:
+    """Have the database's driver wait as ``backend`` does.  Others are left unloaded."""
+    if backend == EVENTLET and (database_url or "").startswith("postgresql"):
+        # Its C library does its own socket calls, which no other patch reaches.
+        import_module("eventlet").monkey_patch(psycopg=True)

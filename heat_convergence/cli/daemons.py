@@ -18,6 +18,7 @@ from oslo_service import service
 from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
+from heat_convergence.cli.concurrency import prepare_driver
 from heat_convergence.cli.wiring import Parts, assemble
 from heat_convergence.cli.workers import EngineWorker, ObserverWorker
 from heat_convergence.template.functions import yaql
@@ -100,6 +101,7 @@ def run(
 
     Without ``transport_url``, the option of that name counts.
     """
+    prepare_driver(conf.concurrency, conf.database.connection)
     yaql.prepare()  # once for all workers, which are forks of this process
     launcher = service.ProcessLauncher(conf, restart_method="reload")
     daemon = DaemonService(conf, make, transport_url=transport_url)

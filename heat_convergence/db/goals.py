@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common.contents import Contents
@@ -96,9 +96,11 @@ _KEEP = (
 
 def _insert_or_keep(dialect: str) -> Any:
     """Takes the lock of a row that is there, and clears its ``unused``."""
-    if dialect in ("mysql", "mariadb"):
-        return mysql.insert(content).on_duplicate_key_update(unused=sa.false())
-    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    mysql = dialect in ("mysql", "mariadb")
+    # That of the connection is loaded already; megabytes of the others are not needed.
+    insert = import_module(f"sqlalchemy.dialects.{'mysql' if mysql else dialect}").insert
+    if mysql:
+        return insert(content).on_duplicate_key_update(unused=sa.false())
     return insert(content).on_conflict_do_update(
         index_elements=[content.c.hash], set_={"unused": sa.false()}
     )

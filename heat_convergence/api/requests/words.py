@@ -7,11 +7,12 @@ know under the name of a plain Python error; each message names the place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
-
-from webob.multidict import MultiDict
+from typing import TYPE_CHECKING, Any
 
 from heat_convergence.common import errors
+
+if TYPE_CHECKING:  # engines read stacks' words, too, and no requests
+    from webob.multidict import MultiDict
 
 MAX_TAG_CHARACTERS = 80
 _LARGEST = 2**31 - 1
