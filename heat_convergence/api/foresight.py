@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from heat_convergence.common.errors import TemplateOutputError
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.deciding import (
     Change,
@@ -130,7 +131,10 @@ class _Oracle:
     def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
         if self._fate(resource) is not Fate.UNCHANGED:
             return UNKNOWN
-        return self._inputs.attribute(resource, name, path)
+        try:
+            return self._inputs.attribute(resource, name, path)
+        except TemplateOutputError:
+            return UNKNOWN  # who reads it fails; a preview tells of fates, not of that
 
     def tell(self, definition: Definition, job: Resource | None, kind: ResourceType) -> None:
         """``job`` None where a traversal would leave the resource alone."""

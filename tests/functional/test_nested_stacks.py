@@ -136,6 +136,9 @@ def test_an_output_that_has_no_value_fails_who_reads_it(heat: Conversation) -> N
     assert failed.startswith("TemplateOutputError: ")
     assert "Error in n output out: outputs.out.value" in failed
     assert heat.resource("s", "n")["attributes"] == {"out": None, "well": "1"}
+    body = {"template": parent(v="1"), "files": files(template)}
+    preview = heat.send("PUT", f"{heat.path('s')}/preview", body)
+    assert preview.status_int == 200, preview.text
 
 
 def test_outputs_below_have_the_limits_of_the_service(tmp_path: Any) -> None:
