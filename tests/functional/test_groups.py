@@ -70,6 +70,30 @@ def test_members_are_numbered_and_read_in_their_order(heat: Conversation) -> Non
     assert outputs["removed"] == []
 
 
+def test_a_member_that_is_not_there_is_not_found(heat: Conversation) -> None:
+    body = template(
+        group(2),
+        ref={"get_attr": ["g", "resource.2"]},
+        its={"get_attr": ["g", "resource.2.output"]},
+        all={"get_attr": ["g", "output"]},
+    )
+    heat.create("s", body)
+    told = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
+    for key in ("ref", "its"):
+        assert told[key]["output_value"] is None
+        assert "g has no resource 2 inside" in told[key]["output_error"]
+    assert told["all"]["output_value"] == ["v0", "v1"]
+    body["resources"]["g"]["properties"]["count"] = 3
+    heat.update("s", body)
+    assert heat.outputs("s")["its"] == "v2"
+    body["resources"]["reader"] = probe(value={"get_attr": ["g", "resource.7.output"]})
+    heat.update("s", body)
+    failed = heat.resource("s", "reader")["resource_status_reason"]
+    assert failed.startswith("TemplateOutputError: resources.reader")
+    preview = heat.send("PUT", f"{heat.path('s')}/preview", {"template": body})
+    assert preview.status_int == 200, preview.text
+
+
 def test_none_and_more_and_fewer(heat: Conversation) -> None:
     heat.create("s", template(group(0)))
     assert (heat.status("s"), values(heat)) == ("CREATE_COMPLETE", [])
@@ -388,6 +412,19 @@ def test_a_cloudformation_stack(heat: Conversation) -> None:
     assert heat.outputs("s")["Out"] == "p"
     assert heat.outputs("s")["Ref"].startswith("arn:openstack:heat::p:stacks/")
     assert heat.nested("s", "N")["timeout_mins"] == 7
+
+
+@pytest.mark.parametrize("name", ["Outputs.Other", "Out"])
+def test_what_is_no_output_of_a_cloudformation_stack(heat: Conversation, name: str) -> None:
+    inner = {"HeatTemplateFormatVersion": "2012-12-12",
+             "Outputs": {"Out": {"Value": "x"}}}  # fmt: skip
+    n = {"type": "AWS::CloudFormation::Stack", "properties": {"TemplateURL": "in.json"}}
+    body = hot({"n": n}, outputs={"o": {"get_attr": ["n", name]},
+                                  "well": {"get_attr": ["n", "Outputs.Out"]}})  # fmt: skip
+    heat.create("s", body, files={"in.json": json.dumps(inner)})
+    told = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
+    assert f"The template has no output for {name}" in told["o"]["output_error"]
+    assert told["well"]["output_value"] == "x"
 
 
 @pytest.mark.parametrize("at_once", [False, True])  # changed before it was adopted

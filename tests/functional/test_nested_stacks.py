@@ -125,6 +125,14 @@ def test_an_output_read_anew_is_there_without_a_change_below(heat: Conversation)
     assert heat.outputs("s") == {"o": "d"}
 
 
+def test_a_resource_that_is_not_inside_is_not_found(heat: Conversation) -> None:
+    outputs = {"o": {"get_attr": ["n", "resource.z.output"]}}
+    heat.create("s", hot({"n": {"type": FILE}}, outputs=outputs), files=files(child()))
+    (told,) = heat.stack("s")["outputs"]
+    assert told["output_value"] is None
+    assert "n has no resource z inside" in told["output_error"]
+
+
 def test_an_output_that_has_no_value_fails_who_reads_it(heat: Conversation) -> None:
     template = child()
     template["outputs"]["out"] = {"value": {"yaql": {

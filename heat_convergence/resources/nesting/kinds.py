@@ -14,7 +14,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import Error, NotSupported, TemplateOutputError
+from heat_convergence.common.errors import (
+    Error,
+    NotFound,
+    NotSupported,
+    TemplateOutputError,
+)
 from heat_convergence.convergence.model import Goal, Resource, Stack
 from heat_convergence.resources.nesting.parsed import Files
 from heat_convergence.resources.plugin import Look, ResourceType, View
@@ -130,8 +135,8 @@ class Behind:
         return {**told, UNTOLD: {key: masked(why, secrets) for key, why in told[UNTOLD].items()}}
 
     def inner(self, name: str, path: Sequence[Json]) -> Json:
-        """What ``resource.NAME`` reads: the reference, or an attribute of it.  Raises
-        what keeps that attribute from being told."""
+        """The reference, or an attribute, of a resource inside; null for one that is not
+        there.  Raises what keeps that attribute from being told."""
         inputs = self.inputs((name,))
         if name not in inputs.rows:
             return None
@@ -141,6 +146,13 @@ class Behind:
         if isinstance(value, PathApplied):
             return value.value
         return select(value, list(path[1:]), missing=None)
+
+    def named(self, part: str, name: str, path: Sequence[Json]) -> Json:
+        """What ``resource.PART`` reads, which is that resource.  Raises ``NotFound``
+        where there is none."""
+        if name not in self.inputs((name,)).rows:
+            raise NotFound(f"{self.row.name} has no resource {part} inside")
+        return self.inner(name, path)
 
 
 def normal(name: str, path: Sequence[Json]) -> Read | None:

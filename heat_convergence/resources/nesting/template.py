@@ -82,7 +82,8 @@ class TemplateResource(NestedType):
         reading.untold = {read_key((name,)): why for name, why in untold.items()}
         for read in reads:
             if read[0].startswith(INNER):
-                reading.note(read, partial(behind.inner, read[0].removeprefix(INNER), read[1:]))
+                name = read[0].removeprefix(INNER)
+                reading.note(read, partial(behind.named, name, name, read[1:]))
         stack = behind.stack
         reference = outputs.get(STACK_ID) or arn(stack.project_id, stack.name, stack.id)
         return {**outputs, REFERENCE: reference, **reading.recorded()}

@@ -80,6 +80,9 @@ class CloudFormationStack(NestedType):
         outputs = {f"{_OUTPUTS}{name}": value for name, value in values.items()}
         reading = Reading()
         reading.untold = {read_key((f"{_OUTPUTS}{name}",)): why for name, why in untold.items()}
+        for read in reads:
+            if read[0] not in outputs:
+                reading.untold[read_key(read)] = f"The template has no output for {read[0]}"
         stack = behind.stack
         return {
             **outputs,

@@ -69,7 +69,8 @@ class Group(NestedType):
     def _value(self, behind: Behind, names: Sequence[str], read: Read) -> Json:
         name, *path = read
         if name.startswith(INNER):
-            return behind.inner(self.member_named(name.removeprefix(INNER), names), path)
+            part = name.removeprefix(INNER)
+            return behind.named(part, self.member_named(part, names), path)
         if name == ATTRIBUTES:
             return {each: behind.inner(each, path) for each in names} if path else None
         return [behind.inner(each, read) for each in names]
