@@ -110,6 +110,27 @@ def test_a_facade_must_fit(heat: Conversation) -> None:
         assert piece in told, told
 
 
+@pytest.mark.parametrize(
+    ("kind", "parameter"),
+    [("string", "json"), ("string", "comma_delimited_list"), ("map", "comma_delimited_list"),
+     ("list", "json"), ("list", "string"), ("integer", "string")],
+)
+def test_a_facade_of_another_type(heat: Conversation, kind: str, parameter: str) -> None:
+    name, real = {
+        "string": ("value", "OS::Heat::TestResource"),
+        "map": ("resource_properties", "OS::Heat::ResourceChain"),
+        "list": ("resources", "OS::Heat::ResourceChain"),
+        "integer": ("length", "OS::Heat::RandomString"),
+    }[kind]
+    default = {"json": {}, "comma_delimited_list": [], "string": "s"}[parameter]
+    inner = hot({}, parameters={name: {"type": parameter, "default": default}})
+    environment = {"resource_registry": {real: FILE}}
+    _status, told = refusal(
+        heat, hot({"n": {"type": real}}), files(inner), environment=environment
+    )
+    assert f"Property {name} type mismatch between facade {real} ({kind})" in told, told
+
+
 def test_a_forbidden_mistake_made_late_fails_the_resource(heat: Conversation) -> None:
     """A value that only a resource gives is checked when the stack is made."""
     template = hot(

@@ -125,6 +125,15 @@ def test_an_output_read_anew_is_there_without_a_change_below(heat: Conversation)
     assert heat.outputs("s") == {"o": "d"}
 
 
+def test_a_list_of_maps_becomes_a_list_of_members(heat: Conversation) -> None:
+    inner = hot({"a": probe(value={"list_join": ["|", {"get_param": "v"}]})},
+                parameters={"v": {"type": "comma_delimited_list"}},
+                outputs={"o": {"get_attr": ["a", "output"]}})  # fmt: skip
+    n = {"type": FILE, "properties": {"v": [{"k": "x", "q": 1}, {"k": "y"}]}}
+    heat.create("s", hot({"n": n}, outputs={"o": {"get_attr": ["n", "o"]}}), files=files(inner))
+    assert heat.outputs("s") == {"o": ".member.0.k=x|.member.0.q=1|.member.1.k=y"}
+
+
 def test_a_resource_that_is_not_inside_is_not_found(heat: Conversation) -> None:
     outputs = {"o": {"get_attr": ["n", "resource.z.output"]}}
     heat.create("s", hot({"n": {"type": FILE}}, outputs=outputs), files=files(child()))

@@ -361,6 +361,8 @@ def facade_mistakes(real: ResourceType, provider: ResourceType, facade: str) -> 
                 told.append(f"Required property {name} for facade {facade} missing in provider")
             continue
         given = mine.properties[name].type
+        if isinstance(provider, TemplateResource):
+            given = provider.facade_types.get(name, given)
         if PropertyType.ANY not in (given, wanted.type) and _plain(given) != _plain(wanted.type):
             told.append(f"Property {name} type mismatch between facade {facade}"
                         f" ({wanted.type}) and provider ({given})")  # fmt: skip

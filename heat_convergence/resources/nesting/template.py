@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from heat_convergence.resources.nesting.kinds import (
@@ -46,6 +47,11 @@ _TYPES = {
     ParameterType.COMMA_DELIMITED_LIST: PropertyType.ANY,
     ParameterType.JSON: PropertyType.ANY,
 }
+_FACADES = {
+    **_TYPES,
+    ParameterType.COMMA_DELIMITED_LIST: PropertyType.LIST,
+    ParameterType.JSON: PropertyType.MAP,
+}
 
 
 class TemplateResource(NestedType):
@@ -58,16 +64,24 @@ class TemplateResource(NestedType):
         accepts_any_attribute=True,
     )
 
+    facade_types: Mapping[str, PropertyType] = MappingProxyType({})
+    """Of its properties, as those of a type that it may stand for are compared."""
+
     @classmethod
     def of(cls, template: Template, given: Collection[str] = ()) -> TemplateResource:
         """Raises what is wrong with the template's parameters."""
         made = cls()
         made.schema = schema_of(template, given)  # type: ignore[misc]
+        made.facade_types = {
+            name: _FACADES[schema.type] for name, schema in template.parameters.items()
+        }
         return made
 
     def source(self, ask: Ask) -> ChildSource:
-        ask.files.template(ask.implementation)  # tells what is wrong with it
+        template = ask.files.template(ask.implementation)  # tells what is wrong with it
         given = {name: value for name, value in ask.properties.items() if value is not None}
+        if any(map(_has_maps, given.values())):
+            given = _as_members(given, template.parameters)
         return ChildSource(ask.files[ask.implementation], parameters=given)
 
     def sample(self, ask: Ask) -> ChildSource | None:
@@ -121,6 +135,26 @@ def _property(schema: ParameterSchema, *, required: bool) -> PropertySchema:
         constraints=() if kind is PropertyType.ANY else schema.constraints,
         update_allowed=True,
     )
+
+
+def _has_maps(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(m, Mapping) for m in value)
+
+
+def _as_members(
+    given: Mapping[str, Json], parameters: Mapping[str, ParameterSchema]
+) -> dict[str, Json]:
+    """With ``.member.N.KEY=VALUE`` for maps in what is to be a comma-delimited list."""
+    found = dict(given)
+    for name, schema in parameters.items():
+        value = given.get(name)
+        if schema.type is ParameterType.COMMA_DELIMITED_LIST and _has_maps(value):
+            found[name] = [
+                f".member.{at}.{key}={item}"
+                for at, each in enumerate(value)
+                for key, item in each.items()
+            ]
+    return found
 
 
 def _description(output: Json, template: Template) -> str:
