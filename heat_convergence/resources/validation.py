@@ -238,7 +238,7 @@ class _Resource:
         mistakes = validate(schema, raw or {}, path, custom=self.checks.custom)
         mistakes = [mistake for mistake in mistakes if self._is_judged(mistake)]
         for mistake in mistakes:
-            hint = self._misspelled_call(raw, mistake.path[len(path) :])
+            hint = self._misspelled_call(schema, raw, mistake.path[len(path) :])
             self.problems.add(
                 Phase.RESOURCES,
                 mistake.message + hint,
@@ -254,7 +254,7 @@ class _Resource:
             written, mistake.path[1:], mistake, self.checks.functions
         )
 
-    def _misspelled_call(self, raw: Value, place: Path) -> str:
+    def _misspelled_call(self, schema: TypeSchema, raw: Value, place: Path) -> str:
         """What is no function is data, and then of the wrong type perhaps."""
         try:
             for part in place:
@@ -263,7 +263,10 @@ class _Resource:
             return ""
         if not isinstance(raw, Mapping) or len(raw) != 1:
             return ""
-        return nearest(next(iter(raw)), self.checks.functions)
+        (name,) = raw
+        if not place and name in schema.properties:
+            return ""
+        return nearest(name, self.checks.functions)
 
     def _path(self, *parts: str) -> Path:
         return (self.checks.dialect.resources, self.definition.name, *parts)

@@ -143,3 +143,17 @@ def test_a_forbidden_mistake_made_late_fails_the_resource(heat: Conversation) ->
     reason = heat.stack("s")["stack_status_reason"]
     assert heat.status("s") == "CREATE_FAILED"
     assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason
+
+
+def test_mistakes_of_a_group_are_told_once(heat: Conversation) -> None:
+    chain = {"type": "OS::Heat::ResourceChain", "properties": {"resources": "OS::Heat::None"}}
+    _status, told = refusal(heat, hot({"n": chain}), {})
+    assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in told
+    assert "\n" not in told, told
+
+
+def test_no_function_is_meant_by_a_property(heat: Conversation) -> None:
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1}}
+    _status, told = refusal(heat, hot({"n": group}), {})
+    assert "Property resource_def not assigned" in told
+    assert "did you mean" not in told, told

@@ -70,7 +70,8 @@ class ResourceChain(Group):
         return ChildSource(template_text(members))
 
     def sample(self, ask: Ask) -> ChildSource | None:
-        if not is_known(ask.properties.get("resources")):
+        types = ask.properties.get("resources")
+        if not isinstance(types, list) or not is_known(types):
             return None
         return self.source(ask.having(sampled(ask.properties)))
 
