@@ -180,6 +180,11 @@ class Stack:
         return self.status is Status.IN_PROGRESS
 
     @property
+    def at_goal(self) -> bool:
+        """Whether the goal that stands was reached, whatever came over the stack since."""
+        return self.complete_goal_id == self.goal_id
+
+    @property
     def tree_id(self) -> str:
         """The root of the tree that the stack belongs to."""
         return self.root_id or self.id

@@ -64,10 +64,9 @@ _GOALS = frozenset(
         Action.ADOPT,
         Action.UPDATE,
         Action.ROLLBACK,
-        Action.CHECK,
-        Action.RESUME,
     }
 )
+_LOOKING = frozenset({Action.CHECK, Action.RESUME})
 _NOBODY = Recorded((), {})
 
 
@@ -207,7 +206,7 @@ class Nester:
             same = draft.data.get("made_of") == job.row.data.get("made_of")
             reality = _reality(job)
             known = same and reality is Reality.RECORDED and not job.row.paused
-            if known and child.action in _GOALS and child.status is not Status.FAILED:
+            if known and child.status is not Status.FAILED and _reaches_it(child):
                 return Look(Observed.BUSY, data=draft.data, again_s=0.0), None
             return self._busy(draft), lambda now: self._update_child(
                 tx, child, draft, now, reality
@@ -342,6 +341,11 @@ class Nester:
 
 
 _Begin = Callable[[datetime], tuple[Posting, ...]] | None
+
+
+def _reaches_it(child: Stack) -> bool:
+    """Whether it has reached its goal, or is on its way; not if it was left before."""
+    return child.action in _GOALS or (child.action in _LOOKING and child.at_goal)
 
 
 def _owns(row: Resource, child: Stack) -> bool:

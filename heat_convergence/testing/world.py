@@ -19,6 +19,7 @@ from heat_convergence.convergence.rules import Violation
 from heat_convergence.convergence.saving import SUPERSEDED
 from heat_convergence.convergence.traversal import Means
 from heat_convergence.engine.nesting import NEVER_MADE
+from heat_convergence.resources.nesting.looking import OVERTAKEN
 from heat_convergence.resources.plugin import View
 from heat_convergence.testing import goals, trees
 from heat_convergence.testing.bus import Message
@@ -319,7 +320,8 @@ class World:
         """By what befell its tree, or the one that it was of before, by its owner's having
         given it up, or by a breakpoint that nobody cleared in time."""
         given_up = stack.owner_id is not None and "cancelled" in stack.status_reason
-        overtaken = stack.status_reason.startswith(SUPERSEDED)
+        reason = stack.status_reason
+        overtaken = reason.startswith(SUPERSEDED) or OVERTAKEN in reason
         if given_up or overtaken or NEVER_MADE in stack.status_reason:
             return True
         trees = [stack.tree_id]

@@ -35,6 +35,7 @@ from heat_convergence.template.limits import DEFAULT, Limits
 from heat_convergence.template.outputs import OutputDefinition
 from heat_convergence.template.uses import references
 
+OVERTAKEN = "another request came over the nested stack's "  # and what was to be done
 _MEMBER_FAILED = re.compile(r"Resource \w+ failed: (\w+): (resources\..*)", re.DOTALL)
 
 
@@ -82,8 +83,9 @@ class Looker:
             behind = self._behind(tx, row, stack, goal)
             told = behind.hidden(kind.read(behind, _reads(row)))
         data = kind.ended(row.data, self.clock())
-        if failed:
-            reason = failure(row.name, stack.status_reason)
+        reason = stack.status_reason if failed else _overtaken(row, stack)
+        if reason:
+            reason = failure(row.name, reason)
             return Sighting(
                 Observed.FAILED, reason, attributes=told, data=data, final=True
             )
@@ -120,6 +122,18 @@ class Looker:
             return template.resource_names
 
         return Behind(stack, goal, row, inputs, names, self.limits, self.functions)
+
+
+def _overtaken(row: Resource, stack: Stack) -> str:
+    """What is wrong with a stack that is well, but not what the row waits for: a user's
+    request about it came over that."""
+    if row.job is None:
+        return ""
+    if row.job in (Verb.CONVERGE, Verb.ADOPT):
+        wanted, right = str(row.action), stack.at_goal
+    else:
+        wanted, right = str(row.job), stack.action == row.job
+    return "" if right else f"{OVERTAKEN}{wanted}: it is {stack.action}_{stack.status}"
 
 
 def _reads(row: Resource) -> list[tuple[str, ...]]:
