@@ -58,14 +58,7 @@ _ACTIONS = {
     Verb.CHECK: Action.CHECK,
     Verb.SNAPSHOT: Action.SNAPSHOT,
 }
-_GOALS = frozenset(
-    {
-        Action.CREATE,
-        Action.ADOPT,
-        Action.UPDATE,
-        Action.ROLLBACK,
-    }
-)
+_GOALS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 _LOOKING = frozenset({Action.CHECK, Action.RESUME})
 _NOBODY = Recorded((), {})
 

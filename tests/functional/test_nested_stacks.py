@@ -498,3 +498,20 @@ def test_one_that_users_delete_by_itself_is_made_anew_by_the_next_update(
     new = heat.nested("s", "n")
     assert (heat.status("s"), new["stack_status"]) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
     assert new["id"] != old["id"]
+
+
+def test_a_nested_stack_that_a_user_takes_back_is_no_success(heat: Conversation) -> None:
+    """It goes back, and is well; the update above has not come about, and comes about next."""
+    heat.create("s", parent(v="one"), files=files(child()))
+    below = heat.nested("s", "n")["id"]
+    heat.update("s", parent(v="two"), files=files(child(b=slow())), hold=True)
+    heat.service.run_messages()
+    assert heat.status(below) == "UPDATE_IN_PROGRESS"
+    assert heat.act(below, "cancel_update").status_int == 200
+    assert heat.status(below) == "ROLLBACK_COMPLETE"
+    told = "another request came over the nested stack's UPDATE: it is ROLLBACK_COMPLETE"
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert told in heat.stack("s")["stack_status_reason"]
+    heat.update("s", parent(v="two"), files=files(child(b=slow())))
+    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
+    assert heat.status(below) == "UPDATE_COMPLETE"

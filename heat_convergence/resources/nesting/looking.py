@@ -14,6 +14,7 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.failing import Sighting
 from heat_convergence.convergence.model import (
+    Action,
     Desired,
     Goal,
     Input,
@@ -130,7 +131,8 @@ def _overtaken(row: Resource, stack: Stack) -> str:
     if row.job is None:
         return ""
     if row.job in (Verb.CONVERGE, Verb.ADOPT):
-        wanted, right = str(row.action), stack.at_goal
+        back = stack.action is Action.ROLLBACK  # to a goal, and not to this one
+        wanted, right = str(row.action), stack.at_goal and not back
     else:
         wanted, right = str(row.job), stack.action == row.job
     return "" if right else f"{OVERTAKEN}{wanted}: it is {stack.action}_{stack.status}"
