@@ -24,7 +24,7 @@ from heat_convergence.convergence.ports import Transaction
 from heat_convergence.db import goals
 from heat_convergence.resources import saved as saving
 from heat_convergence.resources.nesting.facades import Checked, Facades, Level
-from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
+from heat_convergence.resources.nesting.parsed import Files, hash_of
 from heat_convergence.resources.nesting.wanting import implementations_of, wanted_of
 from heat_convergence.template import parameter_values
 from heat_convergence.template.constraints import CustomCheck
@@ -52,7 +52,7 @@ class Draft:
 class Goals:
     def __init__(self, services: ApiServices) -> None:
         self._given = services
-        self.parsed = Parsed(services.limits)
+        self.parsed = services.parsed
         self.sources = Sources(services, self.parsed)
 
     def check_new(self, source: Source, stack: Stack) -> None:

@@ -64,6 +64,7 @@ class ApiServices:
     ids: IdFactory
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
+    parsed: Parsed = field(default_factory=Parsed)
     options: ApiOptions = field(default_factory=ApiOptions)
     custom_constraints: Mapping[str, CustomCheck] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)  # plug-ins'
@@ -83,6 +84,6 @@ class ApiServices:
             region=self.options.region,
             custom=self.custom_constraints,
             functions=self.functions,
-            parsed=Parsed(self.limits),
+            parsed=self.parsed,
             timeout_s=self.settings.action_timeout_s,
         )

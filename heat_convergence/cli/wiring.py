@@ -39,6 +39,7 @@ from heat_convergence.db.store import SqlStore
 from heat_convergence.engine.nesting import Bounds, Nester
 from heat_convergence.resources import constraints
 from heat_convergence.resources.catalog import constraints as cloud_constraints
+from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf
 from heat_convergence.resources.registry import Registry
 from heat_convergence.rpc import notifications
@@ -58,6 +59,7 @@ class Parts:
     bus: RpcBus
     registry: Registry
     functions: Mapping[str, Function]
+    parsed: Parsed
     clock: Clock
     ids: IdFactory
     clouds: Clouds | None = None  # None: there is no Keystone
@@ -105,6 +107,7 @@ def assemble(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Parts
         bus=RpcBus(transport, retries=conf.rpc.send_retries, quiet_s=conf.rpc.quiet_time),
         registry=Registry.load(settings.type_defaults(conf), settings.type_traits(conf)),
         functions=plugins.functions(),
+        parsed=Parsed(settings.limits(conf), max_bytes=conf.template_cache_size * 2**20),
         clock=utc_now,
         ids=IdGenerator(utc_now, random.SystemRandom()),
         clouds=clouds,
@@ -162,6 +165,7 @@ def api_services(parts: Parts) -> ApiServices:
         ids=parts.ids,
         settings=settings.settings(parts.conf),
         limits=limits,
+        parsed=parts.parsed,
         environment=operator_environment(parts.conf.environment_dir, limits=limits),
         options=settings.api_options(parts.conf),
         custom_constraints={

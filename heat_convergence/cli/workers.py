@@ -192,6 +192,7 @@ class ObserverWorker(Worker):
             cloud_of=parts.cloud_of,
             functions=parts.functions,
             limits=limits(parts.conf),
+            parsed=parts.parsed,
         )
         self._house = threading.Thread(target=self._keep_house, name="house", daemon=True)
 

@@ -61,4 +61,11 @@ OPTS = [
         min=1,
         help="Seconds between two signs of life in the list of services.",
     ),
+    cfg.IntOpt(
+        "template_cache_size",
+        default=128,
+        min=1,
+        help="Megabytes, about, that a process spends on parsed templates: those used last"
+        " need not be read and parsed again.  An overcloud has ten.",
+    ),
 ]

@@ -63,6 +63,7 @@ class Observer:
         cloud_of: CloudOf = no_cloud,
         functions: Mapping[str, Function] = NO_FUNCTIONS,
         limits: Limits = DEFAULT,
+        parsed: Parsed | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -74,7 +75,9 @@ class Observer:
         self._wait = wait
         self._wake = wake
         self._cloud_of = cloud_of
-        self._insight = Looker(registry, clock, limits, functions, Parsed(limits))
+        self._insight = Looker(
+            registry, clock, limits, functions, parsed or Parsed(limits)
+        )
         self._next_sweep_at = clock()
         self._next_look_at: datetime | None = None
 

@@ -36,6 +36,7 @@ from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.plugin import CloudOf, ResourceType
 from heat_convergence.resources.registry import Registry
+from heat_convergence.template.limits import DEFAULT
 
 HOLD = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
 _MOST_STEPS = 20_000
@@ -99,7 +100,11 @@ class LocalService:
             settings=Settings(retry_backoff_s=0.01),
             options=options or ApiOptions(),
             wait=lambda _s: None,
-            **{"custom_constraints": WITHOUT_CLOUD, **services},
+            **{
+                "custom_constraints": WITHOUT_CLOUD,
+                "parsed": Parsed(services.get("limits", DEFAULT)),
+                **services,
+            },
         )
         self.nesters: list[Nester] = []
         self.engine, self.observer = self.daemons()

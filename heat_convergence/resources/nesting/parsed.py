@@ -1,13 +1,14 @@
 """Templates by the hash of their text: each is parsed once per process.
 
-Asked by whoever makes or checks nested stacks, in any thread.  Bounded; what falls
-out is read and parsed again.  A user's text may be as long as a template may be; what
-groups make of one definition and a number may grow longer.
+Asked by whoever makes or checks nested stacks, in any thread.  Bounded in bytes; what
+falls out is read and parsed again.  A user's text may be as long as a template may be;
+what groups make of one definition and a number may grow longer.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -25,7 +26,9 @@ from heat_convergence.template.template import Template
 Json = Any
 Load = Callable[[Collection[str]], Mapping[str, str]]  # hashes → texts
 Find = Callable[[str], str | None]  # a name → its text
-_MAX_CHARACTERS = 64_000_000
+MAX_BYTES = 128 * 2**20
+# What a character of a template comes to when it is parsed, in an overcloud's and others.
+_PARSED_BYTES = 6
 _MAX_REACHED = 1000
 
 
@@ -35,6 +38,12 @@ class _Entry:
     template: Template | None = None
     strings: frozenset[str] | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        made = 0 if self.template is None else _PARSED_BYTES * len(self.text)
+        return sys.getsizeof(self.text) + made
+
 
 def hash_of(text: str) -> str:
     """SHA-256 in hex, as the content store has it."""
@@ -42,14 +51,14 @@ def hash_of(text: str) -> str:
 
 
 class Parsed:
-    """Texts and templates, those used last kept within a bound of characters."""
+    """Texts and templates, those used last kept within a bound.  One per process."""
 
-    def __init__(self, limits: Limits = DEFAULT, *, max_characters: int = _MAX_CHARACTERS) -> None:
+    def __init__(self, limits: Limits = DEFAULT, *, max_bytes: int = MAX_BYTES) -> None:
         self.limits = limits
         self._generated = replace(limits, max_template_size=limits.max_expanded_size)
         self.parses = 0  # counted for tests
-        self._max = max_characters
-        self._size = 0
+        self.size = 0  # bytes, about
+        self._max = max_bytes
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -69,8 +78,7 @@ class Parsed:
             try:
                 return self._with_template(key, load).strings or frozenset()
             except Error:  # told when it is used
-                with self._lock:
-                    self._entries[key] = replace(entry, strings=frozenset())
+                self._keep(key, replace(entry, strings=frozenset()))
                 return frozenset()
         return entry.strings
 
@@ -81,8 +89,7 @@ class Parsed:
             entry = _Entry(entry.text, template, frozenset(strings_in(template.raw)))
             with self._lock:
                 self.parses += 1
-                if key in self._entries:
-                    self._entries[key] = entry
+            entry = self._keep(key, entry)
         return entry
 
     def _entry(self, key: str, load: Load) -> _Entry:
@@ -92,7 +99,7 @@ class Parsed:
                 self._entries.move_to_end(key)
                 return found
         texts = Contents(load([key]))
-        return self._keep(key, texts[key])
+        return self._keep(key, _Entry(texts[key]))
 
     def fetch(self, keys: Iterable[str], load: Load) -> None:
         """Texts that are about to be asked for, those that are missing at once."""
@@ -100,17 +107,19 @@ class Parsed:
             missing = sorted(set(keys) - self._entries.keys())
         if len(missing) > 1:
             for key, text in load(missing).items():
-                self._keep(key, text)
+                self._keep(key, _Entry(text))
 
-    def _keep(self, key: str, text: str) -> _Entry:
-        entry = _Entry(text)
+    def _keep(self, key: str, entry: _Entry) -> _Entry:
         with self._lock:
-            if key not in self._entries:
-                self._entries[key] = entry
-                self._size += len(entry.text)
-            while self._size > self._max and len(self._entries) > 1:
+            known = self._entries.get(key)
+            if known is not None and known.template is not None:
+                return known  # another thread was quicker
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            self.size += entry.size - (0 if known is None else known.size)
+            while self.size > self._max and len(self._entries) > 1:
                 _key, dropped = self._entries.popitem(last=False)
-                self._size -= len(dropped.text)
+                self.size -= dropped.size
         return entry
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 from heat_convergence.resources.nesting.parsed import Files, Parsed, hash_of
 
@@ -35,3 +36,48 @@ def test_what_templates_name_is_read_a_level_at_a_time() -> None:
     assert len(asked) == 3, asked
     assert files.reached(frozenset({"left.yaml"})) == reached
     assert len(asked) == 3
+
+
+def test_what_is_kept_is_bounded_in_bytes() -> None:
+    texts = {str(at): _template(*[f"type{at}.{each}" for each in range(100)]) for at in range(50)}
+    cost = len(texts["0"])
+    parsed = Parsed(max_bytes=100 * cost)
+
+    def load(keys):
+        return {key: texts[key] for key in keys}
+
+    for key in texts:
+        parsed.text(key, load)
+    assert (parsed.parses, parsed.size < 100 * cost) == (0, True)
+    for key in texts:
+        assert len(parsed.template(key, load).resource_names) == 100
+        assert parsed.size <= 100 * cost
+    assert parsed.parses == 50
+    for key in ("48", "49", "48"):  # used last
+        parsed.template(key, load)
+    assert parsed.parses == 50
+    parsed.template("0", load)
+    assert parsed.parses == 51
+    assert len(parsed.strings("0", load)) == 100 + 1
+
+
+def test_one_that_is_larger_than_all_may_be_is_kept_while_it_is_used() -> None:
+    text = _template("OS::Heat::None")
+    parsed = Parsed(max_bytes=1)
+    for _ in range(3):
+        parsed.template("large", lambda _keys: {"large": text})
+    assert parsed.parses == 1
+    parsed.text("other", lambda _keys: {"other": "x"})
+    parsed.template("large", lambda _keys: {"large": text})
+    assert parsed.parses == 2
+
+
+def test_the_bytes_told_are_about_those_taken() -> None:
+    texts = {str(at): _template(*[f"type{at}.{each}" for each in range(500)]) for at in range(5)}
+    parsed = Parsed()
+    tracemalloc.start()
+    for key in texts:
+        parsed.template(key, lambda keys: {each: texts[each] for each in keys})
+    taken, _peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken / 3 < parsed.size < taken * 3
