@@ -156,19 +156,18 @@ class Goals:
 
     def replaced(self, conn: Any, stack: Stack, use: Use) -> Stored | None:
         """The goal that an update is to replace; None where its rows or its texts are lost,
-        which an update with a template mends."""
-        try:
+        which an update with a template mends.  Only a PATCH asks for its files."""
+        if use is Use.PATCH:
             return self.stored(conn, stack)
+        try:
+            goal = replace(_goal(conn, stack), files={})
+            return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
         except errors.RowsContradict:
-            if use is Use.PATCH:
-                raise
             return None
 
     def stored(self, conn: Any, stack: Stack) -> Stored:
         """The stack's goal with its texts."""
-        goal = goals.get(conn, stack.goal_id)
-        if goal is None:
-            raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+        goal = _goal(conn, stack)
         return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
 
     def restored(self, stored: Stored, saved: SavedStack) -> Source:
@@ -245,6 +244,13 @@ def _may_hold_secrets(source: Source, evaluated: EvaluatedTemplate) -> bool:
     if any(value.schema.hidden for value in evaluated.parameters.values()):
         return True
     return any(mark in text for text in source.files.values() for mark in _HIDING)
+
+
+def _goal(conn: Any, stack: Stack) -> Goal:
+    goal = goals.get(conn, stack.goal_id)
+    if goal is None:
+        raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+    return goal
 
 
 def _hashes(goal: Goal) -> set[str]:

@@ -17,11 +17,12 @@ import sqlalchemy as sa
 
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model import Observed
-from heat_convergence.db import purging
+from heat_convergence.db import goals, purging
 from heat_convergence.db.counting import StatementCount, counted_statements
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata
 from heat_convergence.resources.nesting.looking import Looker
+from heat_convergence.resources.nesting.parsed import hash_of
 from tests.functional.harness import LocalService
 from tests.functional.nesting import Conversation, hot, probe
 
@@ -184,3 +185,25 @@ def test_lists_of_a_tree_cost_no_more_for_a_larger_tree(two: Two) -> None:
             assert answer.status_int == 200, answer.text
             counts.append(count.total)
         assert counts[0] == counts[1], path
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_only_an_update_that_keeps_files_reads_them(
+    two: Two, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, script = f"files-{method}", "echo\n" * 2000
+    template = hot({"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_file": "s"}}}})
+    two.heat.create(name, template, files={"s": script})
+    asked: set[str] = set()
+    get_contents = goals.get_contents
+
+    def noted(connection: Any, hashes: Any) -> Any:
+        asked.update(hashes)
+        return get_contents(connection, hashes)
+
+    monkeypatch.setattr(goals, "get_contents", noted)
+    body = {"template": template, "files": {"s": script}}
+    answer = two.heat.send(method, two.heat.path(name), body)
+    assert answer.status_int == 202, answer.text
+    assert (hash_of(script) in asked) is (method == "PATCH")
+    two.heat.delete(name)
