@@ -81,7 +81,8 @@ class Foreseen:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """What is there, and what foreseeing takes."""
+    """What is there, and what foreseeing takes; ``later``: the template may hang on
+    values that are not known yet."""
 
     stack: Stack
     rows: Sequence[Resource]
@@ -90,6 +91,7 @@ class Now:
     ids: IdFactory
     limits: Limits
     functions: Mapping[str, Function]
+    later: bool = False
 
 
 def foresee(
@@ -109,7 +111,7 @@ def foresee(
         kind = now.registry.get(wanted[name].implementation)
         oracle.tell(evaluated.definitions[name], jobs.get(name), kind)
     gone = [row for name, row in sorted(present.items()) if name not in wanted]
-    return [*oracle.told.values(), *(_deleted(row) for row in gone)]
+    return [*oracle.told.values(), *(deleted(row) for row in gone)]
 
 
 class _Oracle:
@@ -156,7 +158,11 @@ class _Oracle:
     def _after(self, definition: Definition, kind: ResourceType) -> dict[str, Json]:
         given = self._now
         raw = advance(
-            definition.properties, self, limits=given.limits, functions=given.functions
+            definition.properties,
+            self,
+            limits=given.limits,
+            functions=given.functions,
+            later=given.later,
         )
         if not isinstance(raw, Mapping):  # a whole map that is not known yet
             return {}
@@ -223,7 +229,7 @@ def _why(step: Step, names: frozenset[str], kind: ResourceType) -> str:
     return ""
 
 
-def _deleted(row: Resource) -> Foreseen:
+def deleted(row: Resource) -> Foreseen:
     return Foreseen(
         row.name, Fate.DELETED, row, None, row.properties or {}, {},
         why="the template does not have it any more",

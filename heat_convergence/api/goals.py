@@ -47,6 +47,8 @@ class Draft:
     evaluated: EvaluatedTemplate
     wanted: Mapping[str, Wanted]
     contents: Mapping[str, str]
+    environment: Environment
+    files: Files
 
 
 class Goals:
@@ -94,7 +96,7 @@ class Goals:
         wanted = wanted_of(evaluated, source.environment, files, self._given.registry)
         contents = {hash_of(text): text for text in (source.text, *source.files.values())}
         goal = self._goal(source, stack, evaluated)
-        return Draft(goal, evaluated, wanted, contents)
+        return Draft(goal, evaluated, wanted, contents, source.environment, files)
 
     def evaluate(
         self,

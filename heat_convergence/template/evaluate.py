@@ -109,11 +109,13 @@ def advance(
     limits: Limits = DEFAULT,
     functions: Mapping[str, Function] = NO_FUNCTIONS,
     where: str = "",
+    later: bool = False,
 ) -> Value:
-    """As ``finish``, leaving expressions where ``inputs`` answer ``UNKNOWN``."""
+    """As ``finish``, leaving expressions where ``inputs`` answer ``UNKNOWN``, or, with
+    ``later``, what the template was built from was ``UNKNOWN`` itself."""
     if is_known(value):
         return value
-    scope = FinishScope(limits, inputs)
+    scope = FinishScope(limits, inputs, later=later)
     try:
         with patterns.patience(limits):
             reduced = Reducer(scope, functions).reduce(value)

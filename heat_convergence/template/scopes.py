@@ -155,16 +155,19 @@ class BuildScope(Budget):
 
 class FinishScope(Budget):
     """Answers from other resources.  What belongs to the template was folded when
-    it was built, if it was there at all."""
+    it was built, if it was there at all; with ``later``, what was not may come yet."""
 
-    def __init__(self, limits: Limits, inputs: Inputs) -> None:
+    def __init__(self, limits: Limits, inputs: Inputs, *, later: bool = False) -> None:
         super().__init__(limits)
         self._inputs = inputs
+        self._later = later
 
     def has_parameter(self, name: str) -> bool:
-        return False
+        return self._later
 
     def parameter(self, name: str) -> Json:
+        if self._later:
+            return Marker.UNKNOWN
         message = f"The Parameter ({name}) was not provided."
         raise FunctionError(message, UserParameterMissing(message))
 
@@ -172,6 +175,8 @@ class FinishScope(Budget):
         raise FunctionError(f'No content found in the "files" section for "{name}"')
 
     def facade(self, key: str) -> Json:
+        if self._later:
+            return Marker.UNKNOWN
         raise FunctionError(f"The parent's {key} was not known when the stack was planned")
 
     def mapping(self, name: str) -> Json:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from heat_convergence.api.foresight import Fate, Foreseen
+from heat_convergence.api.foresight_below import Below
 from heat_convergence.api.views.times import shown_time
 from heat_convergence.convergence.model import Action, Stack, Status
 from heat_convergence.template.expression import is_known, readable
@@ -44,6 +45,38 @@ def raw(foreseen: Foreseen, stack: Stack, required_by: Sequence[str]) -> dict[st
         "metadata": metadata,
         "required_by": list(required_by),
     }
+
+
+def tree(
+    stack: Stack, foreseen: Sequence[Foreseen], below: Sequence[Below]
+) -> list[Json]:
+    """A new stack's resources; in the place of one with a stack behind it, the list of
+    what is in that."""
+    its = users(foreseen)
+    behind = {each.owner: each for each in below}
+    found: list[Json] = []
+    for each in foreseen:
+        nested = behind.get(each.name)
+        if nested is None:
+            found.append(raw(each, stack, its[each.name]))
+        else:
+            found.append(tree(nested.stack, nested.foreseen, nested.below))
+    return found
+
+
+def changes(
+    stack: Stack, foreseen: Sequence[Foreseen], below: Sequence[Below]
+) -> dict[str, list[Json]]:
+    """The five lists; what is below comes after what it is behind."""
+    found: dict[str, list[Json]] = {str(fate): [] for fate in Fate}
+    its = users(foreseen)
+    for each in foreseen:
+        found[each.fate].append(raw(each, stack, its[each.name]))
+    for nested in below:
+        inner = changes(nested.stack, nested.foreseen, nested.below)
+        for fate, entries in inner.items():
+            found[fate].extend(entries)
+    return found
 
 
 def change(foreseen: Foreseen, required_by: Sequence[str]) -> dict[str, Json]:

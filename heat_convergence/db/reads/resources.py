@@ -117,7 +117,12 @@ def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Resourc
 
 def whole(conn: Connection, stack_id: str) -> list[Resource]:
     """Every row of the stack with all its columns, as a plan takes them."""
-    query = sa.select(*columns()).where(t.c.stack_id == stack_id).order_by(t.c.id)
+    return whole_of(conn, [stack_id])
+
+
+def whole_of(conn: Connection, stack_ids: Collection[str]) -> list[Resource]:
+    """Every row of the stacks, likewise."""
+    query = sa.select(*columns()).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
     return from_rows(conn, conn.execute(query))
 
 

@@ -46,7 +46,7 @@ from heat_convergence.template.uses import attribute_uses
 Json = Any
 _MOST_TOLD = 20  # mistakes of one nested template
 _THERE = " there)"
-_NOT_YET = Function("A value that is not known yet.", lambda _arguments, _scope: UNKNOWN)
+NOT_YET = Function("A value that is not known yet.", lambda _arguments, _scope: UNKNOWN)
 
 
 class Types:
@@ -227,7 +227,7 @@ class Facades:
                 _without_absent(template, environment),
                 level.files,
                 replace(self.facts, id=None, facade=facade),
-                functions={**self.functions, LATER: _NOT_YET},
+                functions={**self.functions, LATER: NOT_YET},
                 custom_constraints=self.custom,
                 missing=self.missing,
                 problems=problems,

@@ -189,6 +189,11 @@ class NestedType(ResourceType):
         Parameters that are not known yet are ``UNKNOWN``."""
         return self.source(ask)
 
+    def final(self, ask: Ask) -> ChildSource | None:
+        """The stack that the resource will want in the end, for previews; None where that
+        hangs on what is not known yet."""
+        return self.sample(ask)
+
     def size(self, ask: Ask) -> int:
         """How many times the sample's resources there will be."""
         return 1

@@ -43,6 +43,7 @@ from heat_convergence.resources.schema import (
     SupportStatus,
 )
 from heat_convergence.template.constraints import Range
+from heat_convergence.template.expression import is_known
 
 Json = Any
 OUTPUTS, OUTPUTS_LIST, SIZE = "outputs", "outputs_list", "current_size"
@@ -190,6 +191,15 @@ class AutoScalingGroup(Group, Scalable):
         if not isinstance(definition, Mapping) or not isinstance(definition.get("type"), str):
             return None
         return ChildSource(template_text({_SAMPLE: sampled(dict(definition))}))
+
+    def final(self, ask: Ask) -> ChildSource | None:
+        if not is_known({**ask.properties, "resource": None}):
+            return None
+        definition = sampled(dict(ask.properties["resource"]))
+        old = _in_order(current_members(ask), ask.members())
+        present = dict.fromkeys(old.present, definition)
+        members = _resized(present, definition, _wanted_size(ask, old), _Names(ask))
+        return ChildSource(template_text(members))
 
     def size(self, ask: Ask) -> int:
         given = ask.properties

@@ -7,6 +7,7 @@ Source: heat-facts ``resource_groups.md``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
@@ -36,6 +37,7 @@ from heat_convergence.resources.schema import (
     SupportStatus,
 )
 from heat_convergence.template.constraints import AllowedValues, Length, Range
+from heat_convergence.template.expression import is_known
 
 Json = Any
 REMOVED = "removed_rsrc_list"
@@ -212,6 +214,11 @@ class ResourceGroup(Group):
         if not isinstance(definition["type"], str):
             return None
         return ChildSource(template_text({"0": sampled(definition)}))
+
+    def final(self, ask: Ask) -> ChildSource | None:
+        if not is_known({**ask.properties, "resource_def": None}):
+            return None
+        return self.source(replace(ask, properties=sampled(ask.properties), update_policy={}))
 
     def size(self, ask: Ask) -> int:
         number = ask.properties.get("count")

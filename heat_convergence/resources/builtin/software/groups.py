@@ -152,6 +152,10 @@ class SoftwareDeploymentGroup(Group):
             {name: sampled(each) for name, each in self._members(asked.properties).items()}
         ))  # fmt: skip
 
+    def final(self, ask: Ask) -> ChildSource | None:
+        members = self._members(ask.properties)
+        return ChildSource(template_text({name: sampled(members[name]) for name in members}))
+
     def size(self, ask: Ask) -> int:
         servers = ask.properties.get("servers")
         return len(servers) if isinstance(servers, Mapping) else 1
