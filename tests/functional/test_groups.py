@@ -70,6 +70,20 @@ def test_members_are_numbered_and_read_in_their_order(heat: Conversation) -> Non
     assert outputs["removed"] == []
 
 
+def test_attributes_that_nobody_reads_are_shown_when_asked_for(heat: Conversation) -> None:
+    heat.create("s", hot({"g": group(12)}))
+
+    def shown(name: str) -> Json:
+        path = f"{heat.path('s')}/resources/g?with_attr={name}"
+        return heat.send("GET", path, hold=True).json["resource"]["attributes"][name]
+
+    assert shown("output") == [f"v{at}" for at in range(12)]
+    assert shown("resource.3.output") == "v3"
+    assert shown("resource.3") == heat.resource("s", "g")["attributes"]["refs"][3]
+    assert shown("resource.99") is None
+    assert shown("attributes") is None  # takes the name of another
+
+
 def test_a_member_that_is_not_there_is_not_found(heat: Conversation) -> None:
     body = template(
         group(2),

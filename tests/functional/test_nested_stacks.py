@@ -125,6 +125,13 @@ def test_an_output_read_anew_is_there_without_a_change_below(heat: Conversation)
     assert heat.outputs("s") == {"o": "d"}
 
 
+def test_what_is_inside_is_shown_when_asked_for(heat: Conversation) -> None:
+    heat.create("s", hot({"n": {"type": FILE}}), files=files(child()))
+    path = f"{heat.path('s')}/resources/n?with_attr=resource.a.output&with_attr=resource.z"
+    told = heat.send("GET", path, hold=True).json["resource"]["attributes"]
+    assert (told["resource.a.output"], told["resource.z"]) == ("d", None)
+
+
 def test_a_list_of_maps_becomes_a_list_of_members(heat: Conversation) -> None:
     inner = hot({"a": probe(value={"list_join": ["|", {"get_param": "v"}]})},
                 parameters={"v": {"type": "comma_delimited_list"}},

@@ -14,6 +14,7 @@ import webob
 
 from heat_convergence.api.controllers.base import Controller, named_stack
 from heat_convergence.api.debugging import shown_definition
+from heat_convergence.api.inside import read_inside
 from heat_convergence.api.requests.listing import ResourceListing, resource_listing
 from heat_convergence.api.requests.words import MalformedValue, Query
 from heat_convergence.api.values import Viewer, as_input
@@ -65,12 +66,19 @@ class ResourcesController(Controller):
             (row,) = told_rows(conn, {stack.id: stack}, [_named(conn, stack, resource_name)])
             users = resources.required_by(conn, stack.id, row.name)
             nested = stacks.children(conn, [stack.id]).get((stack.id, row.name))
+            inside: Mapping[str, Json] = {}
+            if extra and nested is not None:
+                inside = read_inside(conn, self.given, row, nested, extra)
             if detail is not None:
                 texts = goals.get_contents(conn, contents_of(row.definition))
         shown = view.item(row, stack, request.base_url, required_by=users, nested=nested)
         if detail is not None:
             shown["definition"] = shown_definition(row.definition, texts)
-        return json_answer({"resource": shown | self._detail(row, stack, extra)})
+        told = self._detail(row, stack, extra)
+        told["attributes"] |= {
+            name: value for name, value in inside.items() if told["attributes"].get(name) is None
+        }
+        return json_answer({"resource": shown | told})
 
     def metadata(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str

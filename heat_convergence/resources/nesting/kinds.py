@@ -20,7 +20,7 @@ from heat_convergence.common.errors import (
     NotSupported,
     TemplateOutputError,
 )
-from heat_convergence.convergence.model import Goal, Resource, Stack
+from heat_convergence.convergence.model import Goal, Input, Resource, Stack
 from heat_convergence.resources.nesting.parsed import Files
 from heat_convergence.resources.plugin import Look, ResourceType, View
 from heat_convergence.resources.schema import TypeSchema
@@ -98,7 +98,7 @@ class Behind:
 
     stack: Stack
     goal: Goal
-    row: Resource  # the owner's
+    row: Resource | Input  # the owner's
     inputs: Callable[[Collection[str]], RowInputs]
     names: Callable[[], Sequence[str]]  # of the resources in its template
     limits: Limits = DEFAULT
