@@ -104,7 +104,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--templates", choices=sorted(HISTORIES), default="flat",
-        help="what stacks are made of: trees have nested stacks and breakpoints",
+        help="what stacks are made of: trees have nested stacks and breakpoints;"
+        " below: users make requests about the nested ones, too",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")
     parser.add_argument(

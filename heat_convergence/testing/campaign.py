@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from heat_convergence.testing import transcript
-from heat_convergence.testing.generate import case, tree_case
+from heat_convergence.testing.generate import below_case, case, tree_case
 from heat_convergence.testing.shrink import shrunk
 from heat_convergence.testing.simulator import Result, run
 
 _LOGGER = logging.getLogger("heat_convergence")
 CHUNK = 5  # seeds handed to a process at once
-HISTORIES = {"flat": case, "trees": tree_case}
+HISTORIES = {"flat": case, "trees": tree_case, "below": below_case}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ part of it is taken away again (see ``testing.shrink``).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from heat_convergence.convergence.ports import Settings
 from heat_convergence.testing.faults import Odds
-from heat_convergence.testing.goals import parse, text_of
+from heat_convergence.testing.goals import BEHIND, Template, parse, text_of
 from heat_convergence.testing.lives import Timed, life
 from heat_convergence.testing.trees import Gardener
 from heat_convergence.testing.users import Act
@@ -116,6 +116,35 @@ def tree_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
             pull = Act("signal", name, resource=lever)
             acts += [Timed(round(rng.uniform(0, flat.horizon_s), 3), pull) for _ in range(3)]
     return replace(flat, acts=tuple(sorted(acts, key=lambda timed: timed.at_s)))
+
+
+_BELOW = ("check", "suspend", "resume", "snapshot", "discard", "cancel", "stop")
+
+
+def below_case(seed: int, *, steps: int = 400, store: str = "memory") -> Case:
+    """The tree's history of the seed, in which users make requests about nested stacks, too:
+    mostly while those above them take snapshots, and now and then at any time.  Such as do
+    not change what the tree's template has there."""
+    tree = tree_case(seed, steps=steps, store=store)
+    rng = random.Random(f"below {seed}")
+    acts = list(tree.acts)
+    texts = [timed.act.text for timed in tree.acts if timed.act.text]
+    nests = sorted({path for text in texts for path in _nests(parse(text))})
+    for timed in tree.acts if nests else ():
+        often = {"snapshot": 4, "update": 1}.get(timed.act.verb, int(rng.random() < 0.05))
+        for _ in range(often):
+            act = Act(rng.choice(_BELOW), f"{timed.act.stack}.{rng.choice(nests)}")
+            acts.append(Timed(round(timed.at_s + rng.uniform(0.05, 12), 3), act))
+    acts = [timed for timed in acts if timed.at_s < tree.horizon_s]
+    return replace(tree, acts=tuple(sorted(acts, key=lambda timed: timed.at_s)))
+
+
+def _nests(template: Template, above: str = "") -> Iterator[str]:
+    """The paths of all that a stack is behind."""
+    for name, spec in template.items():
+        if spec.kind in BEHIND:
+            yield f"{above}{name}"
+            yield from _nests(spec.inside, f"{above}{name}.")
 
 
 def _odds(rng: random.Random) -> Odds:

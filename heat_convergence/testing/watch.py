@@ -266,17 +266,27 @@ class Watch:
         text = self._goal_text(stack)
         template = {} if text is None else goals.parse(text)
         for name, physical_id in ids_of(after).items():
-            if name not in template or template[name].kind not in goals.BEHIND:
-                continue
-            below = self.snapshots.get(physical_id or "")
-            if below is None or below.stack.deleted_at is not None:
-                self.say(7, f"stack {stack.name} is COMPLETE, and there is no {name}")
-            elif below.stack.status is not Status.COMPLETE:
-                if template[name].kind == goals.FLEET and self._later(below.stack, stack):
-                    continue  # a lever scales it, in which the stack above takes no part
-                self.say(7, f"stack {stack.name} is COMPLETE, and {name} is not")
-            elif not self._has_goal(template, name, below.stack):
-                self.say(7, f"stack {stack.name} is COMPLETE, and {name} has another goal")
+            if name in template and template[name].kind in goals.BEHIND:
+                below = self.snapshots.get(physical_id or "")
+                wrong = self._wrong(template, name, stack, None if below is None else below.stack)
+                if wrong:
+                    self.say(7, f"stack {stack.name} is COMPLETE, and {wrong}")
+
+    def _wrong(
+        self, template: goals.Template, name: str, above: Stack, below: Stack | None
+    ) -> str:
+        """What is wrong with the stack behind a resource of one that is COMPLETE."""
+        if below is None or below.deleted_at is not None:
+            return f"there is no {name}"
+        if below.status is not Status.COMPLETE:
+            # A lever scales it, in which the stack above takes no part; or a user's request
+            # is about it alone.
+            scaled = template[name].kind == goals.FLEET and self._later(below, above)
+            alone = below.at_goal and below.action not in _REACHES_GOAL
+            return "" if scaled or alone else f"{name} is not"
+        if not below.at_goal:
+            return f"{name} was left before its goal"
+        return "" if self._has_goal(template, name, below) else f"{name} has another goal"
 
     def _later(self, below: Stack, above: Stack) -> bool:
         """Whether the one below was still at work when the other's traversal began, or has

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence import traversal
 from heat_convergence.convergence.model import Resource
 from heat_convergence.convergence.ports import Settings, Transaction
 from heat_convergence.engine import engine, recording
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome
 from heat_convergence.observer.observer import Observer
+from heat_convergence.resources.nesting import looking
 from heat_convergence.testing import transcript
 from heat_convergence.testing.campaign import Kind, Verdict, verdicts
 from heat_convergence.testing.transaction import MemoryTransaction
@@ -22,9 +24,9 @@ from heat_convergence.testing.transaction import MemoryTransaction
 SEEDS = range(1, 201)
 
 
-def _caught() -> Verdict:
+def _caught(templates: str = "flat") -> Verdict:
     """The first seed that breaks a rule; its history shrunk a little."""
-    for verdict in verdicts(SEEDS, Kind(shrink_runs=60)):
+    for verdict in verdicts(SEEDS, Kind(shrink_runs=60, templates=templates)):
         if verdict.broken is not None:
             return verdict
     pytest.fail("no seed found out")
@@ -93,6 +95,16 @@ def _holds_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryTransaction, "add_holds", lambda self, stack_id, pairs: None)
 
 
+def _snapshots_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot goes on when a user changes a stack below that is saved already."""
+    monkeypatch.setattr(traversal, "overtake", lambda *args: ())
+
+
+def _all_ends_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a nested stack has ended, it has done what was asked of it."""
+    monkeypatch.setattr(looking, "_overtaken", lambda row, stack: "")
+
+
 @pytest.mark.parametrize(
     ("mutate", "rules"),
     [
@@ -119,3 +131,15 @@ def test_a_broken_rule_is_found_out_and_replayed(
     verdict = _caught()
     assert _rule(verdict.broken or "") in rules
     assert _rule(_broken_at_replay(verdict)) in rules
+
+
+@pytest.mark.parametrize(
+    "mutate", [_snapshots_go_on, _all_ends_are_right], ids=["saved-below", "left-below"]
+)
+def test_what_users_do_to_nested_stacks_is_found_out(
+    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    verdict = _caught("below")
+    assert _rule(verdict.broken or "") == "rule 7"
+    assert _rule(_broken_at_replay(verdict)) == "rule 7"

@@ -11,13 +11,14 @@ import pytest
 
 from heat_convergence.testing import simulator, transcript
 from heat_convergence.testing.faults import KINDS
-from heat_convergence.testing.generate import Case, Timed, tree_case
+from heat_convergence.testing.generate import Case, Timed, below_case, tree_case
 from heat_convergence.testing.simulator import Result, run
 from heat_convergence.testing.users import Act
 from heat_convergence.testing.world import Shape
 
 SEEDS = range(1, 41)
 SQLITE_SEEDS = range(501, 506)
+BELOW_SEEDS = range(1, 21)
 BEFORE = "n: Nest\nn.a: Thing\nb: Thing reads=n"
 AFTER = "n: Nest\nn.a: Thing size=2\nb: Thing reads=n"
 HISTORY = Case(
@@ -60,6 +61,14 @@ def test_no_rule_is_broken(seed: int) -> None:
 def test_no_rule_is_broken_on_sqlite(seed: int) -> None:
     result = history(seed, "sqlite")
     assert result.violation is None, _told(seed, "sqlite", result)
+
+
+@pytest.mark.parametrize("seed", BELOW_SEEDS)
+def test_no_rule_is_broken_by_requests_about_nested_stacks(seed: int) -> None:
+    case = below_case(seed)
+    result = run(case)
+    told = f"{result.violation}\n{transcript.written(case, result.fired)}"
+    assert result.violation is None, told
 
 
 def test_trees_and_breakpoints_come_up() -> None:
