@@ -263,18 +263,6 @@ def test_delete_of_a_parent_while_its_child_is_made(heat: Conversation) -> None:
     assert (heat.stack("s"), heat.status(below)) == (None, "DELETE_COMPLETE")
 
 
-def test_a_child_that_stayed_suspended_is_updated(heat: Conversation) -> None:
-    heat.create("s", parent(v="one"), files=files(child()))
-    below = heat.nested("s", "n")["id"]
-    heat.act(below, "suspend")
-    assert heat.status(below) == "SUSPEND_COMPLETE"
-    heat.update("s", parent(v="two"), files=files(child()))
-    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
-    heat.act(below, "suspend")
-    answer = heat.send("PUT", heat.path(below), {"template": child()})
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
-
-
 def test_a_deadlock_while_a_child_is_read_is_not_its_mistake(heat: Conversation) -> None:
     refused = [ConcurrentTransaction("deadlock found")]
     store = heat.service.services.store
@@ -378,22 +366,6 @@ def test_nothing_looks_while_a_child_is_at_work(heat: Conversation) -> None:
             "SELECT observed, observe_at FROM resource WHERE name = 'n'"
         ).all()
     assert [tuple(row) for row in found] == [("BUSY", None)]
-
-
-def test_a_nested_stack_that_a_user_updates_shows_through(heat: Conversation) -> None:
-    heat.create("s", parent(), files=files(child()))
-    below = heat.nested("s", "n")["stack_name"]
-    heat.update(below, child(), parameters={"v": "direct"})
-    assert heat.outputs("s")["inner"] == "direct"
-
-
-def test_a_child_deleted_behind_its_parent_is_made_anew(heat: Conversation) -> None:
-    heat.create("s", parent(v="one"), files=files(child()))
-    below = heat.nested("s", "n")
-    heat.delete(below["stack_name"])
-    heat.update("s", parent(v="two"), files=files(child()))
-    assert heat.status("s") == "UPDATE_COMPLETE", heat.stack("s")["stack_status_reason"]
-    assert heat.nested("s", "n")["id"] != below["id"]
 
 
 def test_resource_facade(heat: Conversation) -> None:
@@ -505,20 +477,3 @@ def test_one_that_users_delete_by_itself_is_made_anew_by_the_next_update(
     new = heat.nested("s", "n")
     assert (heat.status("s"), new["stack_status"]) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
     assert new["id"] != old["id"]
-
-
-def test_a_nested_stack_that_a_user_takes_back_is_no_success(heat: Conversation) -> None:
-    """It goes back, and is well; the update above has not come about, and comes about next."""
-    heat.create("s", parent(v="one"), files=files(child()))
-    below = heat.nested("s", "n")["id"]
-    heat.update("s", parent(v="two"), files=files(child(b=slow())), hold=True)
-    heat.service.run_messages()
-    assert heat.status(below) == "UPDATE_IN_PROGRESS"
-    assert heat.act(below, "cancel_update").status_int == 200
-    assert heat.status(below) == "ROLLBACK_COMPLETE"
-    told = "another request came over the nested stack's UPDATE: it is ROLLBACK_COMPLETE"
-    assert heat.status("s") == "UPDATE_FAILED"
-    assert told in heat.stack("s")["stack_status_reason"]
-    heat.update("s", parent(v="two"), files=files(child(b=slow())))
-    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
-    assert heat.status(below) == "UPDATE_COMPLETE"
