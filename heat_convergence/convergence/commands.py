@@ -182,12 +182,15 @@ def delete_snapshot(
 def mark(
     tx: Transaction, resource_id: str, status: Status, reason: str, means: Means
 ) -> None:
-    """A user's word on a resource's health: FAILED, and the next update replaces it, or
-    COMPLETE, which takes that back and changes no other state.
+    """A user's word on a resource's health: FAILED, and the next update replaces it, also
+    one of a stack above, or COMPLETE, which takes that back and changes no other state.
 
     Raises ``ActionInProgress`` while a worker acts on it.
     """
-    (row,) = tx.lock_jobs([resource_id]) or (None,)
+    above = [row.id for found in tx.get_resources([resource_id])
+             for row in tx.owners_above(found.stack_id)]  # fmt: skip
+    locked = {row.id: row for row in tx.lock_jobs([*above, resource_id])}
+    row = locked.get(resource_id)
     if row is None:
         return
     if row.leased(means.now):
@@ -206,6 +209,9 @@ def mark(
         updated_at=means.now,
         must_run=True,  # its job, if it has one, is no idle one any more
     )
+    if status is Status.FAILED:
+        # What it is in is not what it was either, for the next goal of a stack above.
+        tx.update_resources(above, properties_hash=None)
     tx.insert_events(
         [ending.resource_event(row, Action.CHECK, status, reason, means.now, means.ids)]
     )

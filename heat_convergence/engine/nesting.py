@@ -198,7 +198,8 @@ class Nester:
         def begin(tx: Transaction, child: Stack) -> tuple[Look, _Begin]:
             same = draft.data.get("made_of") == job.row.data.get("made_of")
             reality = _reality(job)
-            known = same and reality is Reality.RECORDED and not job.row.paused
+            noted = job.row.properties_hash is None  # something below does not stand any more
+            known = same and reality is Reality.RECORDED and not job.row.paused and not noted
             if known and child.status is not Status.FAILED and _reaches_it(child):
                 return Look(Observed.BUSY, data=draft.data, again_s=0.0), None
             return self._busy(draft), lambda now: self._update_child(
