@@ -21,8 +21,10 @@ from heat_convergence.convergence.deciding import (
     step_before_properties,
     update_step,
 )
+from heat_convergence.convergence.incarnations import BARRED
 from heat_convergence.convergence.model import Desired, Input, Resource, Stack
-from heat_convergence.convergence.plan import BARRED, Moment, Wanted, plan_goal
+from heat_convergence.convergence.plan import plan_goal
+from heat_convergence.convergence.wanted import Moment, Wanted
 from heat_convergence.resources import properties as props
 from heat_convergence.resources.plugin import ResourceType
 from heat_convergence.resources.registry import Registry

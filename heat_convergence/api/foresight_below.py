@@ -14,8 +14,9 @@ from typing import Any
 
 from heat_convergence.api.foresight import Fate, Foreseen, Now, deleted, foresee
 from heat_convergence.common.errors import Error
+from heat_convergence.convergence.incarnations import physical_name
 from heat_convergence.convergence.model import Desired, Goal, Resource, Stack
-from heat_convergence.convergence.plan import NESTED, Wanted, physical_name
+from heat_convergence.convergence.wanted import NESTED, Wanted
 from heat_convergence.db import goals
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.resources.nesting.facades import NOT_YET

@@ -19,8 +19,8 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.sources import Source, Sources, Stored, zoned
 from heat_convergence.common import errors
 from heat_convergence.convergence.model import Goal, SavedStack, Stack
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.db import goals
 from heat_convergence.resources import saved as saving
 from heat_convergence.resources.nesting.facades import Checked, Facades, Level

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from heat_convergence.convergence.incarnations import handed_over, replaced_when_failed
 from heat_convergence.convergence.model import Action, Desired, Resource, Status, Verb
-from heat_convergence.convergence.plan import NESTED, handed_over, replaced_when_failed
+from heat_convergence.convergence.wanted import NESTED
 
 
 class Step(StrEnum):

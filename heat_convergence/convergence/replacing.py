@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from heat_convergence.convergence.incarnations import physical_name
 from heat_convergence.convergence.model import (
     Action,
     Desired,
@@ -18,7 +19,6 @@ from heat_convergence.convergence.model import (
     Stack,
     Status,
 )
-from heat_convergence.convergence.plan import physical_name
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
 

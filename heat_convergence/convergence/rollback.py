@@ -13,9 +13,9 @@ from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence import ending, traversal
 from heat_convergence.convergence.advance import Advanced
 from heat_convergence.convergence.model import Action, Goal, Resource, Stack, Status
-from heat_convergence.convergence.plan import NESTED, Wanted
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Asker, Means
+from heat_convergence.convergence.wanted import NESTED, Wanted
 from heat_convergence.template.definition import RETAIN
 
 GIVEN_BACK = "given_back"  # in a definition: what is in the stack behind outlives it

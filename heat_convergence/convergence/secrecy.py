@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from heat_convergence.convergence.plan import Wanted
+from heat_convergence.convergence.wanted import Wanted
 
 
 def spread(wanted: Mapping[str, Wanted], sources: Collection[str] = ()) -> dict[str, Wanted]:

@@ -29,16 +29,9 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import (
-    NESTED,
-    Moment,
-    Plan,
-    Reality,
-    Wanted,
-    plan_goal,
-    plan_verb,
-)
+from heat_convergence.convergence.plan import Plan, plan_goal, plan_verb
 from heat_convergence.convergence.ports import Bus, Settings, Transaction
+from heat_convergence.convergence.wanted import NESTED, Moment, Reality, Wanted
 from heat_convergence.template.definition import Definition
 
 _VERBS = {

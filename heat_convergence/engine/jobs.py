@@ -20,8 +20,8 @@ from heat_convergence.convergence.deciding import (
     step_before_properties,
     update_step,
 )
+from heat_convergence.convergence.incarnations import BARRED
 from heat_convergence.convergence.model import Action, Desired, Input, Resource, Stack, Verb
-from heat_convergence.convergence.plan import BARRED
 from heat_convergence.resources import properties as props
 from heat_convergence.resources.nesting.kinds import UNTOLD
 from heat_convergence.resources.plugin import ResourceType, View

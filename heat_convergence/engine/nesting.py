@@ -37,9 +37,9 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Asker, Handed, Means
+from heat_convergence.convergence.wanted import Reality
 from heat_convergence.engine import recording
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.performing import Outcome

@@ -16,7 +16,7 @@ import hashlib
 import json
 from typing import Any
 
-from heat_convergence.convergence.plan import Wanted
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoScalingGroup
 from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
 from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup

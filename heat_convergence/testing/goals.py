@@ -19,8 +19,8 @@ from typing import Any
 
 from heat_convergence.convergence.document import is_stack, resources_of
 from heat_convergence.convergence.model import SavedStack
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.traversal import want
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.resources.registry import Registry
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression

@@ -16,9 +16,9 @@ from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence import rollback, traversal
 from heat_convergence.convergence.model import Action, Goal, Stack, Status
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Settings, Store, Transaction
 from heat_convergence.convergence.traversal import Begun, Means, want
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import InlinePool
 from heat_convergence.observer.observer import Observer

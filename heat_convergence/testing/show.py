@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from heat_convergence.convergence.model import Desired, Resource
 from heat_convergence.convergence.places import stack_reason
-from heat_convergence.convergence.plan import NESTED
+from heat_convergence.convergence.wanted import NESTED
 from heat_convergence.testing.world import World
 
 

@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from heat_convergence.convergence.model import Goal, Stack
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.resources.nesting.wanting import DIGEST, READS
 from heat_convergence.template.definition import Definition
 from heat_convergence.template.expression import Expression

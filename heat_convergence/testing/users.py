@@ -28,9 +28,9 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Bus, Store, Transaction
 from heat_convergence.convergence.traversal import Handed, Means
+from heat_convergence.convergence.wanted import Reality
 from heat_convergence.resources import signalling
 from heat_convergence.resources.nesting.child import Children
 from heat_convergence.resources.nesting.parsed import hash_of

@@ -22,9 +22,9 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Store
 from heat_convergence.convergence.rules import Snapshot, Violation
+from heat_convergence.convergence.wanted import NESTED
 from heat_convergence.resources.plugin import View
 from heat_convergence.testing import goals, trees
 from heat_convergence.testing.cloud import Cloud

@@ -26,9 +26,9 @@ from heat_convergence.api.views.links import stack_url
 from heat_convergence.api.wire import ApiRequest, empty_answer, json_answer, text_answer
 from heat_convergence.convergence import commands, traversal
 from heat_convergence.convergence.model import ADOPTED, Action, Stack, Status
-from heat_convergence.convergence.plan import Reality
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Begun, Handed, Means
+from heat_convergence.convergence.wanted import Reality
 
 
 class ChangesController(Controller):

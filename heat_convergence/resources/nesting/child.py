@@ -26,7 +26,7 @@ from heat_convergence.convergence.model import (
     Stack,
     Status,
 )
-from heat_convergence.convergence.plan import NESTED, Wanted
+from heat_convergence.convergence.wanted import NESTED, Wanted
 from heat_convergence.resources.nesting.kinds import Ask, ChildSource, NestedType
 from heat_convergence.resources.nesting.parsed import Files, Load, Parsed, hash_of
 from heat_convergence.resources.nesting.wanting import READS, wanted_of

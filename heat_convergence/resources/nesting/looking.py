@@ -24,8 +24,8 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import NESTED
 from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.wanted import NESTED
 from heat_convergence.resources.nesting.kinds import Behind, NestedType
 from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.nesting.wanting import READS

@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.secrecy import spread
+from heat_convergence.convergence.wanted import Wanted
 from heat_convergence.resources.implied import with_implied
 from heat_convergence.resources.nesting.kinds import NestedType, Read, normal
 from heat_convergence.resources.nesting.parsed import Files, strings_in
@@ -30,7 +30,7 @@ from heat_convergence.template.uses import attribute_uses
 
 Json = Any
 _MOST_COMMONS = 16
-DIGEST, READS = "digest", "reads"  # of a stored definition, under plan.NESTED
+DIGEST, READS = "digest", "reads"  # of a stored definition, under wanted.NESTED
 
 
 def implementations_of(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heat_convergence.convergence.incarnations import physical_name
 from heat_convergence.convergence.model import (
     Action,
     Desired,
@@ -18,14 +19,8 @@ from heat_convergence.convergence.model import (
     Status,
     Verb,
 )
-from heat_convergence.convergence.plan import (
-    Moment,
-    Plan,
-    Wanted,
-    physical_name,
-    plan_goal,
-    plan_verb,
-)
+from heat_convergence.convergence.plan import Plan, plan_goal, plan_verb
+from heat_convergence.convergence.wanted import Moment, Wanted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heat_convergence.convergence.plan import Wanted
 from heat_convergence.convergence.secrecy import spread
+from heat_convergence.convergence.wanted import Wanted
 
 
 def want(name: str, *draws_on: str, sensitive: bool = False) -> Wanted:
