@@ -18,6 +18,7 @@ from heat_convergence.convergence.model import (
     Desired,
     Json,
     Observed,
+    Resource,
     SavedStack,
     Stack,
     Status,
@@ -187,8 +188,7 @@ def mark(
 
     Raises ``ActionInProgress`` while a worker acts on it.
     """
-    above = [row.id for found in tx.get_resources([resource_id])
-             for row in tx.owners_above(found.stack_id)]  # fmt: skip
+    above = _owners(tx, resource_id) if status is Status.FAILED else []
     locked = {row.id: row for row in tx.lock_jobs([*above, resource_id])}
     row = locked.get(resource_id)
     if row is None:
@@ -209,12 +209,22 @@ def mark(
         updated_at=means.now,
         must_run=True,  # its job, if it has one, is no idle one any more
     )
-    if status is Status.FAILED:
-        # What it is in is not what it was either, for the next goal of a stack above.
-        tx.update_resources(above, properties_hash=None)
+    # What it is in is not what it was either, for the next goal of a stack above.
+    tx.update_resources(above, properties_hash=None)
     tx.insert_events(
         [ending.resource_event(row, Action.CHECK, status, reason, means.now, means.ids)]
     )
+
+
+def _owners(tx: Transaction, resource_id: str) -> list[str]:
+    """Ids of the rows that the resource's stack and those above are behind, all of whose
+    stacks are locked, from the resource's up."""
+    owners: list[Resource] = []
+    for found in tx.get_resources([resource_id]):
+        owners = tx.owners_above(found.stack_id)
+        for stack_id in [found.stack_id, *(row.stack_id for row in owners)] if owners else []:
+            tx.lock_stack(stack_id)
+    return [row.id for row in owners]
 
 
 def _locked(tx: Transaction, stack_id: str) -> Stack:
