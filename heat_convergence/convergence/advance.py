@@ -73,7 +73,7 @@ def advance(
     if stack is None or stack.deleted_at is not None:
         return Advanced(None)
     found = tx.lock_jobs(resource_ids)
-    insight.refresh(tx, [row for row in found if row.job is None], means)
+    told = insight.refresh(tx, stack, [row for row in found if row.job is None], means)
     rows = [row for row in found if _concerns(row, stack)]
     sightings = _still_true(rows, sightings)
     sightings = {**sightings, **insight.look_inside(tx, rows, sightings, means)}
@@ -85,7 +85,7 @@ def advance(
     sorted_out.again += sorted_out.woken
     if not stack.in_progress:
         _settle(tx, sorted_out.done, means)
-        return Advanced(stack)
+        return Advanced(stack, told)
     failing.give_chances(tx, stack, sorted_out.failed, sorted_out.replaced, sightings, means)
     failed = _fail(tx, stack, sorted_out.failed, sightings, means)
     broken = [row.id for row in sorted_out.replaced if failing.is_broken(row, sightings)]
@@ -94,7 +94,8 @@ def advance(
     sorted_out.done = [row for row in sorted_out.done if row.id not in held]
     _settle(tx, sorted_out.done, means)
     leaves = _free(tx, stack, sorted_out.done, means)
-    return _go_on(tx, stack, sorted_out, leaves, failed, means)
+    advanced = _go_on(tx, stack, sorted_out, leaves, failed, means)
+    return replace(advanced, postings=(*told, *advanced.postings))
 
 
 def _still_true(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from heat_convergence.convergence.dispatch import Posting
 from heat_convergence.convergence.failing import Sighting
-from heat_convergence.convergence.model import Resource
-from heat_convergence.convergence.owners import waits
+from heat_convergence.convergence.model import Resource, Stack
+from heat_convergence.convergence.owners import tell_on, waits
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.convergence.traversal import Means
 
@@ -28,11 +29,14 @@ def look_inside(
     return means.insight(tx, waiting)
 
 
-def refresh(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
-    """Rows at rest behind which a stack has changed: their attributes anew."""
+def refresh(
+    tx: Transaction, stack: Stack, rows: Sequence[Resource], means: Means
+) -> tuple[Posting, ...]:
+    """Rows at rest behind which a stack has changed: their attributes anew.  Whom to tell
+    in the stack above."""
     told = [row for row in rows if row.observe_at is not None]
     if not told:
-        return
+        return ()
     seen = {} if means.insight is None else means.insight(tx, told)
     for column in ("attributes", "data"):
         found = [(row, getattr(seen.get(row.id), column, None)) for row in told]
@@ -44,3 +48,5 @@ def refresh(tx: Transaction, rows: Sequence[Resource], means: Means) -> None:
             }
         )
     tx.update_resources([row.id for row in told], observe_at=None)
+    fallen = any(row.properties_hash is None for row in told)
+    return tell_on(tx, stack, means.now, fallen=fallen)

@@ -27,21 +27,42 @@ def tell(tx: Transaction, stack: Stack, now: datetime) -> tuple[Posting, ...]:
     """The stack has ended: its owner's row is due to be looked at, whether the owner
     waits for it or is at rest and may show attributes that were.  One that does not wait
     for it is not what it was, for its next goal, if the stack has failed or is gone."""
-    if stack.owner_id is None or stack.owner_resource_id is None:
+    row = _owner_of(tx, stack)
+    if row is None:
         return ()
-    for row in tx.lock_jobs([stack.owner_resource_id]):
-        if row.physical_id != stack.id:
-            return ()
-        if given_up(row):
-            tx.update_resources([row.id], observed=None)
-            return ()
-        fallen = stack.status is Status.FAILED or stack.action is Action.DELETE
-        if fallen and not waits(row):
-            tx.update_resources([row.id], properties_hash=None)
-        if row.job is None or waits(row):
-            tx.update_resources([row.id], observe_at=now)
-            return (Posting(stack.owner_id, row.version, (row.id,), Daemon.OBSERVER),)
-    return ()
+    if given_up(row):
+        tx.update_resources([row.id], observed=None)
+        return ()
+    if waits(row):
+        return _due(tx, row, now)
+    fallen = stack.status is Status.FAILED or stack.action is Action.DELETE
+    return _note(tx, row, now, fallen=fallen)
+
+
+def tell_on(tx: Transaction, stack: Stack, now: datetime, *, fallen: bool) -> tuple[Posting, ...]:
+    """What is behind a resource of the stack has ended, as it was not asked to from here:
+    so it goes up, a stack at a time, for those above show of it and have to mend it."""
+    row = _owner_of(tx, stack)
+    return () if row is None else _note(tx, row, now, fallen=fallen)
+
+
+def _owner_of(tx: Transaction, stack: Stack) -> Resource | None:
+    """The row that the stack is behind, locked."""
+    if stack.owner_resource_id is None:
+        return None
+    rows = tx.lock_jobs([stack.owner_resource_id])
+    return next((row for row in rows if row.physical_id == stack.id), None)
+
+
+def _note(tx: Transaction, row: Resource, now: datetime, *, fallen: bool) -> tuple[Posting, ...]:
+    if fallen:
+        tx.update_resources([row.id], properties_hash=None)
+    return _due(tx, row, now) if row.job is None else ()
+
+
+def _due(tx: Transaction, row: Resource, now: datetime) -> tuple[Posting, ...]:
+    tx.update_resources([row.id], observe_at=now)
+    return (Posting(row.stack_id, row.version, (row.id,), Daemon.OBSERVER),)
 
 
 def waits(row: Resource) -> bool:

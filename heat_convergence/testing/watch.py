@@ -276,6 +276,8 @@ class Watch:
         self, template: goals.Template, name: str, above: Stack, below: Stack | None
     ) -> str:
         """What is wrong with the stack behind a resource of one that is COMPLETE."""
+        if below is not None and below.deleted_at is not None and _begun_after(below, above):
+            return ""  # its user has deleted it meanwhile
         if below is None or below.deleted_at is not None:
             return f"there is no {name}"
         if below.status is not Status.COMPLETE:
@@ -302,6 +304,11 @@ class Watch:
             return goals.text_of(found) == trees.text_inside(template, name)
         right = spec.kind == goals.FLEET or len(found) == spec.size
         return right and {each.flavor for each in found.values()} <= {spec.flavor}
+
+
+def _begun_after(one: Stack, other: Stack) -> bool:
+    known = one.begun_at is not None and other.begun_at is not None
+    return known and one.begun_at > other.begun_at
 
 
 def ids_of(snapshot: Snapshot) -> dict[str, str | None]:

@@ -284,34 +284,6 @@ def test_a_group_that_is_called_ill_is_replaced(heat: Conversation) -> None:
     assert heat.nested("s", "g")["id"] != before
 
 
-def test_a_member_that_is_called_ill_is_replaced_by_the_root_s_update(
-    heat: Conversation,
-) -> None:
-    inner = {"in.yaml": json.dumps(hot({"g": group(2), "n": {"type": "leaf.yaml"}})),
-             "leaf.yaml": json.dumps(hot({"a": probe(value="x")}))}  # fmt: skip
-    body = hot({"top": {"type": "in.yaml"}, "still": {"type": "leaf.yaml"}})
-    heat.create("s", body, files=inner)
-    middle = heat.nested("s", "top")["id"]
-    below = heat.nested(middle, "g")["id"]
-
-    def present() -> dict[str, str]:
-        rows = heat.resources(below)
-        return {each["resource_name"]: each["physical_resource_id"] for each in rows}
-
-    before = present()
-    path = f"{heat.path(below)}/resources/1"
-    assert heat.send("PATCH", path, {"mark_unhealthy": True}).status_int == 200
-    heat.update("s", body, files=inner)
-    assert heat.status("s") == "UPDATE_COMPLETE"
-    after = present()
-    assert (after["0"], len(after)) == (before["0"], 2)
-    assert after["1"] != before["1"]
-    assert heat.nested("s", "still")["stack_status"] == "CREATE_COMPLETE"
-    events = len(heat.events("s", "?nested_depth=4"))
-    heat.update("s", body, files=inner)
-    assert len(heat.events("s", "?nested_depth=4")) == events + 2  # nothing is left to do
-
-
 def test_members_may_be_templates(heat: Conversation) -> None:
     inner = hot(
         {"a": probe(value={"get_param": "v"})},
