@@ -161,11 +161,9 @@ def _without_snapshot(stack_id: str, snapshot_id: str) -> str:
 def _without_values(conn: Connection, stored: _Stored) -> Iterator[Contradiction]:
     # A list, for while rows arrive nothing else can be asked.
     suspect = [row for row in sharing.led_to(conn) if not stored.knows(row.hashes)]
-    lost = dict.fromkeys(
-        (row.stack_id, row.resource or "") for row in suspect if stored.lacks(row.hashes)
-    )
+    lost = {(row.stack_id, row.resource or "") for row in suspect if stored.lacks(row.hashes)}
     gone = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
-    for stack_id, name in lost:
+    for stack_id, name in sorted(lost, key=lambda each: (each[0], not each[1], each[1])):
         whose, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)
         yield Contradiction(
             stack_id, f"long values of {whose} are not stored",
