@@ -17,7 +17,6 @@ from heat_convergence.db import goals
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.resources import inputs as rows_by_name
 from heat_convergence.resources.nesting.kinds import READS, Behind, NestedType, normal, read_key
-from heat_convergence.resources.nesting.parsed import Parsed
 from heat_convergence.resources.views import RowInputs
 
 Json = Any
@@ -41,7 +40,7 @@ def read_inside(
         return RowInputs(known, nested, given.registry, given.clock())
 
     def members() -> Sequence[str]:
-        template = Parsed(given.limits).template(
+        template = given.parsed.template(
             goal.template_hash, lambda hashes: goals.get_contents(conn, hashes)
         )
         return template.resource_names
