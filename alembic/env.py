@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection of ``heat_convergence.db.migrate``.
+"""Runs the migrations on the connection of ``heat_convergence.db.maintenance.schema_upgrade``.
 
 A developer's ``alembic`` command names its database by ``-x url=...`` instead.
 """
@@ -7,8 +7,8 @@ from alembic import context
 from sqlalchemy import BigInteger, String
 from sqlalchemy.types import TypeDecorator
 
-from heat_convergence.db import types
-from heat_convergence.db.engine import database_for
+from heat_convergence.db import column_types
+from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.tables import metadata
 
 _BASE = {BigInteger: "sa.BigInteger()", String: "sa.String(length={0.length})"}
@@ -18,7 +18,7 @@ def _render_type(kind, value, autogen_context):
     """Types as the database has them: a migration must not change with the code."""
     if kind != "type":
         return False
-    if value is types.LongText:
+    if value is column_types.LongText:
         return "LONG_TEXT"
     if not isinstance(value, TypeDecorator):
         return False
@@ -40,5 +40,7 @@ given = context.config.attributes.get("connection")
 if given is not None:
     _run(given)
 else:
-    with database_for(context.get_x_argument(as_dictionary=True)["url"]).engine.connect() as own:
+    with database_from_url(
+        context.get_x_argument(as_dictionary=True)["url"]
+    ).engine.connect() as own:
         _run(own)

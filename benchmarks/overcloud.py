@@ -22,21 +22,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import processor
+import process_usage
 import yaml
-from counted import read_counts
 from heatclient.client import Client
 from heatclient.common import template_utils
 from heatclient.exc import HTTPNotFound
+from instrumented_daemon import read_counts
 from keystoneauth1.noauth import NoAuth
 from keystoneauth1.session import Session
-from run import deployed, parser
+from run import argument_parser, benchmark_deployment
 
-from heat_convergence.testing.daemons import Deployment
+from heat_convergence.testing.daemon_processes import ServiceDeployment
 
 NAME, PROJECT = "overcloud", "benchmark"
 REGISTRY = "overcloud-resource-registry-puppet.yaml"
-NOTHING = "OS::Heat::None"
+NOOP_TYPE = "OS::Heat::None"
 _OWN = ("OS::Heat::", "OS::TripleO::")
 _EMPTY = {"number": 0, "json": {}, "comma_delimited_list": [], "boolean": False}
 _TEXTS = ("bench", "A" * 38 + "==", str(uuid.UUID(int=0)))
@@ -49,7 +49,7 @@ _OPTIONS = {
 _POLL_S, _GIVE_UP_S = 0.1, 1800
 
 
-class Overcloud:
+class OvercloudRequest:
     """What the client sends for a rendered tree."""
 
     def __init__(self, rendered: Path) -> None:
@@ -60,7 +60,7 @@ class Overcloud:
         registry = environment["resource_registry"]
         types = {name for each in templates for name in _types(each)}
         types |= {name for name in registry.values() if isinstance(name, str)}
-        registry.update({name: NOTHING for name in types if _is_foreign(name)})
+        registry.update({name: NOOP_TYPE for name in types if _is_foreign(name)})
         told = environment.get("parameter_defaults") or {}
         defaults = {**_defaults(templates), **told, **_no_nodes(templates)}
         environment["parameter_defaults"] = defaults
@@ -121,16 +121,16 @@ def _sample(schema: dict[str, Any]) -> Any:
     return _EMPTY.get(schema.get("type"), _TEXTS[0])
 
 
-class Bench:
+class OvercloudBenchmark:
     """Runs the phases; prints a line for each."""
 
-    def __init__(self, deployment: Deployment, counts: Path) -> None:
+    def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
         self._counts = counts
         self._groups = {daemon.pid: daemon.log.stem for daemon in deployment.daemons}
         endpoint = f"{deployment.endpoint}/v1/{PROJECT}"
         self._heat = Client("1", session=Session(auth=NoAuth(endpoint=endpoint)))
 
-    def run(self, overcloud: Overcloud) -> None:
+    def run(self, overcloud: OvercloudRequest) -> None:
         stacks, request = self._heat.stacks, overcloud.request
         self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
         self._size()
@@ -143,16 +143,22 @@ class Bench:
         print(f"{len(resources)} resources in {len(stacks)} stacks", flush=True)
 
     def _phase(self, phase: str, begin: Callable[[], object]) -> None:
-        before, counts = processor.seconds_by_part(self._groups), read_counts(self._counts)
+        before, counts = (
+            process_usage.cpu_seconds_by_component(self._groups),
+            read_counts(self._counts),
+        )
         begun = time.monotonic()
         begin()
         answered_s = time.monotonic() - begun
         self._wait()
         total_s = time.monotonic() - begun
-        after, counts_after = processor.seconds_by_part(self._groups), read_counts(self._counts)
+        after, counts_after = (
+            process_usage.cpu_seconds_by_component(self._groups),
+            read_counts(self._counts),
+        )
         used = {part: round(after[part] - before[part], 2) for part in sorted(after)}
         statements, messages = (new - old for new, old in zip(counts_after, counts, strict=True))
-        peaks = processor.peak_mb_by_part(self._groups)
+        peaks = process_usage.peak_memory_mb_by_component(self._groups)
         print(
             f"{phase}: {total_s:.1f} s ({answered_s:.1f} until answered), "
             f"{sum(used[part] for part in self._groups.values()):.1f} processor s of the service, "
@@ -176,13 +182,13 @@ class Bench:
 
 
 def main() -> int:
-    options = parser(__doc__)
+    options = argument_parser(__doc__)
     options.add_argument("rendered", type=Path, help="folder of the rendered templates")
     given = options.parse_args()
-    overcloud = Overcloud(given.rendered)
+    overcloud = OvercloudRequest(given.rendered)
     print(f"{given.database}, {given.bus}, {given.backend}, {os.cpu_count()} processors")
-    with deployed(given, _OPTIONS) as (deployment, counts):
-        Bench(deployment, counts).run(overcloud)
+    with benchmark_deployment(given, _OPTIONS) as (deployment, counts):
+        OvercloudBenchmark(deployment, counts).run(overcloud)
     return 0
 
 

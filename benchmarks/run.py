@@ -24,23 +24,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import places
-from client import Stacks
-from counted import FOLDER, read_counts
-from processor import seconds_by_part
-from shapes import SHAPES, Work
+import temporary_backends
+from instrumented_daemon import COUNTS_FOLDER_VARIABLE, read_counts
+from process_usage import cpu_seconds_by_component
+from stack_client import StackClient
+from stack_shapes import SHAPES, StackBatch
 
-from heat_convergence.testing.daemons import Deployment, Options, merged
+from heat_convergence.testing.daemon_processes import (
+    ConfigOptions,
+    ServiceDeployment,
+    merge_options,
+)
 
 DEFAULT_SHAPES = ("wide:1000", "chain:200", "layered:10x20", "fanin:200", "small:20")
 PHASES = ("create", "no-op", "change-one", "delete")
 CLIENTS = 8
 _SIZE_LIMITS = ("max_template_size", "max_json_body_size")
-COUNTED = Path(__file__).with_name("counted.py")
+INSTRUMENTED_DAEMON = Path(__file__).with_name("instrumented_daemon.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PhaseResult:
     """One phase of one shape; numbers per resource count the template's resources."""
 
     shape: str
@@ -55,16 +59,16 @@ class Row:
     processor_s: dict[str, float]
 
 
-class Bench:
+class ShapeBenchmark:
     """Measures phases on a running deployment."""
 
-    def __init__(self, deployment: Deployment, counts: Path) -> None:
+    def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
         self._counts = counts
         self._groups = {daemon.pid: daemon.log.stem for daemon in deployment.daemons}
         self._groups[os.getpgid(0)] = "driver"
-        self._stacks = Stacks(deployment.endpoint, "benchmark")
+        self._stacks = StackClient(deployment.endpoint, "benchmark")
 
-    def shape(self, spec: str) -> Iterator[Row]:
+    def measure(self, spec: str) -> Iterator[PhaseResult]:
         name, _, size = spec.partition(":")
         before, after = SHAPES[name](size, "before"), SHAPES[name](size, "after")
         names = [f"bench-{name}-{size}-{number}" for number in range(len(before.templates))]
@@ -73,7 +77,7 @@ class Bench:
         def create(number: int) -> str:
             return self._stacks.create(names[number], before.templates[number])
 
-        def update(to: Work) -> Callable[[int], None]:
+        def update(to: StackBatch) -> Callable[[int], None]:
             return lambda number: self._stacks.update(paths[number], to.templates[number])
 
         def delete(number: int) -> None:
@@ -90,31 +94,31 @@ class Bench:
         self,
         spec: str,
         phase: str,
-        work: Work,
+        work: StackBatch,
         begin: Callable[[int], object],
         paths: list[str],
         pool: ThreadPoolExecutor,
-    ) -> Row:
+    ) -> PhaseResult:
         statements, messages = read_counts(self._counts)
-        busy = seconds_by_part(self._groups)
-        begun_at = time.monotonic()
+        busy = cpu_seconds_by_component(self._groups)
+        started_at = time.monotonic()
         answers = list(pool.map(begin, range(len(work.templates))))
-        requests_s = time.monotonic() - begun_at
+        requests_s = time.monotonic() - started_at
         if phase == "create":
             paths.extend(map(str, answers))
         for path in paths:
             self._stacks.wait(path)
-        total_s = time.monotonic() - begun_at
-        busy_after = seconds_by_part(self._groups)
+        total_s = time.monotonic() - started_at
+        busy_after = cpu_seconds_by_component(self._groups)
         statements_after, messages_after = read_counts(self._counts)
-        return Row(
+        return PhaseResult(
             shape=spec,
             phase=phase,
             resources=work.resources,
             total_s=total_s,
             requests_s=requests_s,
             per_second=work.resources / total_s,
-            ms_per_link=1000 * total_s / work.links,
+            ms_per_link=1000 * total_s / work.longest_path,
             statements_per_resource=(statements_after - statements) / work.resources,
             messages_per_resource=(messages_after - messages) / work.resources,
             processor_s={part: round(busy_after[part] - busy[part], 2) for part in busy_after},
@@ -122,9 +126,9 @@ class Bench:
 
 
 @contextmanager
-def deployed(
-    given: argparse.Namespace, options: Options | None = None
-) -> Iterator[tuple[Deployment, Path]]:
+def benchmark_deployment(
+    given: argparse.Namespace, options: ConfigOptions | None = None
+) -> Iterator[tuple[ServiceDeployment, Path]]:
     """The service as the command line wants it, and the folder of its counts; ``options``
     go before the bench's own."""
     with ExitStack() as stack:
@@ -133,19 +137,23 @@ def deployed(
             folder = given.keep_logs
             folder.mkdir(parents=True, exist_ok=True)
         counts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-counts-")))
-        os.environ[FOLDER] = str(counts)
-        database_url = stack.enter_context(places.database(given.database, folder))
+        os.environ[COUNTS_FOLDER_VARIABLE] = str(counts)
+        database_url = stack.enter_context(
+            temporary_backends.temporary_database(given.database, folder)
+        )
         transport_url = "fake://"
         if given.bus != "fake":
-            url = places.RABBIT if given.bus == "rabbit" else given.bus
-            transport_url = stack.enter_context(places.bus(url))
-        deployment = Deployment(
+            url = temporary_backends.DEFAULT_BROKER_URL if given.bus == "rabbit" else given.bus
+            transport_url = stack.enter_context(temporary_backends.temporary_vhost(url))
+        deployment = ServiceDeployment(
             folder,
             database_url=database_url,
             transport_url=transport_url,
             concurrency=given.backend,
-            options=merged({"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, options or {}),
-            launcher=[sys.executable, str(COUNTED)],
+            options=merge_options(
+                {"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, options or {}
+            ),
+            launcher=[sys.executable, str(INSTRUMENTED_DAEMON)],
         )
         stack.enter_context(deployment)
         if given.bus == "fake":
@@ -157,17 +165,17 @@ def deployed(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser(__doc__)
+    options = argument_parser(__doc__)
     options.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
     options.add_argument("--json", type=Path, help="write the rows here, too")
     options.add_argument("--cpu", choices=["show", "hide"], default="hide")
     given = options.parse_args(arguments)
-    rows: list[Row] = []
+    rows: list[PhaseResult] = []
     print(_head(given))
-    with deployed(given) as (deployment, counts):
-        bench = Bench(deployment, counts)
+    with benchmark_deployment(given) as (deployment, counts):
+        bench = ShapeBenchmark(deployment, counts)
         for spec in given.shapes or DEFAULT_SHAPES:
-            for row in bench.shape(spec):
+            for row in bench.measure(spec):
                 rows.append(row)
                 print(_line(row, given.cpu), flush=True)
     if given.json:
@@ -182,7 +190,7 @@ def _head(given: argparse.Namespace) -> str:
     return f"{where}, {what}\n\n| {' | '.join(names)} |\n|{'---|' * len(names)}"
 
 
-def _line(row: Row, cpu: str) -> str:
+def _line(row: PhaseResult, cpu: str) -> str:
     cells = [
         row.shape,
         row.phase,
@@ -199,8 +207,8 @@ def _line(row: Row, cpu: str) -> str:
     return line
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """With the options that ``deployed`` reads."""
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """With the options that ``benchmark_deployment`` reads."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

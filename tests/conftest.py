@@ -25,7 +25,7 @@ POSTGRESQL = os.environ.get(
     "HEAT_CONVERGENCE_TEST_POSTGRESQL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"
 )
 RABBITMQ = os.environ.get("HEAT_CONVERGENCE_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672/")
-ANSWERS_S = 5
+CONNECT_TIMEOUT_S = 5
 
 # How fast a machine is says nothing about the code.
 settings.register_profile(
@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
-def missing(service: str, error: Exception | str) -> None:
+def fail_or_skip(service: str, error: Exception | str) -> None:
     """Fail or skip for want of a service."""
     reason = f"{service} does not answer: {error}"
     if os.environ.get("CI", "").lower() == "true":
@@ -50,7 +50,7 @@ def fresh_database(server: str, service: str) -> Iterator[str]:
         with engine.connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
     except sa.exc.OperationalError as error:
-        missing(service, str(error).splitlines()[0])
+        fail_or_skip(service, str(error).splitlines()[0])
     yield make_url(server).set(database=name).render_as_string(hide_password=False)
     force = " WITH (FORCE)" if engine.dialect.name == "postgresql" else ""
     with engine.connect() as connection:
@@ -74,16 +74,16 @@ def sqlite_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def rabbit_url() -> Iterator[str]:
-    yield from fresh_bus()
+    yield from fresh_virtual_host()
 
 
-def fresh_bus() -> Iterator[str]:
+def fresh_virtual_host() -> Iterator[str]:
     """An oslo.messaging URL with a virtual host of its own, where one can be made."""
     try:
-        with BrokerConnection(RABBITMQ, connect_timeout=ANSWERS_S) as broker:
-            broker.ensure_connection(max_retries=1, timeout=ANSWERS_S)
+        with BrokerConnection(RABBITMQ, connect_timeout=CONNECT_TIMEOUT_S) as broker:
+            broker.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT_S)
     except (OSError, AMQPError) as error:
-        missing("RabbitMQ", error)
+        fail_or_skip("RabbitMQ", error)
     url = make_url(RABBITMQ).set(drivername="rabbit")
     control = shutil.which("rabbitmqctl")
     if control is None:

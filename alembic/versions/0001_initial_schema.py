@@ -244,9 +244,7 @@ def upgrade() -> None:
         sa.Column("stack_id", sa.String(length=36), nullable=False),
         sa.Column("held_id", sa.String(length=36), nullable=False),
         sa.Column("holder_id", sa.String(length=36), nullable=False),
-        sa.PrimaryKeyConstraint(
-            "stack_id", "held_id", "holder_id", name=op.f("pk_resource_hold")
-        ),
+        sa.PrimaryKeyConstraint("stack_id", "held_id", "holder_id", name=op.f("pk_resource_hold")),
         **TABLE,
     )
     _add_credentials()

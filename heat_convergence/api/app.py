@@ -19,37 +19,39 @@ from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from pecan import Pecan
 
-from heat_convergence.api.context import Auth
-from heat_convergence.api.controllers.actions import ActionsController
-from heat_convergence.api.controllers.changes import ChangesController
-from heat_convergence.api.controllers.configs import ConfigsController
-from heat_convergence.api.controllers.deployments import DeploymentsController
-from heat_convergence.api.controllers.events import EventsController
-from heat_convergence.api.controllers.handover import HandoverController
-from heat_convergence.api.controllers.health import HealthController
-from heat_convergence.api.controllers.info import InfoController
-from heat_convergence.api.controllers.lookup import LookupController
-from heat_convergence.api.controllers.outputs import OutputsController
-from heat_convergence.api.controllers.previews import PreviewsController
-from heat_convergence.api.controllers.resources import ResourcesController
-from heat_convergence.api.controllers.signals import SignalsController
-from heat_convergence.api.controllers.snapshots import SnapshotsController
-from heat_convergence.api.controllers.stacks import StacksController
-from heat_convergence.api.controllers.templates import TemplatesController
-from heat_convergence.api.controllers.types import TypesController
-from heat_convergence.api.delegating import asked_as_user
-from heat_convergence.api.middleware.faults import Faults, Wsgi
+from heat_convergence.api.context import AuthStrategy
+from heat_convergence.api.controllers.resource.events import EventsController
+from heat_convergence.api.controllers.resource.resource_health import ResourceHealthController
+from heat_convergence.api.controllers.resource.resources import ResourcesController
+from heat_convergence.api.controllers.resource.signals import SignalsController
+from heat_convergence.api.controllers.root import JsonContentTypeHook, ReadRetry, RootController
+from heat_convergence.api.controllers.service.build_info import BuildInfoController
+from heat_convergence.api.controllers.service.resource_types import ResourceTypesController
+from heat_convergence.api.controllers.service.templates import TemplatesController
+from heat_convergence.api.controllers.software.software_configs import SoftwareConfigsController
+from heat_convergence.api.controllers.software.software_deployments import (
+    SoftwareDeploymentsController,
+)
+from heat_convergence.api.controllers.stack.export import ExportController
+from heat_convergence.api.controllers.stack.outputs import OutputsController
+from heat_convergence.api.controllers.stack.previews import PreviewsController
+from heat_convergence.api.controllers.stack.snapshots import SnapshotsController
+from heat_convergence.api.controllers.stack.stack_actions import StackActionsController
+from heat_convergence.api.controllers.stack.stack_lookup import StackLookupController
+from heat_convergence.api.controllers.stack.stack_reads import StackReadsController
+from heat_convergence.api.controllers.stack.stack_writes import StackWritesController
+from heat_convergence.api.http import MAX_BODY_BYTES_KEY, ApiRequest
+from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
+from heat_convergence.api.middleware.faults import FaultWrapper, WsgiApplication
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
-from heat_convergence.api.middleware.signed import SignedCalls
-from heat_convergence.api.middleware.versions import Versions
-from heat_convergence.api.openapi import document
-from heat_convergence.api.policies.enforcer import Enforcer
-from heat_convergence.api.root import Again, JsonOnly, Root
+from heat_convergence.api.middleware.version_negotiation import VersionNegotiation
+from heat_convergence.api.openapi import build_openapi_document
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.routes import ROUTES
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.wire import MAX_BODY_BYTES, ApiRequest
+from heat_convergence.api.trust_delegation import cloud_access_as_user
 from heat_convergence.common import errors
-from heat_convergence.common.retrying import persistently
+from heat_convergence.common.transactions import retry_transaction
 
 OPENAPI_PATH = "/openapi.json"
 HEALTHCHECK_PATH = "/healthcheck"
@@ -57,69 +59,72 @@ _OUR_HEADERS = ["X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Auth-Url", "X-Re
 
 
 def build_app(
-    services: ApiServices, *, auth: Auth = Auth.NOAUTH, conf: cfg.ConfigOpts | None = None
-) -> Wsgi:
+    services: ApiServices,
+    *,
+    auth: AuthStrategy = AuthStrategy.NOAUTH,
+    conf: cfg.ConfigOpts | None = None,
+) -> WsgiApplication:
     """``conf`` holds the options of the libraries: oslo.middleware, oslo.policy and
     keystonemiddleware; without it they keep their defaults."""
     conf = conf or _defaults()
-    enforcer = Enforcer(conf)
+    enforcer = PolicyEnforcer(conf)
     app: Any = Pecan(
-        Root(
+        RootController(
             _controllers(services, enforcer),
             enforcer,
             _again(services),
             ROUTES,
-            partial(asked_as_user, services),
+            partial(cloud_access_as_user, services),
         ),
-        hooks=[JsonOnly()],
+        hooks=[JsonContentTypeHook()],
         request_cls=ApiRequest,
         use_context_locals=False,
         force_canonical=False,
         guess_content_type_from_ext=False,
     )
     inner = _Intake(app, services.options.max_json_body_bytes)
-    users = services.users_domain
-    if auth is Auth.KEYSTONE:
+    users = services.stack_user_domain
+    if auth is AuthStrategy.KEYSTONE:
         app = AuthProtocol(KeystoneIdentity(inner, users), {"oslo_config_config": conf})
     else:
         app = NoAuthIdentity(inner)
-    app = Versions(app, {OPENAPI_PATH: document(ROUTES)})
-    if services.signer_of is not None:
-        app = SignedCalls(app, inner, services.signer_of, users)
+    app = VersionNegotiation(app, {OPENAPI_PATH: build_openapi_document(ROUTES)})
+    if services.find_signer is not None:
+        app = Ec2SignatureAuth(app, inner, services.find_signer, users)
     app = _Beside(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         expose_headers=["x-openstack-request-id", "Location"],
     )
-    app = cors.CORS(Faults(app), conf)
+    app = cors.CORS(FaultWrapper(app), conf)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
 
 
-def _again(services: ApiServices) -> Again:
+def _again(services: ApiServices) -> ReadRetry:
     tries = services.options.transaction_tries
-    return partial(persistently, wait=services.wait, tries=tries)
+    return partial(retry_transaction, wait=services.wait, tries=tries)
 
 
-def _controllers(services: ApiServices, enforcer: Enforcer) -> dict[str, Any]:
+def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, Any]:
     return {
-        "actions": ActionsController(services, enforcer),
-        "changes": ChangesController(services, enforcer),
-        "configs": ConfigsController(services, enforcer),
-        "deployments": DeploymentsController(services),
+        "actions": StackActionsController(services, enforcer),
+        "changes": StackWritesController(services, enforcer),
+        "configs": SoftwareConfigsController(services, enforcer),
+        "deployments": SoftwareDeploymentsController(services),
         "events": EventsController(services),
-        "handover": HandoverController(services),
-        "health": HealthController(services),
-        "info": InfoController(services),
-        "lookup": LookupController(services),
+        "handover": ExportController(services),
+        "health": ResourceHealthController(services),
+        "info": BuildInfoController(services),
+        "lookup": StackLookupController(services),
         "outputs": OutputsController(services),
         "previews": PreviewsController(services, enforcer),
         "resources": ResourcesController(services),
         "signals": SignalsController(services),
         "snapshots": SnapshotsController(services, enforcer),
-        "stacks": StacksController(services, enforcer),
+        "stacks": StackReadsController(services, enforcer),
         "templates": TemplatesController(services),
-        "types": TypesController(services, enforcer),
+        "types": ResourceTypesController(services, enforcer),
     }
 
 
@@ -132,12 +137,12 @@ def _defaults() -> cfg.ConfigOpts:
 class _Intake:
     """Refuses URLs that are no text; tells requests how large a body may be."""
 
-    def __init__(self, application: Wsgi, max_body_bytes: int) -> None:
+    def __init__(self, application: WsgiApplication, max_body_bytes: int) -> None:
         self._application = application
         self._max_body_bytes = max_body_bytes
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ[MAX_BODY_BYTES] = self._max_body_bytes
+        environ[MAX_BODY_BYTES_KEY] = self._max_body_bytes
         try:
             query = unquote_to_bytes(environ.get("QUERY_STRING", "")).decode()
             path = environ.get("PATH_INFO", "").encode("latin-1").decode()
@@ -151,7 +156,7 @@ class _Intake:
 class _Beside:
     """Other applications at exact paths."""
 
-    def __init__(self, application: Wsgi, others: dict[str, Wsgi]) -> None:
+    def __init__(self, application: WsgiApplication, others: dict[str, WsgiApplication]) -> None:
         self._application = application
         self._others = others
 

@@ -19,7 +19,7 @@ NOAUTH_USER = "noauth"
 _MAX_NAME = 255  # what is stored of a name
 
 
-class Auth(Enum):
+class AuthStrategy(Enum):
     """How callers are known."""
 
     NOAUTH = "noauth"
@@ -27,7 +27,7 @@ class Auth(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class UsersDomain:
+class StackUserDomain:
     """The Keystone domain of the users that stacks make, by id or else by name, and
     their role."""
 
@@ -35,7 +35,7 @@ class UsersDomain:
     name: str | None = None
     role: str = "heat_stack_user"
 
-    def has(self, domain_id: str | None, domain_name: str | None) -> bool:
+    def contains(self, domain_id: str | None, domain_name: str | None) -> bool:
         if self.id:
             return domain_id == self.id
         return bool(self.name) and domain_name == self.name
@@ -44,11 +44,11 @@ class UsersDomain:
 class Caller(RequestContext):
     """oslo's request context, and whether the caller administers the cloud.
 
-    ``users_tree`` is the id of the stack tree that made the caller, whose project has
+    ``stack_user_tree_id`` is the id of the stack tree that made the caller, whose project has
     that name; None for everybody else.
     """
 
-    users_tree: str | None = None
+    stack_user_tree_id: str | None = None
 
     @property
     def is_cloud_admin(self) -> bool:
@@ -56,15 +56,17 @@ class Caller(RequestContext):
         return "admin" in self.roles and bool(self.is_admin_project)
 
 
-def from_environ(environ: Mapping[str, Any], domain: UsersDomain) -> Caller:
+def caller_from_token(environ: Mapping[str, Any], domain: StackUserDomain) -> Caller:
     """The caller that keystonemiddleware verified."""
     caller = Caller.from_environ(dict(environ), is_admin=False)
     return _recognised(
-        caller, domain, domain.has(caller.project_domain_id, caller.project_domain_name)
+        caller, domain, domain.contains(caller.project_domain_id, caller.project_domain_name)
     )
 
 
-def of_signer(environ: Mapping[str, Any], signer: Signer, domain: UsersDomain) -> Caller:
+def caller_from_signature(
+    environ: Mapping[str, Any], signer: Signer, domain: StackUserDomain
+) -> Caller:
     """The caller by whose keys a URL was signed."""
     caller = Caller(
         user_id=signer.user_id,
@@ -78,17 +80,17 @@ def of_signer(environ: Mapping[str, Any], signer: Signer, domain: UsersDomain) -
         global_request_id=environ.get("openstack.global_request_id"),
     )
     return _recognised(
-        caller, domain, domain.has(signer.project_domain_id, signer.project_domain_name)
+        caller, domain, domain.contains(signer.project_domain_id, signer.project_domain_name)
     )
 
 
-def _recognised(caller: Caller, domain: UsersDomain, in_domain: bool) -> Caller:
+def _recognised(caller: Caller, domain: StackUserDomain, in_domain: bool) -> Caller:
     if in_domain and domain.role in caller.roles:
-        caller.users_tree = caller.project_name
+        caller.stack_user_tree_id = caller.project_name
     return caller
 
 
-def without_keystone(environ: Mapping[str, Any], project_id: str | None) -> Caller:
+def noauth_caller(environ: Mapping[str, Any], project_id: str | None) -> Caller:
     """A fixed user with every role in whatever project the URL names.
 
     Not an administrator of the cloud, so that quotas hold as they would for

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from heat_convergence.api.openapi_schemas import BODIES, ENVELOPE, QUERIES, VIEWS
-from heat_convergence.api.routes import Route, placeholders, plain
+from heat_convergence.api.openapi_schemas import BODIES, ERROR_ENVELOPE, QUERIES, RESPONSES
+from heat_convergence.api.routes import Route, openapi_path, path_parameters
 
 Json = Any
 _JSON = "application/json"
@@ -21,7 +21,7 @@ _OPTIONAL_BODIES = frozenset({"patch", "signal"})
 _WORDS = re.compile(r"\{\w+:([\w|]+)\}")
 
 
-def document(routes: Iterable[Route]) -> dict[str, Json]:
+def build_openapi_document(routes: Iterable[Route]) -> dict[str, Json]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Json]] = {}
     for route in routes:
@@ -33,7 +33,7 @@ def document(routes: Iterable[Route]) -> dict[str, Json]:
         "info": {"title": "Heat Convergence: Orchestration API", "version": "1.0"},
         "paths": paths,
         "components": {
-            "schemas": {"Error": ENVELOPE},
+            "schemas": {"Error": ERROR_ENVELOPE},
             "securitySchemes": {
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
             },
@@ -49,9 +49,9 @@ def _paths(route: Route) -> list[str]:
         return []
     words = _WORDS.search(route.path)
     if words is None:
-        return [plain(route.path)]
+        return [openapi_path(route.path)]
     return [
-        plain(route.path[: words.start()] + word + route.path[words.end() :])
+        openapi_path(route.path[: words.start()] + word + route.path[words.end() :])
         for word in words.group(1).split("|")
     ]
 
@@ -63,12 +63,12 @@ def _operation(route: Route, path: str) -> dict[str, Json]:
         "parameters": [*_path_parameters(path), *_query_parameters(route)],
         "responses": _responses(route),
     }
-    if route.rule is not None:
-        operation["x-policy-rule"] = route.rule
-    if route.body:
+    if route.policy_rule is not None:
+        operation["x-policy-rule"] = route.policy_rule
+    if route.body_schema:
         operation["requestBody"] = {
-            "required": route.body not in _OPTIONAL_BODIES,
-            "content": {_JSON: {"schema": BODIES[route.body]}},
+            "required": route.body_schema not in _OPTIONAL_BODIES,
+            "content": {_JSON: {"schema": BODIES[route.body_schema]}},
         }
     return operation
 
@@ -77,28 +77,32 @@ def _path_parameters(path: str) -> list[Json]:
     schema = {"type": "string", "minLength": 1}
     return [
         {"name": name, "in": "path", "required": True, "schema": schema}
-        for name in ("tenant_id", *placeholders(path))
+        for name in ("tenant_id", *path_parameters(path))
     ]
 
 
 def _query_parameters(route: Route) -> list[Json]:
     return [
         {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in QUERIES.get(route.query, {}).items()
+        for name, schema in QUERIES.get(route.query_schema, {}).items()
     ]
 
 
 def _responses(route: Route) -> dict[str, Json]:
-    answer: dict[str, Json] = {"description": HTTPStatus(route.success).phrase}
-    if route.view == "text":
+    answer: dict[str, Json] = {"description": HTTPStatus(route.success_status).phrase}
+    if route.response_schema == "text":
         answer["content"] = {"text/plain": {"schema": {"type": "string"}}}
-    elif route.view != "empty":
-        answer["content"] = {_JSON: {"schema": VIEWS[route.view]}}
-    if route.success == 302:
+    elif route.response_schema != "empty":
+        answer["content"] = {_JSON: {"schema": RESPONSES[route.response_schema]}}
+    if route.success_status == 302:
         answer["headers"] = {"Location": {"required": True, "schema": {"type": "string"}}}
     wrong = {
         "description": "The error envelope",
         "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
     failures = {str(code): wrong for code in (400, 403, 404, 405, 409, 503)}
-    return {str(route.success): answer, "401": {"description": "No valid token"}, **failures}
+    return {
+        str(route.success_status): answer,
+        "401": {"description": "No valid token"},
+        **failures,
+    }

@@ -39,7 +39,7 @@ def _words(*names: str) -> dict[str, Schema]:
 _LINKS = _list(_object(href=_TEXT, rel=_TEXT))
 _DIRECTION: Schema = {"type": "string", "enum": ["asc", "desc"]}
 
-ENVELOPE: Schema = _object(
+ERROR_ENVELOPE: Schema = _object(
     code={"type": "integer"},
     title=_TEXT,
     explanation=_TEXT,
@@ -70,9 +70,7 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
         "nested_depth": _COUNT,
         "sort_dir": _DIRECTION,
         "sort_keys": _list(_TEXT),
-        **_words(
-            "marker", "resource_status", "resource_action", "resource_name", "resource_type"
-        ),
+        **_words("marker", "resource_status", "resource_action", "resource_name", "resource_type"),
     },
     "software_configs": {"limit": _COUNT, "marker": _TEXT, "global_tenant": _FLAG},
     "software_deployments": {"server_id": _TEXT},
@@ -85,9 +83,25 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
         ),
         "timeout_mins": _COUNT,
         **_words(
-            "marker", "tags", "tags_any", "not_tags", "not_tags_any", "id", "status", "name",
-            "action", "tenant", "username", "owner_id", "stack_name", "stack_action",
-            "stack_status", "stack_status_reason", "disable_rollback", "stack_owner", "parent",
+            "marker",
+            "tags",
+            "tags_any",
+            "not_tags",
+            "not_tags_any",
+            "id",
+            "status",
+            "name",
+            "action",
+            "tenant",
+            "username",
+            "owner_id",
+            "stack_name",
+            "stack_action",
+            "stack_status",
+            "stack_status_reason",
+            "disable_rollback",
+            "stack_owner",
+            "parent",
             "stack_user_project_id",
         ),
     },
@@ -112,17 +126,27 @@ _STACK_FIELDS: dict[str, Schema] = {
 _MAYBE_MAP: Schema = {"type": ["object", "null"]}
 _PORTS: Schema = {"type": ["array", "null"], "items": _object(name={**_TEXT, "minLength": 1})}
 _DEPLOYMENT_FIELDS: dict[str, Schema] = {
-    "input_values": _MAYBE_MAP, "action": _MAYBE, "status": _MAYBE, "status_reason": _MAYBE,
+    "input_values": _MAYBE_MAP,
+    "action": _MAYBE,
+    "status": _MAYBE,
+    "status_reason": _MAYBE,
 }
 
 BODIES: Mapping[str, Schema] = {
     "software_config": _object(
-        {"name": _MAYBE, "group": _MAYBE, "config": _ANY, "inputs": _PORTS, "outputs": _PORTS,
-         "options": _MAYBE_MAP}
+        {
+            "name": _MAYBE,
+            "group": _MAYBE,
+            "config": _ANY,
+            "inputs": _PORTS,
+            "outputs": _PORTS,
+            "options": _MAYBE_MAP,
+        }
     ),
     "software_deployment": _object(
         {**_DEPLOYMENT_FIELDS, "stack_user_project_id": _MAYBE},
-        config_id=_TEXT, server_id={**_TEXT, "minLength": 1},
+        config_id=_TEXT,
+        server_id={**_TEXT, "minLength": 1},
     ),
     "deployment_update": _object(
         {**_DEPLOYMENT_FIELDS, "config_id": _MAYBE, "output_values": _MAYBE_MAP}
@@ -159,52 +183,95 @@ BODIES: Mapping[str, Schema] = {
 
 _STACK_ITEM = _object(
     {"project": _TEXT},
-    id=_TEXT, links=_LINKS, stack_name=_TEXT, description=_TEXT, stack_status=_TEXT,
-    stack_status_reason=_TEXT, creation_time=_MAYBE, updated_time=_MAYBE, deletion_time=_MAYBE,
-    stack_owner=_MAYBE, parent=_MAYBE, stack_user_project_id=_MAYBE,
+    id=_TEXT,
+    links=_LINKS,
+    stack_name=_TEXT,
+    description=_TEXT,
+    stack_status=_TEXT,
+    stack_status_reason=_TEXT,
+    creation_time=_MAYBE,
+    updated_time=_MAYBE,
+    deletion_time=_MAYBE,
+    stack_owner=_MAYBE,
+    parent=_MAYBE,
+    stack_user_project_id=_MAYBE,
     tags={"type": ["array", "null"], "items": _TEXT},
 )
 _SHOWN_STACK: dict[str, Schema] = {
-    "id": _TEXT, "links": _LINKS, "stack_name": _TEXT, "creation_time": _MAYBE,
-    "updated_time": _MAYBE, "deletion_time": _MAYBE, "notification_topics": _list(_ANY),
-    "parameters": _MAP, "description": _TEXT, "template_description": _TEXT,
-    "capabilities": _list(_ANY), "disable_rollback": {"type": "boolean"},
-    "timeout_mins": _MAYBE_COUNT, "stack_owner": _MAYBE, "parent": _MAYBE,
-    "stack_user_project_id": _MAYBE, "tags": _list(_TEXT),
+    "id": _TEXT,
+    "links": _LINKS,
+    "stack_name": _TEXT,
+    "creation_time": _MAYBE,
+    "updated_time": _MAYBE,
+    "deletion_time": _MAYBE,
+    "notification_topics": _list(_ANY),
+    "parameters": _MAP,
+    "description": _TEXT,
+    "template_description": _TEXT,
+    "capabilities": _list(_ANY),
+    "disable_rollback": {"type": "boolean"},
+    "timeout_mins": _MAYBE_COUNT,
+    "stack_owner": _MAYBE,
+    "parent": _MAYBE,
+    "stack_user_project_id": _MAYBE,
+    "tags": _list(_TEXT),
 }
 _OUTPUT = _object({"output_error": _TEXT}, output_key=_TEXT, description=_TEXT, output_value=_ANY)
 _RESOURCE: dict[str, Schema] = {
-    "links": _LINKS, "resource_name": _TEXT, "logical_resource_id": _TEXT,
-    "physical_resource_id": _TEXT, "resource_type": _TEXT, "resource_status": _TEXT,
-    "resource_status_reason": _TEXT, "creation_time": _MAYBE, "updated_time": _MAYBE,
+    "links": _LINKS,
+    "resource_name": _TEXT,
+    "logical_resource_id": _TEXT,
+    "physical_resource_id": _TEXT,
+    "resource_type": _TEXT,
+    "resource_status": _TEXT,
+    "resource_status_reason": _TEXT,
+    "creation_time": _MAYBE,
+    "updated_time": _MAYBE,
     "required_by": _list(_TEXT),
 }
 _EVENT: dict[str, Schema] = {
-    "id": _TEXT, "links": _LINKS, "event_time": _MAYBE, "resource_name": _TEXT,
-    "logical_resource_id": _TEXT, "resource_status": _TEXT, "resource_status_reason": _TEXT,
+    "id": _TEXT,
+    "links": _LINKS,
+    "event_time": _MAYBE,
+    "resource_name": _TEXT,
+    "logical_resource_id": _TEXT,
+    "resource_status": _TEXT,
+    "resource_status_reason": _TEXT,
     "physical_resource_id": _MAYBE,
 }
 _SNAPSHOT = _object(
-    id=_TEXT, name=_MAYBE, action=_MAYBE, status=_TEXT, status_reason=_MAYBE,
-    data={"type": ["object", "null"]}, creation_time=_MAYBE,
+    id=_TEXT,
+    name=_MAYBE,
+    action=_MAYBE,
+    status=_TEXT,
+    status_reason=_MAYBE,
+    data={"type": ["object", "null"]},
+    creation_time=_MAYBE,
 )
 _REVISION = _object(revision=_TEXT)
 _RAW_LIST = _list(_MAP)
 
 _CONFIG_ITEM: dict[str, Schema] = {
-    "id": _TEXT, "name": _TEXT, "group": _TEXT, "creation_time": _MAYBE,
+    "id": _TEXT,
+    "name": _TEXT,
+    "group": _TEXT,
+    "creation_time": _MAYBE,
 }
-_CONFIG = _object(
-    **_CONFIG_ITEM, config=_ANY, inputs=_RAW_LIST, outputs=_RAW_LIST, options=_MAP
-)
+_CONFIG = _object(**_CONFIG_ITEM, config=_ANY, inputs=_RAW_LIST, outputs=_RAW_LIST, options=_MAP)
 _DEPLOYMENT = _object(
     {"updated_time": _TEXT},
-    id=_TEXT, server_id=_TEXT, config_id=_TEXT, input_values=_MAP,
-    output_values={"type": ["object", "null"]}, action=_TEXT, status=_TEXT,
-    status_reason=_TEXT, creation_time=_MAYBE,
+    id=_TEXT,
+    server_id=_TEXT,
+    config_id=_TEXT,
+    input_values=_MAP,
+    output_values={"type": ["object", "null"]},
+    action=_TEXT,
+    status=_TEXT,
+    status_reason=_TEXT,
+    creation_time=_MAYBE,
 )
 
-VIEWS: Mapping[str, Schema] = {
+RESPONSES: Mapping[str, Schema] = {
     "software_configs": _object(
         software_configs=_list(_object({"project": _TEXT}, **_CONFIG_ITEM))
     ),
@@ -216,7 +283,9 @@ VIEWS: Mapping[str, Schema] = {
     "null": {"type": "null"},
     "validate": _object(
         {"ParameterGroups": _list(_ANY), "NestedParameters": _MAP},
-        Description=_TEXT, Parameters=_MAP, Environment=_MAP,
+        Description=_TEXT,
+        Parameters=_MAP,
+        Environment=_MAP,
     ),
     "resource_types": _object(resource_types=_list(_ANY)),
     "resource_schema": _object(
@@ -237,19 +306,27 @@ VIEWS: Mapping[str, Schema] = {
     "stack_show": _object(
         stack=_object(
             {"outputs": _list(_OUTPUT)},
-            **_SHOWN_STACK, stack_status=_TEXT, stack_status_reason=_TEXT,
+            **_SHOWN_STACK,
+            stack_status=_TEXT,
+            stack_status_reason=_TEXT,
         )
     ),
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(
-            unchanged=_RAW_LIST, updated=_RAW_LIST, replaced=_RAW_LIST, added=_RAW_LIST,
+            unchanged=_RAW_LIST,
+            updated=_RAW_LIST,
+            replaced=_RAW_LIST,
+            added=_RAW_LIST,
             deleted=_RAW_LIST,
         ),
     ),
     "environment": _object(
-        parameters=_MAP, resource_registry=_MAP, parameter_defaults=_MAP,
-        event_sinks=_list(_ANY), encrypted_param_names=_list(_TEXT),
+        parameters=_MAP,
+        resource_registry=_MAP,
+        parameter_defaults=_MAP,
+        event_sinks=_list(_ANY),
+        encrypted_param_names=_list(_TEXT),
     ),
     "output_list": _object(outputs=_list(_object(output_key=_TEXT, description=_TEXT))),
     "output_show": _object(output=_OUTPUT),
@@ -261,12 +338,21 @@ VIEWS: Mapping[str, Schema] = {
         )
     ),
     "resource_show": _object(
-        resource=_object({"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT,
-                         attributes=_MAP)
+        resource=_object(
+            {"parent_resource": _TEXT}, **_RESOURCE, description=_TEXT, attributes=_MAP
+        )
     ),
     "abandon": _object(
-        name=_TEXT, id=_TEXT, action=_TEXT, status=_TEXT, environment=_MAP, files=_MAP,
-        template=_MAP, resources=_MAP, project_id=_TEXT, stack_user_project_id=_MAYBE,
+        name=_TEXT,
+        id=_TEXT,
+        action=_TEXT,
+        status=_TEXT,
+        environment=_MAP,
+        files=_MAP,
+        template=_MAP,
+        resources=_MAP,
+        project_id=_TEXT,
+        stack_user_project_id=_MAYBE,
         tags=_list(_TEXT),
     ),
     "snapshot": _SNAPSHOT,

@@ -12,10 +12,11 @@ from typing import Any
 from heat_convergence.api.context import Caller
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Action, Stack
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
-from heat_convergence.template.definition import Definition
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 _MAX_NAME = 255
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
@@ -37,13 +38,13 @@ def check_new_stack(conn: Any, stack: Stack, caller: Caller, options: ApiOptions
         )
 
 
-def most_snapshots(caller: Caller, options: ApiOptions) -> int | None:
+def max_snapshots(caller: Caller, options: ApiOptions) -> int | None:
     """How many snapshots a stack may have; None: any number."""
     most = options.max_snapshots_per_stack
     return None if most < 0 or caller.is_cloud_admin else most
 
 
-def check_software(number: int, most: int, what: str, caller: Caller) -> None:
+def check_software_quota(number: int, most: int, what: str, caller: Caller) -> None:
     """``number`` of them the project has already; negative ``most``: no limit."""
     if 0 <= most <= number and not caller.is_cloud_admin:
         raise errors.RequestLimitExceeded(
@@ -52,7 +53,7 @@ def check_software(number: int, most: int, what: str, caller: Caller) -> None:
         )
 
 
-def check_name(name: str) -> None:
+def check_stack_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise errors.StackValidationFailed(
             f'Invalid stack name "{name}": it begins with a letter and has at most 255 letters,'
@@ -69,7 +70,7 @@ def check_resource_count(number: int, options: ApiOptions) -> None:
         )
 
 
-def check_lengths(definitions: Mapping[str, Definition]) -> None:
+def check_name_lengths(definitions: Mapping[str, ResourceDefinition]) -> None:
     """Names and types must fit where they are stored."""
     for name, definition in definitions.items():
         if len(name) > _MAX_NAME:

@@ -11,23 +11,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.api.context import UsersDomain
+from heat_convergence.api.context import StackUserDomain
 from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.retrying import Wait
-from heat_convergence.convergence.ports import Bus, Settings, Store
-from heat_convergence.db.engine import Database
-from heat_convergence.resources.nesting.child import Children
-from heat_convergence.resources.nesting.parsed import Parsed
-from heat_convergence.resources.registry import Registry
-from heat_convergence.template.constraints import CustomCheck
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
-from heat_convergence.template.limits import Limits
+from heat_convergence.common.transactions import Wait
+from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store
+from heat_convergence.db.connection.database import Database
+from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
+from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.parameters.constraints import CustomConstraintFunction
 
-SignerOf = Callable[[Mapping[str, Any]], Signer]
+SignerLookup = Callable[[Mapping[str, Any]], Signer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,36 +54,36 @@ class ApiOptions:
 
 @dataclass(frozen=True, slots=True)
 class ApiServices:
-    """``database`` for reads, ``store`` for writes, ``bus`` for jobs after a commit."""
+    """``temporary_database`` for reads, ``store`` for writes, ``bus`` for jobs after a commit."""
 
     database: Database
     store: Store
     bus: Bus
-    registry: Registry
+    registry: ResourceTypeRegistry
     clock: Clock
     ids: IdFactory
-    settings: Settings = field(default_factory=Settings)
-    limits: Limits = field(default_factory=Limits)
-    parsed: Parsed = field(default_factory=Parsed)
+    settings: ConvergenceSettings = field(default_factory=ConvergenceSettings)
+    limits: TemplateLimits = field(default_factory=TemplateLimits)
+    template_cache: TemplateCache = field(default_factory=TemplateCache)
     options: ApiOptions = field(default_factory=ApiOptions)
-    custom_constraints: Mapping[str, CustomCheck] = field(default_factory=dict)
+    custom_constraints: Mapping[str, CustomConstraintFunction] = field(default_factory=dict)
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)  # plug-ins'
-    environment: Environment | None = None  # the operator's, beneath every user's
+    global_environment: Environment | None = None  # the operator's, beneath every user's
     delegation: Delegation | None = None  # None: there is no Keystone
-    users_domain: UsersDomain = field(default_factory=UsersDomain)
-    signer_of: SignerOf | None = None  # None: signed URLs are not answered
+    stack_user_domain: StackUserDomain = field(default_factory=StackUserDomain)
+    find_signer: SignerLookup | None = None  # None: signed URLs are not answered
     wait: Wait = time.sleep  # how a request pauses before it asks the database again
 
-    def children(self) -> Children:
+    def nested_stack_builder(self) -> NestedStackBuilder:
         """What drafts the stacks behind resources, for signals here and for engines."""
-        return Children(
+        return NestedStackBuilder(
             registry=self.registry,
             clock=self.clock,
             limits=self.limits,
-            base=self.environment,
+            global_environment=self.global_environment,
             region=self.options.region,
-            custom=self.custom_constraints,
+            custom_constraints=self.custom_constraints,
             functions=self.functions,
-            parsed=self.parsed,
+            template_cache=self.template_cache,
             timeout_s=self.settings.action_timeout_s,
         )

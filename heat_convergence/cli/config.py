@@ -12,9 +12,9 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
-from heat_convergence.cli.concurrency import PROJECT
+from heat_convergence.cli.concurrency import PROJECT_NAME
 from heat_convergence.conf import opts
-from heat_convergence.db import engine
+from heat_convergence.db.connection import database
 from heat_convergence.rpc import transport
 
 _QUIET = [
@@ -30,28 +30,28 @@ _QUIET = [
 ]
 
 
-def load(
+def load_config(
     arguments: Sequence[str], *, prog: str, files: Sequence[str] | None = None
 ) -> cfg.ConfigOpts:
-    """Options of ``arguments`` and of the files they name, or of ``files``, or of
+    """Options of ``argument_builder`` and of the files they name, or of ``files``, or of
     /etc/heat-convergence and the like; logging is set up."""
     conf = cfg.ConfigOpts()
-    opts.register(conf)
+    opts.register_all_opts(conf)
     set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
-    conf(list(arguments), project=PROJECT, prog=prog, default_config_files=files)
-    set_up_logging(conf)
+    conf(list(arguments), project=PROJECT_NAME, prog=prog, default_config_files=files)
+    configure_logging(conf)
     return conf
 
 
 def set_library_defaults() -> None:
     """Those of databases and buses, also for oslo-config-generator's sample file."""
-    engine.set_library_defaults()
+    database.set_library_defaults()
     transport.set_library_defaults()
 
 
-def set_up_logging(conf: cfg.ConfigOpts) -> None:
+def configure_logging(conf: cfg.ConfigOpts) -> None:
     """Levels, targets and format of ``conf``, in place of what this process logged by before."""
-    log.setup(conf, PROJECT)
+    log.setup(conf, PROJECT_NAME)

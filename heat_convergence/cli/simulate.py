@@ -11,10 +11,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from heat_convergence.testing import transcript
-from heat_convergence.testing.campaign import HISTORIES, Kind, Tally, Verdict, command, verdicts
+from heat_convergence.testing.simulation.scenarios import transcript
+from heat_convergence.testing.simulation.scenarios.campaign import (
+    SCENARIO_GENERATORS,
+    CampaignOptions,
+    CampaignSummary,
+    SeedResult,
+    replay_command,
+    run_seeds,
+)
 
-FINE, BROKEN, WRONG = 0, 1, 2
+EXIT_OK, EXIT_INVARIANT_VIOLATED, EXIT_USAGE = 0, 1, 2
 _EVERY = 500  # seeds between two lines of progress
 
 
@@ -23,48 +30,50 @@ def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.replay is not None:
         return _replay(parsed.replay)
-    kind = Kind(parsed.steps, parsed.store, templates=parsed.templates)
-    tally = Tally()
-    for verdict in verdicts(parsed.seed, kind, processes=parsed.processes):
+    kind = CampaignOptions(parsed.steps, parsed.store, scenario_family=parsed.templates)
+    tally = CampaignSummary()
+    for verdict in run_seeds(parsed.seed, kind, processes=parsed.processes):
         tally.add(verdict)
-        if verdict.broken is not None:
+        if verdict.violation is not None:
             _report(verdict, kind, parsed.keep)
-        if tally.seeds % _EVERY == 0:
-            _say(f"{tally.seeds} seeds, {len(tally.broken)} broke a rule", sys.stderr)
+        if tally.seed_count % _EVERY == 0:
+            _say(f"{tally.seed_count} seeds, {len(tally.failures)} broke a rule", sys.stderr)
     _sum_up(tally, kind)
-    return BROKEN if tally.broken else FINE
+    return EXIT_INVARIANT_VIOLATED if tally.failures else EXIT_OK
 
 
 def _replay(path: Path) -> int:
     try:
-        shown = transcript.rewritten(path.read_text())
+        shown = transcript.record_scenario(path.read_text())
     except (OSError, ValueError) as error:
         _say(f"{path}: {error}", sys.stderr)
-        return WRONG
+        return EXIT_USAGE
     _say(shown.rstrip())
-    return BROKEN if transcript.is_broken(shown) else FINE
+    return EXIT_INVARIANT_VIOLATED if transcript.shows_violation(shown) else EXIT_OK
 
 
-def _report(verdict: Verdict, kind: Kind, keep: Path | None) -> None:
-    _say(f"seed {verdict.seed} breaks {verdict.broken}")
-    _say(f"again: {command(verdict.seed, kind)}")
+def _report(verdict: SeedResult, kind: CampaignOptions, keep: Path | None) -> None:
+    _say(f"seed {verdict.seed} breaks {verdict.violation}")
+    _say(f"again: {replay_command(verdict.seed, kind)}")
     if keep is None:
-        _say("the smallest history found that breaks the same rule, to be kept in a file"
-             " and seen again with --replay:")
-        _say("".join(f"    {line}\n" for line in verdict.scenario.splitlines()))
+        _say(
+            "the smallest history found that breaks the same rule, to be kept in a file"
+            " and seen again with --replay:"
+        )
+        _say("".join(f"    {line}\n" for line in verdict.scenario_text.splitlines()))
         return
     keep.mkdir(parents=True, exist_ok=True)
-    path = keep / f"seed_{verdict.seed}_{kind.templates}_{kind.store}.txt"
-    path.write_text(verdict.scenario)
+    path = keep / f"seed_{verdict.seed}_{kind.scenario_family}_{kind.store}.txt"
+    path.write_text(verdict.scenario_text)
     _say(f"the smallest history found that breaks the same rule is in {path}")
 
 
-def _sum_up(tally: Tally, kind: Kind) -> None:
+def _sum_up(tally: CampaignSummary, kind: CampaignOptions) -> None:
     _say(
-        f"{tally.seeds} seeds on the {kind.store} store: {len(tally.broken)} broke a rule;"
-        f" {tally.events} events in {tally.virtual_s / 3600:.1f} simulated hours"
+        f"{tally.seed_count} seeds on the {kind.store} store: {len(tally.failures)} broke a rule;"
+        f" {tally.event_count} events in {tally.simulated_s / 3600:.1f} simulated hours"
     )
-    for name, count in sorted(tally.happened.items()):
+    for name, count in sorted(tally.occurrences.items()):
         _say(f"  {count:8} {name}")
 
 
@@ -99,11 +108,15 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--seed", type=_seeds, metavar="N[-M]", help="one history, or many")
     what.add_argument("--replay", type=Path, metavar="FILE", help="run a scenario")
     parser.add_argument(
-        "--steps", type=_positive, default=400,
+        "--steps",
+        type=_positive,
+        default=400,
         help="how long users and faults go on, four to a simulated second (default: 400)",
     )
     parser.add_argument(
-        "--templates", choices=sorted(HISTORIES), default="flat",
+        "--templates",
+        choices=sorted(SCENARIO_GENERATORS),
+        default="flat",
         help="what stacks are made of: trees have nested stacks and breakpoints;"
         " below: users make requests about the nested ones, too",
     )

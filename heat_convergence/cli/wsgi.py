@@ -1,4 +1,4 @@
-"""``application`` for uwsgi, mod_wsgi and their like.
+"""``create_application`` for uwsgi, mod_wsgi and their like.
 
 They choose processes and threads; this chooses nothing.  Options come from the
 files that OS_HEAT_CONVERGENCE_CONFIG names (separated by colons), or from
@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 
 from heat_convergence.cli import config
-from heat_convergence.cli.serving import application as build
-from heat_convergence.cli.wiring import assemble
+from heat_convergence.cli.components.assembly import assemble_components
+from heat_convergence.cli.daemons.api_daemon import create_application as build
 
-ENVIRONMENT = "OS_HEAT_CONVERGENCE_CONFIG"
+CONFIG_ENV_VARIABLE = "OS_HEAT_CONVERGENCE_CONFIG"
 
-_files = [name for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name]
+_files = [name for name in os.environ.get(CONFIG_ENV_VARIABLE, "").split(os.pathsep) if name]
 
-application = build(assemble(config.load([], prog="heat-convergence-api", files=_files or None)))
+application = build(
+    assemble_components(config.load_config([], prog="heat-convergence-api", files=_files or None))
+)

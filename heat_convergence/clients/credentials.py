@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.clients.settings import Deferred
+from heat_convergence.clients.settings import DeferredAuthMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Credential:
     nobody lived to write down what it is.
     """
 
-    method: Deferred
+    method: DeferredAuthMethod
     user_id: str
     project_id: str
     secret: Mapping[str, str] = field(repr=False)
@@ -31,7 +31,7 @@ class Credential:
     auth_url: str | None = None
 
     @property
-    def mark(self) -> str | None:
+    def intent_name(self) -> str | None:
         """The intent's; None for a credential that can be used."""
         return self.secret.get("mark")
 
@@ -48,4 +48,4 @@ class Credential:
 
     @classmethod
     def load(cls, data: Mapping[str, Any]) -> Credential:
-        return cls(**{**data, "method": Deferred(data["method"])})
+        return cls(**{**data, "method": DeferredAuthMethod(data["method"])})

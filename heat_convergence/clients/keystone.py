@@ -17,9 +17,9 @@ from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.session import Session
 
-from heat_convergence.clients import plugins
+from heat_convergence.clients import auth
 from heat_convergence.clients.credentials import Credential
-from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
 
 Json = Any
@@ -39,20 +39,20 @@ class Requester:
     password: str | None = field(default=None, repr=False)
 
 
-class Keystone:
+class CredentialIssuer:
     """The calls that make and revoke what a stack's credential stands for.
 
     What is made carries the name that it was made for, by which ``revoke`` finds what
     a crash has left behind (RULE 4).
     """
 
-    def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
+    def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
 
-    def intent(self, requester: Requester, name: str) -> Credential:
-        """What is to be stored before ``delegate`` is called with the same."""
-        method = self._settings.deferred
+    def create_intent(self, requester: Requester, name: str) -> Credential:
+        """What is to be stored before ``issue`` is called with the same."""
+        method = self._settings.deferred_auth_method
         return Credential(
             method=method,
             user_id=requester.user_id,
@@ -61,7 +61,7 @@ class Keystone:
             region=requester.region,
         )
 
-    def delegate(self, requester: Requester, name: str) -> Credential:
+    def issue(self, requester: Requester, name: str) -> Credential:
         """Takes from the user what the service needs to act for them; ``name`` is
         unique, for what Keystone wants named.
 
@@ -69,7 +69,7 @@ class Keystone:
         something, ``AuthorizationFailure`` where Keystone refuses,
         ``TemporaryFailure`` where it does not answer.
         """
-        method = self._settings.deferred
+        method = self._settings.deferred_auth_method
         secret = self._makers[method](requester, name)
         return Credential(
             method=method,
@@ -80,15 +80,15 @@ class Keystone:
         )
 
     def revoke(self, credential: Credential) -> None:
-        """Gives back what ``delegate`` took; what is not there any more is no error.
-        Raises as ``delegate``."""
-        if credential.mark is not None:
-            for each in self._marked(credential, credential.mark):
+        """Gives back what ``issue`` took; what is not there any more is no error.
+        Raises as ``issue``."""
+        if credential.intent_name is not None:
+            for each in self._marked(credential, credential.intent_name):
                 self.revoke(each)
-        elif credential.method is Deferred.TRUSTS:
+        elif credential.method is DeferredAuthMethod.TRUSTS:
             trust_id = credential.secret["trust_id"]
             self._delete(credential, f"/OS-TRUST/trusts/{trust_id}")
-        elif credential.method is Deferred.APPLICATION_CREDENTIAL:
+        elif credential.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
             user_id, own_id = credential.user_id, credential.secret["id"]
             self._delete(credential, f"/users/{user_id}/application_credentials/{own_id}")
 
@@ -98,10 +98,10 @@ class Keystone:
         wanted = self._delegated(requester)
         body = {
             "trustor_user_id": requester.user_id,
-            "trustee_user_id": self.trustee_id,
+            "trustee_user_id": self.trustee_user_id,
             "project_id": requester.project_id,
             "impersonation": True,
-            "allow_redelegation": self._settings.redelegation,
+            "allow_redelegation": self._settings.allow_redelegation,
             "description": _name(name),
             "roles": [{"name": role} for role in wanted],
         }
@@ -127,11 +127,11 @@ class Keystone:
         return {"password": requester.password}
 
     @property
-    def _makers(self) -> Mapping[Deferred, Any]:
+    def _makers(self) -> Mapping[DeferredAuthMethod, Any]:
         return {
-            Deferred.TRUSTS: self._trust,
-            Deferred.APPLICATION_CREDENTIAL: self._application_credential,
-            Deferred.PASSWORD: self._password,
+            DeferredAuthMethod.TRUSTS: self._trust,
+            DeferredAuthMethod.APPLICATION_CREDENTIAL: self._application_credential,
+            DeferredAuthMethod.PASSWORD: self._password,
         }
 
     def _delegated(self, requester: Requester) -> tuple[str, ...]:
@@ -149,13 +149,13 @@ class Keystone:
     def _marked(self, intent: Credential, mark: str) -> list[Credential]:
         """What was made for the intent: mostly nothing, or one."""
         found: list[Mapping[str, str]] = []
-        if intent.method is Deferred.TRUSTS:
-            query = {"trustee_user_id": self.trustee_id}
+        if intent.method is DeferredAuthMethod.TRUSTS:
+            query = {"trustee_user_id": self.trustee_user_id}
             known = self._listed(intent, "/OS-TRUST/trusts", "trusts", **query)
             found = [{"trust_id": each["id"]} for each in known
                      if each.get("description") == _name(mark)
                      and each["trustor_user_id"] == intent.user_id]  # fmt: skip
-        elif intent.method is Deferred.APPLICATION_CREDENTIAL:
+        elif intent.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
             what = "application_credentials"
             known = self._listed(intent, f"/users/{intent.user_id}/{what}", what)
             found = [{"id": each["id"], "secret": ""} for each in known
@@ -166,8 +166,8 @@ class Keystone:
         self, intent: Credential, path: str, key: str, **query: str
     ) -> list[dict[str, Json]]:
         """As the service; nothing where it may not list."""
-        client = identity(self._own_session, self._settings, intent.region)
-        with refused_as_failure("Keystone does not tell what was made"):
+        client = create_identity_adapter(self._own_session, self._settings, intent.region)
+        with translate_keystone_errors("Keystone does not tell what was made"):
             try:
                 found: list[dict[str, Json]] = client.get(path, params=query).json()[key]
             except (exceptions.Forbidden, exceptions.NotFound):
@@ -177,28 +177,30 @@ class Keystone:
     # -- HTTP
 
     @cached_property
-    def trustee_id(self) -> str:
-        with refused_as_failure("the service's own user could not log in"):
+    def trustee_user_id(self) -> str:
+        with translate_keystone_errors("the service's own user could not log in"):
             return str(self._own_session.get_user_id())
 
     @cached_property
     def _own_session(self) -> Session:
-        return plugins.session(self._settings, self._service.plugin())
+        return auth.create_session(self._settings, self._service.load_plugin())
 
     def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
-        session = plugins.session(self._settings, requester.auth)
-        client = identity(session, self._settings, requester.region)
-        with refused_as_failure("Keystone does not let the service act for the user"):
+        session = auth.create_session(self._settings, requester.auth)
+        client = create_identity_adapter(session, self._settings, requester.region)
+        with translate_keystone_errors("Keystone does not let the service act for the user"):
             return client.post(path, json=body).json()
 
     def _delete(self, credential: Credential, path: str) -> None:
         """As the user who is acted for, or as the service, whichever may."""
-        auth = plugins.for_credential(credential, self._service)
-        acting = plugins.session(self._settings, auth)
-        with refused_as_failure("Keystone does not revoke it"):
+        stack_auth = auth.create_stack_auth(credential, self._service)
+        acting = auth.create_session(self._settings, stack_auth)
+        with translate_keystone_errors("Keystone does not revoke it"):
             for session in (acting, self._own_session):
                 try:
-                    identity(session, self._settings, credential.region).delete(path)
+                    create_identity_adapter(session, self._settings, credential.region).delete(
+                        path
+                    )
                 except (errors.AuthorizationFailure, exceptions.Forbidden):
                     continue  # nothing of the user's is left, or it may not do this
                 except exceptions.NotFound:
@@ -217,7 +219,7 @@ class _Silent(Adapter):  # type: ignore[misc]  # untyped library
         return super().request(url, method, **{"log": False, **kwargs})
 
 
-def identity(
+def create_identity_adapter(
     session: Session, settings: ClientSettings, region: str | None = None
 ) -> Adapter:
     """Keystone's API, version 3, below a session; in the request's region, else in the
@@ -235,16 +237,16 @@ def identity(
 
 
 @contextmanager
-def refused_as_failure(what: str) -> Iterator[None]:
+def translate_keystone_errors(failure: str) -> Iterator[None]:
     """Keystone's answers as errors of this service."""
     try:
         yield
     except exceptions.HttpError as error:
         kind = errors.AuthorizationFailure
         if error.http_status not in _REFUSED:
-            raise errors.TemporaryFailure(f"{what}: {error}") from error
-        raise kind(f"{what}: {error}") from error
+            raise errors.TemporaryFailure(f"{failure}: {error}") from error
+        raise kind(f"{failure}: {error}") from error
     except exceptions.ConnectionError as error:
-        raise errors.TemporaryFailure(f"{what}: Keystone does not answer") from error
+        raise errors.TemporaryFailure(f"{failure}: Keystone does not answer") from error
     except exceptions.ClientException as error:
-        raise errors.AuthorizationFailure(f"{what}: {error}") from error
+        raise errors.AuthorizationFailure(f"{failure}: {error}") from error

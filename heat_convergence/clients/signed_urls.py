@@ -1,7 +1,7 @@
 """URLs that carry their own right to be called, by EC2 keys (signature version 2).
 
 Called by resource types that hand URLs to guests, and by the API that is called with
-them, which asks Keystone whether the signature is right.  Pure but for ``Ec2Tokens``.
+them, which asks Keystone whether the signature is right.  Pure but for ``Ec2SignatureVerifier``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from heat_convergence.clients import plugins
-from heat_convergence.clients.keystone import identity, refused_as_failure
+from heat_convergence.clients import auth
+from heat_convergence.clients.keystone import create_identity_adapter, translate_keystone_errors
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import Ec2Keys
 
-VERSION, METHOD = "2", "HmacSHA256"
+SIGNATURE_VERSION, SIGNATURE_METHOD = "2", "HmacSHA256"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Signer:
     roles: tuple[str, ...]
 
 
-def sign(url: str, keys: Ec2Keys, *, verb: str = "POST") -> str:
+def sign_url(url: str, keys: Ec2Keys, *, http_method: str = "POST") -> str:
     """The URL with the query that lets whoever has it call it by ``verb``; it does not
     expire before the keys are deleted.
 
@@ -44,27 +44,29 @@ def sign(url: str, keys: Ec2Keys, *, verb: str = "POST") -> str:
     parts = urlsplit(url)
     query = {
         "AWSAccessKeyId": keys.access,
-        "SignatureMethod": METHOD,
-        "SignatureVersion": VERSION,
+        "SignatureMethod": SIGNATURE_METHOD,
+        "SignatureVersion": SIGNATURE_VERSION,
     }
     # Of the path in clear: servers are not told how it was escaped.
     path = unquote(parts.path)
-    query["Signature"] = signature(keys.secret, verb, parts.netloc.lower(), path, query)
+    query["Signature"] = compute_signature(
+        keys.secret, http_method, parts.netloc.lower(), path, query
+    )
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(query)}"
 
 
-def signature(
-    secret: str, verb: str, host: str, path: str, query: Mapping[str, str]
+def compute_signature(
+    secret: str, http_method: str, host: str, path: str, query: Mapping[str, str]
 ) -> str:
     """Of the request as EC2 writes it down, version 2."""
     pairs = "&".join(f"{_escaped(name)}={_escaped(query[name])}" for name in sorted(query))
-    text = "\n".join([verb, host, path, pairs])
+    text = "\n".join([http_method, host, path, pairs])
     digest = hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()
     return base64.b64encode(digest).decode("ascii")
 
 
-def credentials_of(
-    verb: str, host: str, path: str, query: Mapping[str, str]
+def ec2_credentials(
+    http_method: str, host: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """What Keystone needs to judge a request; None when it is not signed."""
     given = dict(query)
@@ -76,24 +78,24 @@ def credentials_of(
         "access": access,
         "signature": signed,
         "host": host,
-        "verb": verb,
+        "verb": http_method,
         "path": path,
         "params": given,
     }
 
 
-class Ec2Tokens:
+class Ec2SignatureVerifier:
     """Asks Keystone about signatures, as the service itself."""
 
-    def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
+    def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
 
-    def signer(self, credentials: Mapping[str, Any]) -> Signer:
+    def identify_signer(self, credentials: Mapping[str, Any]) -> Signer:
         """Raises ``AuthorizationFailure`` when the signature is not right."""
-        session = plugins.session(self._settings, self._service.plugin())
-        with refused_as_failure("Keystone does not take the signature"):
-            client = identity(session, self._settings)
+        session = auth.create_session(self._settings, self._service.load_plugin())
+        with translate_keystone_errors("Keystone does not take the signature"):
+            client = create_identity_adapter(session, self._settings)
             token = client.post("/ec2tokens", json={"credentials": credentials}).json()["token"]
         project = token["project"]
         return Signer(

@@ -19,8 +19,8 @@ from keystoneauth1 import exceptions
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity.v3 import Password
 
-from heat_convergence.clients import plugins
-from heat_convergence.clients.keystone import identity, refused_as_failure
+from heat_convergence.clients import auth
+from heat_convergence.clients.keystone import create_identity_adapter, translate_keystone_errors
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.common import errors
 
@@ -46,7 +46,7 @@ class Ec2Keys:
     secret: str = field(repr=False)
 
     @classmethod
-    def new(cls) -> Ec2Keys:
+    def generate(cls) -> Ec2Keys:
         """Of nobody yet."""
         return cls(secrets.token_hex(16), secrets.token_hex(16))
 
@@ -55,11 +55,11 @@ class StackUsers:
     """Raises ``AuthorizationFailure`` where Keystone refuses, ``TemporaryFailure`` where
     it does not answer, ``MissingCredentialError`` where no domain is configured."""
 
-    def __init__(self, settings: ClientSettings, service: plugins.Service) -> None:
+    def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
 
-    def project(self, tree_id: str) -> str:
+    def ensure_project(self, tree_id: str) -> str:
         """Id of the tree's project; made the first time."""
         with _making("a project for the stack's users"):
             body = {
@@ -77,10 +77,10 @@ class StackUsers:
     def delete_project(self, project_id: str) -> None:
         self._delete(f"/projects/{project_id}")
 
-    def discard(self, tree_id: str) -> None:
+    def delete_all(self, tree_id: str) -> None:
         """Deletes all that is left of a tree's users, what nobody wrote down included;
         nothing where no domain is configured."""
-        if not self.configured:
+        if not self.is_configured:
             return
         with _making("deleting what the stack's users had"):
             query = {"name": tree_id[:_MAX_NAME], "domain_id": self.domain_id}
@@ -91,7 +91,7 @@ class StackUsers:
                         self.delete_user(each["user"]["id"])
                 self.delete_project(project["id"])
 
-    def user(self, name: str, project_id: str, password: str | None = None) -> StackUser:
+    def ensure_user(self, name: str, project_id: str, password: str | None = None) -> StackUser:
         """A user of that name with the one role in the project, and a new password."""
         password = password or secrets.token_urlsafe(_PASSWORD_BYTES)
         body = {
@@ -118,28 +118,28 @@ class StackUsers:
             found = self._api.get("/users", params=query).json()["users"]
         return str(found[0]["id"]) if found else None
 
-    def enable_user(self, user_id: str, *, enabled: bool) -> None:
+    def set_user_enabled(self, user_id: str, *, enabled: bool) -> None:
         """Whether the user may log in; what was given out before stops working, too."""
         with _making("a change of a user of the stack"):
             self._api.patch(f"/users/{user_id}", json={"user": {"enabled": enabled}})
 
-    def token(self, user: StackUser) -> str:
+    def issue_token(self, user: StackUser) -> str:
         """One of the user's own; it runs out when Keystone says."""
-        auth = Password(
-            plugins.versioned(self._service.auth_url),
+        password_auth = Password(
+            auth.keystone_v3_url(self._service.auth_url),
             user_id=user.id,
             password=user.password,
             project_id=user.project_id,
         )
         with _making("a token for a user of the stack"):
-            return str(plugins.session(self._settings, auth).get_token())
+            return str(auth.create_session(self._settings, password_auth).get_token())
 
     def delete_user(self, user_id: str) -> None:
         self._delete(f"/users/{user_id}")
 
-    def ec2_keys(self, user: StackUser, keys: Ec2Keys | None = None) -> Ec2Keys:
+    def create_ec2_keys(self, user: StackUser, keys: Ec2Keys | None = None) -> Ec2Keys:
         """A new pair of keys, these if given; the user's deletion deletes it."""
-        keys = keys or Ec2Keys.new()
+        keys = keys or Ec2Keys.generate()
         body = {
             "credential": {
                 "type": "ec2",
@@ -152,7 +152,7 @@ class StackUsers:
             self._api.post("/credentials", json=body)
         return keys
 
-    def keys_of(self, user_id: str) -> Ec2Keys | None:
+    def find_ec2_keys(self, user_id: str) -> Ec2Keys | None:
         """A pair that the user has."""
         with _making("a look for the keys of a user of the stack"):
             query = {"user_id": user_id, "type": "ec2"}
@@ -163,43 +163,45 @@ class StackUsers:
         return Ec2Keys(blob["access"], blob["secret"])
 
     @property
-    def configured(self) -> bool:
+    def is_configured(self) -> bool:
         """Whether stacks can have users."""
         how = self._settings
-        return bool(how.domain_admin and (how.user_domain_id or how.user_domain_name))
+        return bool(
+            how.stack_domain_admin and (how.stack_user_domain_id or how.stack_user_domain_name)
+        )
 
     # -- helpers
 
     @cached_property
     def _api(self) -> Adapter:
         how = self._settings
-        if not self.configured:
+        if not self.is_configured:
             raise errors.MissingCredentialError(
                 "Stacks can have no users: set stack_user_domain_id, stack_domain_admin and"
                 " stack_domain_admin_password."
             )
-        domain = {"domain_id": how.user_domain_id}
-        if not how.user_domain_id:
-            domain = {"domain_name": how.user_domain_name}
-        auth = Password(
-            plugins.versioned(self._service.auth_url),
-            username=how.domain_admin,
-            password=how.domain_admin_password,
+        domain = {"domain_id": how.stack_user_domain_id}
+        if not how.stack_user_domain_id:
+            domain = {"domain_name": how.stack_user_domain_name}
+        password_auth = Password(
+            auth.keystone_v3_url(self._service.auth_url),
+            username=how.stack_domain_admin,
+            password=how.stack_domain_admin_password,
             **domain,
             **{f"user_{name}": value for name, value in domain.items()},
         )
-        return identity(plugins.session(how, auth), how)
+        return create_identity_adapter(auth.create_session(how, password_auth), how)
 
     @cached_property
     def domain_id(self) -> str:
-        if self._settings.user_domain_id:
-            return self._settings.user_domain_id
+        if self._settings.stack_user_domain_id:
+            return self._settings.stack_user_domain_id
         session: Any = self._api.session
         return str(session.auth.get_access(session).domain_id)
 
     @cached_property
     def _role_id(self) -> str:
-        return self._named("roles", self._settings.user_role)
+        return self._named("roles", self._settings.stack_user_role)
 
     def _named(self, what: str, name: str) -> str:
         query = {"name": name}
@@ -216,4 +218,4 @@ class StackUsers:
 
 
 def _making(what: str) -> Any:
-    return refused_as_failure(f"Keystone refused {what}")
+    return translate_keystone_errors(f"Keystone refused {what}")

@@ -15,7 +15,7 @@ class Retry(enum.Enum):
 
     NEVER = "never"
     BACKOFF = "backoff"
-    AT_ONCE = "at_once"
+    IMMEDIATELY = "at_once"
 
 
 class Error(Exception):
@@ -66,7 +66,7 @@ class InvalidTemplateReference(Invalid):
         self.key = key
         self.hint = hint
 
-    def at(self, key: str) -> InvalidTemplateReference:
+    def with_location(self, key: str) -> InvalidTemplateReference:
         """The same, found at another place."""
         return InvalidTemplateReference(self.resource, key, self.hint)
 
@@ -237,7 +237,7 @@ class ConcurrentTransaction(Error):
     """The database refused a transaction for the sake of another; run it again."""
 
     http_status = 503
-    retry = Retry.AT_ONCE
+    retry = Retry.IMMEDIATELY
 
 
 class StorageRefused(Error):
@@ -268,8 +268,8 @@ class ResourceFailure(Error):
 class TemplateOutputError(Error):
     """An output of a nested stack that somebody reads has no value."""
 
-    def __init__(self, resource: str, attribute: str, why: str) -> None:
-        super().__init__(f"Error in {resource} output {attribute}: {why}")
+    def __init__(self, resource: str, attribute: str, reason: str) -> None:
+        super().__init__(f"Error in {resource} output {attribute}: {reason}")
 
 
 class ResourceGone(Error):
@@ -284,13 +284,13 @@ class TemporaryFailure(Error):
     http_status = 503
     retry = Retry.BACKOFF
 
-    def __init__(self, message: str = "", *, after_s: float | None = None) -> None:
+    def __init__(self, message: str = "", *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
-        self.after_s = after_s
+        self.retry_after_s = retry_after_s
 
 
 class Throttled(TemporaryFailure):
-    """The service asks to slow down; ``after_s`` is what it asked for."""
+    """The service asks to slow down; ``retry_after_s`` is what it asked for."""
 
 
 class Conflict(TemporaryFailure):

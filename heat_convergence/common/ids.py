@@ -14,7 +14,7 @@ from datetime import datetime
 IdFactory = Callable[[], str]
 
 
-def uuid7(unix_ms: int, random_bits: int) -> str:
+def build_uuid7(unix_ms: int, random_bits: int) -> str:
     """A version 7 UUID from 48 bits of milliseconds and 74 random bits."""
     value = (unix_ms & (2**48 - 1)) << 80
     value |= 0x7 << 76
@@ -40,10 +40,10 @@ class IdGenerator:
         stamp = int(self._now().timestamp() * 1000) << 12
         self._last = max(stamp, self._last + 1)
         tail = self._rng.getrandbits(62)
-        return uuid7(self._last >> 12, ((self._last & 0xFFF) << 62) | tail)
+        return build_uuid7(self._last >> 12, ((self._last & 0xFFF) << 62) | tail)
 
 
-def short_id(identifier: str) -> str:
+def short_suffix(identifier: str) -> str:
     """Twelve characters that tell one incarnation's physical name from another's.
 
     They are taken from the random end, as the front of a time-ordered

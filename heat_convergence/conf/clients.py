@@ -1,8 +1,8 @@
 """How other services are reached, and as whom.
 
 Names and defaults are those of the Orchestration service's configuration.  Read by
-``cli``, which makes ``clients.settings.ClientSettings`` of them; sections of
-keystoneauth plug-ins (``trustee``) are read by ``clients.plugins`` alone.
+``cli``, which makes ``client_settings.convergence_settings.ClientSettings`` of them; sections of
+keystoneauth plug-ins (``trustee``) are read by ``client_settings.plugins`` alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 
 GROUP = None
-TRUSTEE = "trustee"
+TRUSTEE_GROUP = "trustee"
 _INTERFACES = ["publicURL", "internalURL", "adminURL", "public", "internal", "admin"]
 
 # Section of one service → the name that openstacksdk has for its settings.
-SERVICES: Mapping[str, str] = {
+SDK_SERVICE_NAMES: Mapping[str, str] = {
     "clients_aodh": "alarming",
     "clients_barbican": "key_manager",
     "clients_cinder": "block_storage",

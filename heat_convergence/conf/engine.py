@@ -1,6 +1,6 @@
 """How jobs are done: batches, leases, retries, time limits.
 
-``cli.settings`` makes ``convergence.ports.Settings`` of them.
+``cli.convergence_settings`` makes ``convergence.ports.ConvergenceSettings`` of them.
 """
 
 from __future__ import annotations

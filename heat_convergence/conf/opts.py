@@ -25,12 +25,12 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (clients.GROUP, clients.OPTS),
     (clients.VOLUMES_GROUP, clients.VOLUMES_OPTS),
     (clients.CLIENTS_GROUP, clients.CLIENTS_OPTS),
-    (clients.TRUSTEE, clients.trustee_opts()),
-    *((group, clients.service_opts(group)) for group in clients.SERVICES),
+    (clients.TRUSTEE_GROUP, clients.trustee_opts()),
+    *((group, clients.service_opts(group)) for group in clients.SDK_SERVICE_NAMES),
 )
 
 
-def register(conf: cfg.ConfigOpts) -> None:
+def register_all_opts(conf: cfg.ConfigOpts) -> None:
     """Make every option known to ``conf``; harmless when repeated."""
     for group, opts in _GROUPS:
         conf.register_opts(opts, group=group)

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 GROUP = None
 
-CONCURRENCY = cfg.StrOpt(
+CONCURRENCY_OPT = cfg.StrOpt(
     "concurrency",
     default="eventlet",
     choices=[
@@ -22,7 +22,7 @@ CONCURRENCY = cfg.StrOpt(
 )
 
 OPTS = [
-    CONCURRENCY,
+    CONCURRENCY_OPT,
     cfg.HostAddressOpt(
         "host",
         default=socket.gethostname(),

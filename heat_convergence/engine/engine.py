@@ -15,24 +15,35 @@ from datetime import datetime, timedelta
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import InvalidEncryptionKey, StorageRefused, Unavailable
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.retrying import Wait, persistently
-from heat_convergence.convergence.dispatch import Daemon, Posting, joined, take_turns
-from heat_convergence.convergence.model import JobState, Resource, Stack
-from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
-from heat_convergence.convergence.traversal import cast
-from heat_convergence.engine import recording
-from heat_convergence.engine.jobs import Claim, Job, make_job
-from heat_convergence.engine.leases import Leases
-from heat_convergence.engine.nesting import Bounds, Nester, is_nested
-from heat_convergence.engine.performing import Outcome, perform
-from heat_convergence.engine.pool import Pool
-from heat_convergence.engine.rivals import rivals_of
-from heat_convergence.resources.nesting.child import Children
-from heat_convergence.resources.plugin import CloudOf, no_cloud
-from heat_convergence.resources.registry import Registry
-from heat_convergence.template.definition import contents_of
-from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
-from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.common.transactions import Wait, retry_transaction
+from heat_convergence.convergence.lifecycle.dispatch import (
+    OutgoingMessage,
+    Recipient,
+    dispatch_round_robin,
+    merge_messages,
+)
+from heat_convergence.convergence.lifecycle.traversal import send_messages
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store, Transaction
+from heat_convergence.engine import outcomes
+from heat_convergence.engine.execution import Outcome, execute_job
+from heat_convergence.engine.jobs import ClaimContext, Job, create_job
+from heat_convergence.engine.leases import LeaseTracker
+from heat_convergence.engine.nested_executor import (
+    NestedStackExecutor,
+    NestedTreeLimits,
+    is_nested_stack_job,
+)
+from heat_convergence.engine.pool import JobPool
+from heat_convergence.engine.predecessors import find_predecessors
+from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
+from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.evaluation.resource_definition import collect_definition_hashes
+from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -49,17 +60,17 @@ class Engine:
         *,
         store: Store,
         bus: Bus,
-        registry: Registry,
+        registry: ResourceTypeRegistry,
         clock: Clock,
         ids: IdFactory,
-        settings: Settings,
-        pool: Pool,
-        owner: str,
+        settings: ConvergenceSettings,
+        pool: JobPool,
+        worker_id: str,
         wait: Wait,
-        cloud_of: CloudOf = no_cloud,
+        cloud_of: CloudFactory = no_cloud,
         functions: Mapping[str, Function] = NO_FUNCTIONS,
-        limits: Limits = DEFAULT,
-        nester: Nester | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+        nested_executor: NestedStackExecutor | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -68,20 +79,20 @@ class Engine:
         self._ids = ids
         self._settings = settings
         self._pool = pool
-        self._owner = owner
+        self._owner = worker_id
         self._wait = wait
         self._cloud_of = cloud_of
         self._functions = functions
         self._limits = limits
-        self._nester = nester or Nester(
+        self._nester = nested_executor or NestedStackExecutor(
             store=store,
-            children=Children(registry, clock),
+            builder=NestedStackBuilder(registry, clock),
             clock=clock,
             ids=ids,
             settings=settings,
-            bounds=Bounds(),
+            limits=NestedTreeLimits(),
         )
-        self._leases = Leases()
+        self._leases = LeaseTracker()
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Does the jobs among ``resource_ids`` that are still to be done.
@@ -90,49 +101,49 @@ class Engine:
         blocked, or of another version is passed over.
         """
         token = self._ids()
-        with self._leases.working(token):
+        with self._leases.track(token):
             self._work(stack_id, version, resource_ids, token)
 
-    def _work(
-        self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
-    ) -> None:
+    def _work(self, stack_id: str, version: int, resource_ids: Sequence[str], token: str) -> None:
         def held() -> bool:
-            return self._leases.certain(token, self._clock())
+            return self._leases.is_valid(token, self._clock())
 
         try:
-            jobs, postings = persistently(
+            jobs, outgoing_messages = retry_transaction(
                 lambda: self._take(stack_id, version, resource_ids, token), wait=self._wait
             )
-            cast(self._bus, postings, self._settings)
-            self._nest_all([job for job in jobs if is_nested(job)], token)
-            flat = [job for job in jobs if not is_nested(job)]
-            for outcomes in self._pool.run(lambda job: perform(job, held), flat):
-                self._finish([outcome for outcome in outcomes if not outcome.lost], token)
+            send_messages(self._bus, outgoing_messages, self._settings)
+            self._nest_all([job for job in jobs if is_nested_stack_job(job)], token)
+            flat = [job for job in jobs if not is_nested_stack_job(job)]
+            for outcomes in self._pool.run(lambda job: execute_job(job, held), flat):
+                self._finish([outcome for outcome in outcomes if not outcome.lease_lost], token)
         except Unavailable as error:
             # The rows say what was begun; a sweep has it done again.
-            LOG.warning("jobs given up: stack %(stack)s, error %(error)s",
-                        {"stack": stack_id, "error": str(error)})
+            LOG.warning(
+                "jobs given up: stack %(stack)s, error %(error)s",
+                {"stack": stack_id, "error": str(error)},
+            )
 
-    def renew(self) -> None:
+    def renew_leases(self) -> None:
         """Keeps the leases of calls that take long; what was given up runs out."""
         now = self._clock()
-        tokens = self._leases.held(now)
+        tokens = self._leases.valid_tokens(now)
         if not tokens:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
         self._store.renew_leases(self._owner, tokens, until)
-        self._leases.renewed(tokens, until, self._clock())
+        self._leases.extend(tokens, until, self._clock())
 
     def _take(
         self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
-    ) -> tuple[list[Job], tuple[Posting, ...]]:
+    ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
         """The claimed jobs, and those whose turn it is now that these are off the bus.
 
         Also for a message that is void: its place on the bus is free all the same.
         """
         now, jobs = self._clock(), []
         with self._store.transaction() as tx:
-            found = tx.stack_at_work(stack_id)
+            found = tx.get_stack_with_workload(stack_id)
             if found is None:
                 LOG.info("message dropped: there is no stack %s", stack_id)
                 return [], ()
@@ -146,34 +157,34 @@ class Engine:
                 )
             # As it is with these off the bus.
             taken = len(jobs)
-            load = replace(load, posted=max(load.posted - taken, 0), begun=load.begun + taken)
-            postings = take_turns(
+            load = replace(load, posted=max(load.posted - taken, 0), running=load.running + taken)
+            outgoing_messages = dispatch_round_robin(
                 tx, stack.project_id, stack.tree_id, self._settings, now, load
             )
-        return jobs, postings
+        return jobs, outgoing_messages
 
     def _claim(
         self, tx: Transaction, stack: Stack, resource_ids: Sequence[str], now: datetime
     ) -> list[Job]:
         version = stack.version
-        rows = [row for row in tx.claimable(resource_ids) if _open(row, version, now)]
+        rows = [row for row in tx.lock_claimable(resource_ids) if _open(row, version, now)]
         # RULE 2: nothing starts before all that it needs is ready.
-        blocked = tx.unready_needs(version, [row.id for row in rows])
+        blocked = tx.find_with_unready_requirements(version, [row.id for row in rows])
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
-        names = {name for row in rows for name in row.draws_on}
-        keys = {key for row in rows for key in contents_of(row.definition)}
-        claim = Claim(
+        names = {name for row in rows for name in row.referenced_names}
+        keys = {key for row in rows for key in collect_definition_hashes(row.definition)}
+        claim = ClaimContext(
             stack=stack,
-            inputs=tx.inputs(stack.id, names),
+            inputs=tx.get_inputs(stack.id, names),
             registry=self._registry,
             now=now,
             contents=tx.get_contents(keys) if keys else {},
             cloud=self._cloud_of(stack.tree_id),
             functions=self._functions,
             limits=self._limits,
-            rivals=rivals_of(tx, stack.id, rows, self._registry),
+            predecessors=find_predecessors(tx, stack.id, rows, self._registry),
         )
-        return [make_job(row, claim) for row in rows]
+        return [create_job(row, claim) for row in rows]
 
     def _write_claims(
         self, tx: Transaction, jobs: Sequence[Job], token: str, now: datetime
@@ -181,40 +192,44 @@ class Engine:
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
         until = now + timedelta(seconds=self._settings.lease_s)
         lease = {
-            "job_state": JobState.BEGUN,
+            "job_state": JobState.RUNNING,
             "lease_owner": self._owner,
             "lease_token": token,
             "lease_expires_at": until,
         }
-        self._leases.taken(token, until)
-        recording.write_claims(tx, jobs, lease, now, self._ids)
+        self._leases.claim(token, until)
+        outcomes.record_claims(tx, jobs, lease, now, self._ids)
 
     def _nest_all(self, jobs: Sequence[Job], token: str) -> None:
         """Stacks that end as they begin, for there is nothing in them, are told of
         together: an observer takes note of any number at about the cost of one."""
-        told: list[Posting] = []
+        told: list[OutgoingMessage] = []
         try:
             for job in jobs:
-                postings = self._nest(job, token)
-                told += [each for each in postings if each.to is Daemon.OBSERVER]
-                others = [each for each in postings if each.to is not Daemon.OBSERVER]
-                cast(self._bus, others, self._settings)
+                outgoing_messages = self._nest(job, token)
+                told += [
+                    each for each in outgoing_messages if each.recipient is Recipient.OBSERVER
+                ]
+                others = [
+                    each for each in outgoing_messages if each.recipient is not Recipient.OBSERVER
+                ]
+                send_messages(self._bus, others, self._settings)
         finally:  # what one job came upon keeps no other's stack waiting for a sweep
-            cast(self._bus, joined(told), self._settings)
+            send_messages(self._bus, merge_messages(told), self._settings)
 
-    def _nest(self, job: Job, token: str) -> tuple[Posting, ...]:
-        recorded, postings = persistently(
-            lambda: self._nester.do(job, token), wait=self._wait
+    def _nest(self, job: Job, token: str) -> tuple[OutgoingMessage, ...]:
+        recorded, outgoing_messages = retry_transaction(
+            lambda: self._nester.execute(job, token), wait=self._wait
         )
-        self._tell(job, recorded)
-        return postings
+        self._notify_observer(job, recorded)
+        return outgoing_messages
 
-    def _finish(self, outcomes: Sequence[Outcome], token: str) -> None:
-        if not outcomes:
+    def _finish(self, job_outcomes: Sequence[Outcome], token: str) -> None:
+        if not job_outcomes:
             return
-        self._tell(outcomes[0].job, self._recorded(outcomes, token))
+        self._notify_observer(job_outcomes[0].job, self._record_each(job_outcomes, token))
 
-    def _tell(self, job: Job, recorded: recording.Recorded) -> None:
+    def _notify_observer(self, job: Job, recorded: outcomes.RecordedOutcomes) -> None:
         stack_id, version = job.row.stack_id, job.row.version
         if recorded.current:
             self._bus.observe(stack_id, version, recorded.current)
@@ -222,21 +237,23 @@ class Engine:
             # RULE 6: what was begun is finished; its new goal may start now.
             self._bus.converge(stack_id, newer, ids)
 
-    def _recorded(self, outcomes: Sequence[Outcome], token: str) -> recording.Recorded:
+    def _record_each(
+        self, job_outcomes: Sequence[Outcome], token: str
+    ) -> outcomes.RecordedOutcomes:
         """Records all at once or, where the database refuses one of them, each by
         itself; what can't be stored fails its resource instead of coming back."""
         try:
-            return persistently(lambda: self._record(outcomes, token), wait=self._wait)
+            return retry_transaction(lambda: self._record(job_outcomes, token), wait=self._wait)
         except (StorageRefused, InvalidEncryptionKey) as error:
-            if len(outcomes) == 1:
-                failed = [outcomes[0].refused(error)]
-                return persistently(lambda: self._record(failed, token), wait=self._wait)
-        parts = [self._recorded([outcome], token) for outcome in outcomes]
-        return recording.joined(parts)
+            if len(job_outcomes) == 1:
+                failed = [job_outcomes[0].as_storage_failure(error)]
+                return retry_transaction(lambda: self._record(failed, token), wait=self._wait)
+        parts = [self._record_each([outcome], token) for outcome in job_outcomes]
+        return outcomes.merge_recorded(parts)
 
-    def _record(self, outcomes: Sequence[Outcome], token: str) -> recording.Recorded:
+    def _record(self, job_outcomes: Sequence[Outcome], token: str) -> outcomes.RecordedOutcomes:
         with self._store.transaction() as tx:
-            return recording.record(tx, outcomes, token, self._clock(), self._settings)
+            return outcomes.record_outcomes(tx, job_outcomes, token, self._clock(), self._settings)
 
 
 def _open(row: Resource, version: int, now: datetime) -> bool:
@@ -245,5 +262,5 @@ def _open(row: Resource, version: int, now: datetime) -> bool:
         and row.job is not None
         and row.job_state is JobState.POSTED
         and row.observe_at is None
-        and not row.leased(now)
+        and not row.is_leased(now)
     )

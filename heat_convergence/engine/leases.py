@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 
-class Leases:
+class LeaseTracker:
     """Token → until when nobody else can have claimed what it holds."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Leases:
         self._guard = threading.Lock()
 
     @contextmanager
-    def working(self, token: str) -> Iterator[None]:
+    def track(self, token: str) -> Iterator[None]:
         """Around all work under the token: afterwards it is forgotten."""
         try:
             yield
@@ -30,20 +30,20 @@ class Leases:
             with self._guard:
                 self._until.pop(token, None)
 
-    def taken(self, token: str, until: datetime) -> None:
+    def claim(self, token: str, until: datetime) -> None:
         """Resources were claimed under the token."""
         with self._guard:
             self._until[token] = until
 
-    def certain(self, token: str, now: datetime) -> bool:
-        return token in self.held(now)
+    def is_valid(self, token: str, now: datetime) -> bool:
+        return token in self.valid_tokens(now)
 
-    def held(self, now: datetime) -> frozenset[str]:
+    def valid_tokens(self, now: datetime) -> frozenset[str]:
         """The tokens that have not run out."""
         with self._guard:
             return frozenset(token for token, until in self._until.items() if now < until)
 
-    def renewed(self, tokens: Collection[str], until: datetime, now: datetime) -> None:
+    def extend(self, tokens: Collection[str], until: datetime, now: datetime) -> None:
         """The store has put them off to ``until``, and says so at ``now``: too late for
         those that had run out by then."""
         with self._guard:

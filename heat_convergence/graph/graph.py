@@ -74,7 +74,7 @@ class Graph(Generic[Node]):
         """The same nodes, every edge turned round: the order of deleting."""
         return Graph(self._needed_by)
 
-    def order(self) -> tuple[Node, ...]:
+    def topological_order(self) -> tuple[Node, ...]:
         """All nodes, each after what it requires; the smallest first where free.
 
         Nodes in a ring, and those that need one, are left out: ask ``cycle``.
@@ -91,9 +91,9 @@ class Graph(Generic[Node]):
                     heapq.heappush(ready, user)
         return tuple(ordered)
 
-    def cycle(self) -> tuple[Node, ...] | None:
+    def find_cycle(self) -> tuple[Node, ...] | None:
         """One ring, in order: each requires the next, the last the first."""
-        settled = set(self.order())
+        settled = set(self.topological_order())
         start = min((node for node in self._requires if node not in settled), default=None)
         if start is None:
             return None
@@ -108,7 +108,7 @@ class Graph(Generic[Node]):
         first = ring.index(min(ring))
         return tuple(ring[first:] + ring[:first])
 
-    def reachable(self, start: Collection[Node]) -> frozenset[Node]:
+    def with_dependents(self, start: Collection[Node]) -> frozenset[Node]:
         """The given nodes and everything that needs them, near or far."""
         seen = set(start)
         pending = list(start)

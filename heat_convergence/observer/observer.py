@@ -14,28 +14,36 @@ from datetime import datetime, timedelta
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import Unavailable
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.retrying import Wait, persistently
-from heat_convergence.convergence import rollback
-from heat_convergence.convergence.advance import (
-    Advanced,
-    Sighting,
-    abandon,
-    advance,
-    next_turn,
-    time_out,
-    unstick,
+from heat_convergence.common.transactions import Wait, retry_transaction
+from heat_convergence.convergence.lifecycle import rollback
+from heat_convergence.convergence.lifecycle.progress import (
+    ProgressResult,
+    cancel_nested_stack,
+    dispatch_next,
+    handle_timeout,
+    process_observations,
+    resume_stalled,
 )
-from heat_convergence.convergence.model import Resource
-from heat_convergence.convergence.ports import Bus, Settings, Store, Transaction
-from heat_convergence.convergence.traversal import Means, batches, cast
-from heat_convergence.observer.discarding import discard_due
-from heat_convergence.observer.looking import Due, look_at, names_seen
-from heat_convergence.resources.nesting.looking import Looker
-from heat_convergence.resources.nesting.parsed import Parsed
-from heat_convergence.resources.plugin import CloudOf, no_cloud
-from heat_convergence.resources.registry import Registry
-from heat_convergence.template.functions.base import NO_FUNCTIONS, Function
-from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.convergence.lifecycle.retries import Observation
+from heat_convergence.convergence.lifecycle.traversal import (
+    TraversalContext,
+    batches,
+    send_messages,
+)
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store, Transaction
+from heat_convergence.observer.polling import (
+    ObservationBatch,
+    observed_dependencies,
+    poll_resources,
+)
+from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
+from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.nested_observation import NestedStackObserver
+from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -53,17 +61,17 @@ class Observer:
         *,
         store: Store,
         bus: Bus,
-        registry: Registry,
+        registry: ResourceTypeRegistry,
         clock: Clock,
         ids: IdFactory,
-        settings: Settings,
-        rebuild: rollback.Rebuild,
+        settings: ConvergenceSettings,
+        rebuild: rollback.DefinitionRebuilder,
         wait: Wait,
-        wake: Callable[[], None] = lambda: None,
-        cloud_of: CloudOf = no_cloud,
+        request_tick: Callable[[], None] = lambda: None,
+        cloud_of: CloudFactory = no_cloud,
         functions: Mapping[str, Function] = NO_FUNCTIONS,
-        limits: Limits = DEFAULT,
-        parsed: Parsed | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+        template_cache: TemplateCache | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -73,10 +81,10 @@ class Observer:
         self._settings = settings
         self._rebuild = rebuild
         self._wait = wait
-        self._wake = wake
+        self._wake = request_tick
         self._cloud_of = cloud_of
-        self._insight = Looker(
-            registry, clock, limits, functions, parsed or Parsed(limits)
+        self._insight = NestedStackObserver(
+            registry, clock, limits, functions, template_cache or TemplateCache(limits)
         )
         self._next_sweep_at = clock()
         self._next_look_at: datetime | None = None
@@ -92,10 +100,12 @@ class Observer:
                 if noted.stack is None:
                     LOG.info("message dropped: there is no stack %s", stack_id)
             else:
-                self._transact(lambda tx, means: abandon(tx, stack_id, means))
+                self._transact(lambda tx, means: cancel_nested_stack(tx, stack_id, means))
         except Unavailable as error:
-            LOG.warning("observation given up: stack %(stack)s, error %(error)s",
-                        {"stack": stack_id, "error": str(error)})
+            LOG.warning(
+                "observation given up: stack %(stack)s, error %(error)s",
+                {"stack": stack_id, "error": str(error)},
+            )
 
     # -- the timer
 
@@ -118,20 +128,20 @@ class Observer:
         if self._next_look_at is None or now < self._next_look_at:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        rows = self._store.due_observations(now, until, self._settings.sweep_limit)
+        rows = self._store.take_due_observations(now, until, self._settings.sweep_limit)
         self._forecast()
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
         due = []
         for stack_id, members in sorted(by_stack.items()):
-            names = names_seen(members, self._registry)
+            names = observed_dependencies(members, self._registry)
             with self._store.transaction() as tx:
                 stack = tx.get_stack(stack_id)
-                inputs = tx.inputs(stack_id, names) if names else {}
+                inputs = tx.get_inputs(stack_id, names) if names else {}
             if stack is not None:
-                due.append(Due(stack, members, inputs, self._cloud_of(stack.tree_id)))
-        for stack_id, seen in sorted(look_at(due, self._registry, now).items()):
+                due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
+        for stack_id, seen in sorted(poll_resources(due, self._registry, now).items()):
             self._note(stack_id, [row.id for row in by_stack[stack_id]], seen)
 
     def _sweep(self, now: datetime) -> None:
@@ -139,18 +149,20 @@ class Observer:
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
         lost: dict[tuple[str, int], list[str]] = {}
-        for job in self._store.lost_jobs(now, late, limit):
+        for job in self._store.take_lost_jobs(now, late, limit):
             lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
         for (stack_id, version), ids in sorted(lost.items()):
             LOG.info("stack %s version %s: %s jobs posted again", stack_id, version, len(ids))
             self._post(stack_id, version, ids)
-        for stack_id in self._store.overdue_stacks(now, limit):
-            self._transact(lambda tx, means, it=stack_id: time_out(tx, it, means))
-        for stack_id in self._store.unwanted_stacks(limit):
-            self._transact(lambda tx, means, it=stack_id: abandon(tx, it, means))
-        for stack_id, version in self._store.stalled_stacks(late, limit):
-            self._transact(lambda tx, means, it=stack_id, v=version: unstick(tx, it, v, means))
-        discard_due(
+        for stack_id in self._store.find_overdue_stacks(now, limit):
+            self._transact(lambda tx, means, it=stack_id: handle_timeout(tx, it, means))
+        for stack_id in self._store.find_cancelled_nested_stacks(limit):
+            self._transact(lambda tx, means, it=stack_id: cancel_nested_stack(tx, it, means))
+        for stack_id, version in self._store.find_stalled_stacks(late, limit):
+            self._transact(
+                lambda tx, means, it=stack_id, v=version: resume_stalled(tx, it, v, means)
+            )
+        delete_due_snapshots(
             self._store,
             self._registry,
             self._settings,
@@ -158,30 +170,34 @@ class Observer:
             cloud_of=self._cloud_of,
             write=self._write,
         )
-        for project_id in self._store.waiting_projects(late, limit):
-            self._transact(lambda tx, means, it=project_id: next_turn(tx, it, means))
+        for project_id in self._store.find_projects_with_schedulable_jobs(late, limit):
+            self._transact(lambda tx, means, it=project_id: dispatch_next(tx, it, means))
 
     # -- what both come to
 
     def _note(
-        self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Sighting]
-    ) -> Advanced:
-        return self._transact(lambda tx, means: advance(tx, stack_id, resource_ids, seen, means))
+        self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Observation]
+    ) -> ProgressResult:
+        return self._transact(
+            lambda tx, means: process_observations(tx, stack_id, resource_ids, seen, means)
+        )
 
-    def _transact(self, work: Callable[[Transaction, Means], Advanced]) -> Advanced:
-        def attempt() -> Advanced:
-            means = Means(self._clock(), self._ids, self._settings, self._insight)
+    def _transact(
+        self, work: Callable[[Transaction, TraversalContext], ProgressResult]
+    ) -> ProgressResult:
+        def attempt() -> ProgressResult:
+            means = TraversalContext(self._clock(), self._ids, self._settings, self._insight)
             with self._store.transaction() as tx:
                 advanced = work(tx, means)
-                if advanced.roll_back is not None and advanced.stack is not None:
-                    return rollback.begin(
-                        tx, advanced.stack, advanced.roll_back, means, self._rebuild
+                if advanced.rollback_reason is not None and advanced.stack is not None:
+                    return rollback.begin_rollback(
+                        tx, advanced.stack, advanced.rollback_reason, means, self._rebuild
                     )
                 return advanced
 
-        advanced = persistently(attempt, wait=self._wait)
-        cast(self._bus, advanced.postings, self._settings)
-        self._expect(advanced.next_look_at)
+        advanced = retry_transaction(attempt, wait=self._wait)
+        send_messages(self._bus, advanced.outgoing_messages, self._settings)
+        self._expect(advanced.next_poll_at)
         return advanced
 
     def _write(self, work: Callable[[Transaction], None]) -> None:
@@ -189,7 +205,7 @@ class Observer:
             with self._store.transaction() as tx:
                 work(tx)
 
-        persistently(attempt, wait=self._wait)
+        retry_transaction(attempt, wait=self._wait)
 
     def _post(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
         for batch in batches(ids, self._settings.batch_size):
@@ -198,7 +214,7 @@ class Observer:
     def _forecast(self) -> None:
         # Forgotten first, then asked: what a message announces meanwhile stays.
         self._next_look_at = None
-        self._expect(self._store.next_observation())
+        self._expect(self._store.get_next_observation_time())
 
     def _expect(self, look_at: datetime | None) -> None:
         if look_at is not None and (self._next_look_at is None or look_at < self._next_look_at):

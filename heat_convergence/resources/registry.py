@@ -24,28 +24,28 @@ from heat_convergence.common.errors import (
     NotSupported,
     StackValidationFailed,
 )
-from heat_convergence.resources.nesting.template import TemplateResource
-from heat_convergence.resources.plugin import ResourceType
-from heat_convergence.resources.schema import to_api, to_template
-from heat_convergence.template import patterns
-from heat_convergence.template.limits import Limits
-from heat_convergence.template.problems import nearest
-from heat_convergence.template.registry import is_template
+from heat_convergence.resources.nested.template_resource import TemplateResource
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.schema import generate_template, render_schema
+from heat_convergence.template import bounded_regex
+from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.limits import TemplateLimits
 
 Json = Any
-GROUP = "heat_convergence.resource_types"
-CATALOGS = "heat_convergence.resource_catalogs"
-_LISTING = Limits(regex_slow_matches=1)  # a pattern that is slow once is refused
+ENTRY_POINT_GROUP = "heat_convergence.resource_types"
+CATALOG_ENTRY_POINT_GROUP = "heat_convergence.resource_catalogs"
+_LISTING = TemplateLimits(regex_max_slow_matches=1)  # a pattern that is slow once is refused
 _TEMPLATE = TemplateResource()  # stands behind every template's name
 
-Defaults = Mapping[tuple[str, str], Json]  # type and property → the property's default
-Traits = Mapping[tuple[str, str], Json]  # type and attribute of it → the attribute's value
+PropertyDefaults = Mapping[tuple[str, str], Json]  # type and property → the property's default
+TypeOverrides = Mapping[tuple[str, str], Json]  # type and attribute of it → the attribute's value
 _NOTHING: Mapping[tuple[str, str], Json] = {}
 
 _log = logging.getLogger(__name__)
 
 
-class Registry:
+class ResourceTypeRegistry:
     """Resource types by name; does not change once it is made."""
 
     def __init__(self, types: Iterable[ResourceType]) -> None:
@@ -60,22 +60,24 @@ class Registry:
         self._types: Mapping[str, ResourceType] = dict(sorted(by_name.items()))
 
     @classmethod
-    def load(cls, defaults: Defaults = _NOTHING, traits: Traits = _NOTHING) -> Registry:
+    def load(
+        cls, defaults: PropertyDefaults = _NOTHING, overrides: TypeOverrides = _NOTHING
+    ) -> ResourceTypeRegistry:
         """All types that installed packages declare.  One that cannot be imported
-        is logged and left out: it must not take the service down with it.  ``defaults``
+        is logged and left out: it must not take the service down with it.  ``rule_defaults``
         of properties and ``traits`` go over what the types say."""
-        single, catalogs = _loaded(GROUP), _loaded(CATALOGS)
+        single, catalogs = _loaded(ENTRY_POINT_GROUP), _loaded(CATALOG_ENTRY_POINT_GROUP)
         types = [*single, *(item for catalog in catalogs for item in catalog)]
         for kind in types:
             _choose(kind, {name: value for (of, name), value in defaults.items()
                            if of == kind.name})  # fmt: skip
-            for (of, trait), value in traits.items():
+            for (of, trait), value in overrides.items():
                 if of == kind.name:
                     setattr(kind, trait, value)
         return cls(types)
 
     @classmethod
-    def of(cls, *types: ResourceType | type[ResourceType]) -> Registry:
+    def from_types(cls, *types: ResourceType | type[ResourceType]) -> ResourceTypeRegistry:
         """These types and no others."""
         return cls(item() if isinstance(item, type) else item for item in types)
 
@@ -86,7 +88,7 @@ class Registry:
         return name in self._types
 
     def find(self, name: str) -> ResourceType | None:
-        return _TEMPLATE if is_template(name) else self._types.get(name)
+        return _TEMPLATE if is_template_name(name) else self._types.get(name)
 
     def get(self, name: str) -> ResourceType:
         """For requests about the type itself: unknown is a 404."""
@@ -95,11 +97,11 @@ class Registry:
             raise EntityNotFound("Resource Type", name)
         return found
 
-    def in_template(self, name: str) -> ResourceType:
+    def get_for_template(self, name: str) -> ResourceType:
         """For a type that a template names: unknown makes the template invalid."""
         found = self._types.get(name)
         if found is None:
-            hint = nearest(name, self._types)
+            hint = did_you_mean(name, self._types)
             raise StackValidationFailed(f"Unknown resource Type : {name}{hint}")
         return found
 
@@ -121,7 +123,7 @@ class Registry:
         ]
         return chosen if name is None else _named(chosen, name)
 
-    def listing(self, *, with_description: bool = False, **filters: str | None) -> list[Json]:
+    def list_view(self, *, with_description: bool = False, **filters: str | None) -> list[Json]:
         """The view ``resource_types``."""
         types = self.list_types(**filters)
         if not with_description:
@@ -130,17 +132,17 @@ class Registry:
             {"resource_type": item.name, "description": item.schema.description} for item in types
         ]
 
-    def view(self, name: str) -> dict[str, Json]:
+    def schema_view(self, name: str) -> dict[str, Json]:
         """The view ``resource_schema``; a hidden type is NotSupported."""
         shown = self._shown(name)
-        return to_api(shown.name, shown.schema)
+        return render_schema(shown.name, shown.schema)
 
-    def template(self, name: str, kind: str = "cfn") -> dict[str, Json]:
+    def generate_template(self, name: str, template_type: str = "cfn") -> dict[str, Json]:
         """A template to start from; ``kind`` is hot or cfn, in any case."""
-        if kind.lower() not in ("hot", "cfn"):
-            raise HTTPBadRequest(f"Template type is not supported: {kind}")
+        if template_type.lower() not in ("hot", "cfn"):
+            raise HTTPBadRequest(f"Template type is not supported: {template_type}")
         shown = self._shown(name)
-        return to_template(shown.name, shown.schema, kind.lower())
+        return generate_template(shown.name, shown.schema, template_type.lower())
 
     def _shown(self, name: str) -> ResourceType:
         found = self.get(name)
@@ -149,13 +151,13 @@ class Registry:
         return found
 
 
-def _choose(kind: ResourceType, defaults: Mapping[str, Json]) -> None:
+def _choose(resource_type: ResourceType, defaults: Mapping[str, Json]) -> None:
     """Gives this object of the type a schema of its own."""
-    properties = dict(kind.schema.properties)
+    properties = dict(resource_type.schema.properties)
     for name, value in defaults.items():
         if properties[name].default != value:
             properties[name] = replace(properties[name], default=value)
-            kind.schema = replace(kind.schema, properties=properties)  # type: ignore[misc]
+            resource_type.schema = replace(resource_type.schema, properties=properties)  # type: ignore[misc]
 
 
 def _status_fits(resource_type: ResourceType, wanted: str | None) -> bool:
@@ -165,10 +167,12 @@ def _status_fits(resource_type: ResourceType, wanted: str | None) -> bool:
 
 def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
     try:
-        compiled = patterns.compiled(pattern)
-        with patterns.patience(_LISTING):
-            return [item for item in types if patterns.in_time(compiled.match, item.name)]
-    except (patterns.PatternError, patterns.PatternTimeout):
+        compiled = bounded_regex.compile_pattern(pattern)
+        with bounded_regex.regex_budget(_LISTING):
+            return [
+                item for item in types if bounded_regex.run_with_timeout(compiled.match, item.name)
+            ]
+    except (bounded_regex.PatternError, bounded_regex.PatternTimeout):
         return []
 
 

@@ -2,7 +2,7 @@
 
 Decides whether every resource of an evaluated template could be made: its type
 exists, properties, policies and attributes are ones the type knows.  Called by the
-api before anything is written, and by ``POST /validate``.  Must not make anything,
+api before anything is written, and by ``POST /validate_properties``.  Must not make anything,
 nor stop at a mistake: the template's author is told all of them at once.
 
 Source: heat-facts ``validation.md``.
@@ -26,24 +26,29 @@ from heat_convergence.common.errors import (
     ResourceTypeUnavailable,
     StackValidationFailed,
 )
-from heat_convergence.resources.hosts import misplaced
-from heat_convergence.resources.plugin import ResourceType
-from heat_convergence.resources.properties import (
+from heat_convergence.resources.deployment_targets import find_misplaced_deployments
+from heat_convergence.resources.protocol.properties import (
     CustomChecks,
-    Mistake,
-    given_names,
+    PropertyMistake,
+    given_property_names,
     known_properties,
-    validate,
+    validate_properties,
 )
-from heat_convergence.resources.registry import Registry
-from heat_convergence.resources.schema import TypeSchema
-from heat_convergence.template.definition import SNAPSHOT, Definition
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.evaluate import EvaluatedTemplate
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.diagnostics import (
+    Diagnostics,
+    SourcePath,
+    ValidationPhase,
+    did_you_mean,
+)
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.evaluation.evaluation import EvaluatedTemplate
+from heat_convergence.template.evaluation.references import attribute_references
+from heat_convergence.template.evaluation.resource_definition import SNAPSHOT, ResourceDefinition
 from heat_convergence.template.expression import Expression
-from heat_convergence.template.problems import Path, Phase, Problems, nearest
-from heat_convergence.template.uses import attribute_uses
-from heat_convergence.template.versions import Dialect
+from heat_convergence.template.parsing.template_versions import Dialect
 
 Value = Any
 
@@ -59,31 +64,31 @@ _KEPT = (  # reach the client as they are
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class ResourceChecks:
     """What the resources of one template are held against.
 
     ``implementation`` gives the name under which the registry knows a definition's
     type, after the environment's mappings.  ``custom`` None leaves custom
     constraints, which ask the cloud, unchecked.  ``functions`` are those that the
     template may call, for a hint where a misspelled call was taken for data.
-    ``absent_services``: types whose service is not there are none the worse for it.
+    ``allow_absent_services``: types whose service is not there are none the worse for it.
     ``written`` are the resources as the template has them: with it, no more is judged
     of properties than stands there, nothing that calls give.
     """
 
-    registry: Registry
-    implementation: Callable[[Definition], str]
+    registry: ResourceTypeRegistry
+    implementation: Callable[[ResourceDefinition], str]
     dialect: Dialect
     timeout_s: float | None = None
     custom: CustomChecks | None = None
     functions: Collection[str] = ()
-    absent_services: bool = False
-    written: Mapping[str, Value] | None = None
+    allow_absent_services: bool = False
+    source_resources: Mapping[str, Value] | None = None
 
 
 def validate_template(
     evaluated: EvaluatedTemplate,
-    registry: Registry,
+    registry: ResourceTypeRegistry,
     environment: Environment,
     *,
     timeout_s: float | None = None,
@@ -94,7 +99,7 @@ def validate_template(
 
     References to resources that are not there, and rings, ``build`` has found.
     """
-    checks = Checks(
+    checks = ResourceChecks(
         registry=registry,
         implementation=lambda item: environment.registry.resolve(item.type, item.name),
         dialect=evaluated.template.version.dialect,
@@ -102,75 +107,77 @@ def validate_template(
         custom=custom,
     )
     outputs = {name: output.value for name, output in evaluated.outputs.items()}
-    problems = evaluated.template.problems()
+    problems = evaluated.template.new_diagnostics()
     check_resources(evaluated.definitions, outputs, checks, problems)
-    problems.raise_any()
+    problems.raise_if_any()
 
 
 def check_resources(
-    definitions: Mapping[str, Definition],
+    definitions: Mapping[str, ResourceDefinition],
     outputs: Mapping[str, Value],
-    checks: Checks,
-    problems: Problems,
+    checks: ResourceChecks,
+    problems: Diagnostics,
 ) -> None:
     """Adds every mistake of resources and of attributes that outputs read."""
     types = _types(definitions, checks, problems)
     for name, kind in types.items():
         _Resource(definitions[name], kind, checks, problems).check()
-    for name, key, told in misplaced(definitions, types):
+    for name, key, told in find_misplaced_deployments(definitions, types):
         place = (checks.dialect.resources, name, checks.dialect.properties, key)
-        problems.add(Phase.RESOURCES, told, place, prefix=PROPERTY_ERROR)
+        problems.add(ValidationPhase.RESOURCES, told, place, prefix=PROPERTY_ERROR)
     for name, definition in definitions.items():
         path = (checks.dialect.resources, name)
         for key in ("properties", "metadata", "update_policy"):
             place = (*path, getattr(checks.dialect, key))
-            _check_attributes(getattr(definition, key), types, place, Phase.RESOURCES, problems)
+            _check_attributes(
+                getattr(definition, key), types, place, ValidationPhase.RESOURCES, problems
+            )
     for name, value in outputs.items():
         place = (checks.dialect.outputs, name, checks.dialect.value)
-        _check_attributes(value, types, place, Phase.OUTPUTS, problems)
+        _check_attributes(value, types, place, ValidationPhase.OUTPUTS, problems)
 
 
 def _types(
-    definitions: Mapping[str, Definition], checks: Checks, problems: Problems
+    definitions: Mapping[str, ResourceDefinition], checks: ResourceChecks, problems: Diagnostics
 ) -> dict[str, ResourceType]:
     found = {}
     for name, definition in definitions.items():
         try:
-            kind = checks.registry.in_template(checks.implementation(definition))
+            kind = checks.registry.get_for_template(checks.implementation(definition))
             found[name] = _available(kind, checks)
         except Error as error:
             path = (checks.dialect.resources, name, checks.dialect.type)
-            problems.add(Phase.DEFINITIONS, error, path)
+            problems.add(ValidationPhase.DEFINITIONS, error, path)
     return found
 
 
-def _available(kind: ResourceType, checks: Checks) -> ResourceType:
+def _available(resource_type: ResourceType, checks: ResourceChecks) -> ResourceType:
     try:
-        kind.check_available()
+        resource_type.check_available()
     except ResourceTypeUnavailable:
-        if not checks.absent_services:
+        if not checks.allow_absent_services:
             raise
-    return kind
+    return resource_type
 
 
 def _check_attributes(
     value: Value,
     types: Mapping[str, ResourceType],
-    path: Path,
-    phase: Phase,
-    problems: Problems,
+    path: SourcePath,
+    phase: ValidationPhase,
+    problems: Diagnostics,
 ) -> None:
     """Of a resource that is not there, the template itself has told already."""
-    for use in attribute_uses(value):
+    for use in attribute_references(value):
         kind = types.get(use.resource)
         name = use.attribute
         if kind is not None and name is not None and not kind.schema.has_attribute(name):
-            hint = nearest(name, kind.schema.all_attributes).replace("; did", " Did")
+            hint = did_you_mean(name, kind.schema.all_attributes).replace("; did", " Did")
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
-            problems.add(phase, text, path, within=_steps(use.where))
+            problems.add(phase, text, path, subpath=_steps(use.location))
 
 
-def _steps(where: str) -> Path:
+def _steps(where: str) -> SourcePath:
     """The path that ``a.b[0]`` tells."""
     found = _STEP.finditer(where)
     return tuple(int(step[2]) if step[2] else step[1] for step in found)
@@ -180,10 +187,10 @@ def _steps(where: str) -> Path:
 class _Resource:
     """One definition and its type."""
 
-    definition: Definition
+    definition: ResourceDefinition
     type: ResourceType
-    checks: Checks
-    problems: Problems
+    checks: ResourceChecks
+    problems: Diagnostics
 
     def check(self) -> None:
         if self.definition.external_id is None:
@@ -191,7 +198,7 @@ class _Resource:
         else:
             self._check_external(self.definition.external_id)
         self._check_update_policy()
-        if self.definition.deletion_policy == SNAPSHOT and not self.type.snapshots_on_delete:
+        if self.definition.deletion_policy == SNAPSHOT and not self.type.allows_snapshot_on_delete:
             self._found(
                 f'"{SNAPSHOT}" deletion policy not supported by {self.type.name}',
                 self._path(self.checks.dialect.deletion_policy),
@@ -209,22 +216,26 @@ class _Resource:
         if mistakes or isinstance(raw, Expression):
             return  # the type's own checks may rely on what the schema promises
         try:
-            self.type.validate_names(given_names(self.type.schema, raw or {}))
+            self.type.validate_property_names(given_property_names(self.type.schema, raw or {}))
             self.type.validate(
                 known_properties(self.type.schema, raw or {}), self.checks.timeout_s
             )
         except _KEPT as error:
-            self.problems.add(Phase.RESOURCES, error, path)
+            self.problems.add(ValidationPhase.RESOURCES, error, path)
         except StackValidationFailed as error:
             place = (*path, error.path) if error.path else path
-            self.problems.add(Phase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR)
+            self.problems.add(
+                ValidationPhase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR
+            )
         except Error as error:
             self._found(f"{type(error).__name__}: {error}", path)
         except Exception as error:  # noqa: BLE001  # the edge towards third-party code
             # Without its text, which may quote a hidden value.
             where = "".join(traceback.format_tb(error.__traceback__))
-            LOG.error("resource type raised: type %(type)s, %(kind)s at\n%(where)s",
-                      {"type": self.type.name, "kind": type(error).__name__, "where": where})
+            LOG.error(
+                "resource type raised: type %(type)s, %(kind)s at\n%(where)s",
+                {"type": self.type.name, "kind": type(error).__name__, "where": where},
+            )
             self._found(f"{type(error).__name__}: {error}", path)
 
     def _check_update_policy(self) -> None:
@@ -232,29 +243,29 @@ class _Resource:
         path = self._path(self.checks.dialect.update_policy)
         self._mistakes(schema, self.definition.update_policy, path)
 
-    def _mistakes(self, schema: TypeSchema, raw: Value, path: Path) -> list[Mistake]:
+    def _mistakes(self, schema: TypeSchema, raw: Value, path: SourcePath) -> list[PropertyMistake]:
         if isinstance(raw, Expression):
             return []  # a whole map that another resource gives
-        mistakes = validate(schema, raw or {}, path, custom=self.checks.custom)
+        mistakes = validate_properties(schema, raw or {}, path, custom=self.checks.custom)
         mistakes = [mistake for mistake in mistakes if self._is_judged(mistake)]
         for mistake in mistakes:
             hint = self._misspelled_call(schema, raw, mistake.path[len(path) :])
             self.problems.add(
-                Phase.RESOURCES,
+                ValidationPhase.RESOURCES,
                 mistake.message + hint,
                 mistake.path,
                 prefix=PROPERTY_ERROR,
-                within=() if mistake.name is None else (mistake.name,),
+                subpath=() if mistake.name is None else (mistake.name,),
             )
         return mistakes
 
-    def _is_judged(self, mistake: Mistake) -> bool:
-        written = self.checks.written
-        return written is None or stands_there(
+    def _is_judged(self, mistake: PropertyMistake) -> bool:
+        written = self.checks.source_resources
+        return written is None or is_literal_mistake(
             written, mistake.path[1:], mistake, self.checks.functions
         )
 
-    def _misspelled_call(self, schema: TypeSchema, raw: Value, place: Path) -> str:
+    def _misspelled_call(self, schema: TypeSchema, raw: Value, place: SourcePath) -> str:
         """What is no function is data, and then of the wrong type perhaps."""
         try:
             for part in place:
@@ -266,33 +277,36 @@ class _Resource:
         (name,) = raw
         if not place and name in schema.properties:
             return ""
-        return nearest(name, self.checks.functions)
+        return did_you_mean(name, self.checks.functions)
 
-    def _path(self, *parts: str) -> Path:
+    def _path(self, *parts: str) -> SourcePath:
         return (self.checks.dialect.resources, self.definition.name, *parts)
 
-    def _found(self, message: str, path: Path) -> None:
-        self.problems.add(Phase.RESOURCES, message, path)
+    def _found(self, message: str, path: SourcePath) -> None:
+        self.problems.add(ValidationPhase.RESOURCES, message, path)
 
 
-def stands_there(
-    written: Value, path: Path, mistake: Mistake, calls: Collection[str]
+def is_literal_mistake(
+    source_resources: Value,
+    path: SourcePath,
+    mistake: PropertyMistake,
+    function_names: Collection[str],
 ) -> bool:
     """Whether what is wrong at the path was written so, rather than given by a call."""
-    node = written
+    node = source_resources
     for part in path:
         members = node if isinstance(node, list) else [node]
-        if any(_is_call(member, calls) for member in members):
+        if any(_is_call(member, function_names) for member in members):
             return False
         try:
             node = node[part]
         except (LookupError, TypeError):
             return False
-    if _is_call(node, calls):
+    if _is_call(node, function_names):
         return False
     if mistake.name is not None and isinstance(node, Mapping):
-        return (mistake.name in node) is not mistake.absent
-    return not _has_call(node, calls)
+        return (mistake.name in node) is not mistake.missing
+    return not _has_call(node, function_names)
 
 
 def _is_call(node: Value, calls: Collection[str]) -> bool:

@@ -32,13 +32,13 @@ class RpcBus:
         self,
         transport: oslo_messaging.RPCTransport,
         *,
-        retries: int = 1,
-        quiet_s: float = 5.0,
+        send_retries: int = 1,
+        send_pause_s: float = 5.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.sent: Counter[str] = Counter()
-        self.dropped: Counter[str] = Counter()
-        self._quiet_s = quiet_s
+        self.sent_counts: Counter[str] = Counter()
+        self.dropped_counts: Counter[str] = Counter()
+        self._quiet_s = send_pause_s
         self._monotonic = monotonic
         self._quiet_until = float("-inf")
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class RpcBus:
                 transport,
                 oslo_messaging.Target(topic=topic, version=messages.RPC_VERSION),
                 serializer=messages.ContextSerializer(),
-                retry=retries,
+                retry=send_retries,
             )
             for topic in (messages.ENGINE_TOPIC, messages.OBSERVER_TOPIC)
         }
@@ -64,20 +64,22 @@ class RpcBus:
         # While the broker is away each attempt takes seconds; one in a while is
         # enough to notice that it is back.
         if self._monotonic() < self._quiet_until:
-            self._count(self.dropped, method)
+            self._count(self.dropped_counts, method)
             return
-        payload = messages.encode(stack_id, version, ids)
+        payload = messages.encode_hint(stack_id, version, ids)
         try:
             self._clients[topic].cast(messages.current_context(), method, message=payload)
         except _AWAY as error:
             self._quiet_until = self._monotonic() + self._quiet_s
-            self._count(self.dropped, method)
+            self._count(self.dropped_counts, method)
             LOG.warning(
                 "the bus takes no %s message for stack %s: %s; the sweep will repeat it",
-                method, stack_id, error,
+                method,
+                stack_id,
+                error,
             )
         else:
-            self._count(self.sent, method)
+            self._count(self.sent_counts, method)
 
     def _count(self, counter: Counter[str], method: str) -> None:
         with self._lock:

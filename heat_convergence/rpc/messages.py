@@ -14,7 +14,7 @@ from typing import Any
 from oslo_context.context import RequestContext, get_current
 from oslo_messaging import Serializer
 
-FORMAT = 1
+FORMAT_VERSION = 1
 RPC_VERSION = "1.0"
 ENGINE_TOPIC = "heat-convergence-engine"
 OBSERVER_TOPIC = "heat-convergence-observer"
@@ -28,7 +28,7 @@ class MalformedMessage(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class ResourceHint:
     """Look at these resources of this traversal."""
 
     stack_id: str
@@ -36,19 +36,19 @@ class Hint:
     resource_ids: tuple[str, ...]
 
 
-def encode(stack_id: str, version: int, resource_ids: Sequence[str]) -> dict[str, Any]:
+def encode_hint(stack_id: str, version: int, resource_ids: Sequence[str]) -> dict[str, Any]:
     return {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "stack_id": stack_id,
         "version": version,
         "resource_ids": list(resource_ids),
     }
 
 
-def decode(message: Mapping[str, Any]) -> Hint:
+def decode_hint(message: Mapping[str, Any]) -> ResourceHint:
     """Raises ``MalformedMessage``."""
-    if message.get("format") != FORMAT:
-        raise MalformedMessage(f"format {message.get('format')!r}, this is {FORMAT}")
+    if message.get("format") != FORMAT_VERSION:
+        raise MalformedMessage(f"format {message.get('format')!r}, this is {FORMAT_VERSION}")
     stack_id, version = message.get("stack_id"), message.get("version")
     ids = message.get("resource_ids")
     if not isinstance(stack_id, str):
@@ -57,7 +57,7 @@ def decode(message: Mapping[str, Any]) -> Hint:
         raise MalformedMessage(f"version is {version!r}")
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
         raise MalformedMessage("resource_ids is no list of strings")
-    return Hint(stack_id, version, tuple(ids))
+    return ResourceHint(stack_id, version, tuple(ids))
 
 
 class ContextSerializer(Serializer):  # type: ignore[misc]

@@ -19,20 +19,25 @@ from kombu.exceptions import OperationalError
 from oslo_config import cfg
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model import Event, Stack, Status
-from heat_convergence.convergence.notices import Notice, Owner
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.event import Event
+from heat_convergence.convergence.model.notification_events import (
+    NotificationEvent,
+    ParentResource,
+)
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.rpc.transport import create_notification_transport
 
 Json = Any
 LOG = logging.getLogger(__name__)
-PUBLISHER = "orchestration"
+PUBLISHER_PREFIX = "orchestration"
 _SUFFIXES = {Status.IN_PROGRESS: "start", Status.COMPLETE: "end", Status.FAILED: "error"}
 _FAILURES = (errors.Error, oslo_messaging.MessagingException, OperationalError, OSError)
 _SCALING = "scaling"  # in a group's data, while a policy's wish is being done
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NotifiedStack:
     """A stack with its tags, its template's description, and the id of the user that is
     acted for: None where there is no Keystone, or nothing to act with any more."""
 
@@ -41,41 +46,41 @@ class Known:
     user_id: str | None = None
 
 
-StackOf = Callable[[str], Known | None]
+FindNotifiedStack = Callable[[str], NotifiedStack | None]
 """By its id."""
 
 
-def notifier(conf: cfg.ConfigOpts) -> oslo_messaging.Notifier | None:
+def create_notifier(conf: cfg.ConfigOpts) -> oslo_messaging.Notifier | None:
     """None where no driver is configured, so that nothing is read for nobody."""
     transport = create_notification_transport(conf)
     if not conf.oslo_messaging_notifications.driver:
         return None
-    publisher = conf.default_publisher_id or f"{PUBLISHER}.{conf.host}"
-    return oslo_messaging.Notifier(
-        transport, publisher_id=publisher, retry=conf.rpc.send_retries
-    )
+    publisher = conf.default_publisher_id or f"{PUBLISHER_PREFIX}.{conf.host}"
+    return oslo_messaging.Notifier(transport, publisher_id=publisher, retry=conf.rpc.send_retries)
 
 
-class StackNotifications:
+class StackNotifier:
     """``level`` names a method of the notifier: info, warn, error and so on."""
 
-    def __init__(self, notifier: oslo_messaging.Notifier, level: str, stack_of: StackOf) -> None:
+    def __init__(
+        self, notifier: oslo_messaging.Notifier, level: str, find_stack: FindNotifiedStack
+    ) -> None:
         self._send = getattr(notifier, level.lower())
-        self._stack_of = stack_of
+        self._stack_of = find_stack
 
-    def __call__(self, notices: Sequence[Notice]) -> None:
+    def __call__(self, notices: Sequence[NotificationEvent]) -> None:
         """One notification for each event of a stack's own, and one of the group whose
         scaling the event begins or ends."""
         for notice in notices:
-            event, owner = notice.event, notice.owner
+            event, owner = notice.event, notice.parent
             suffix = _SUFFIXES[Status(event.status)]
             kind = f"stack.{str(event.action).lower()}.{suffix}"
-            self._tell(kind, event.stack_id, lambda it, e=event: body(e, it))
+            self._tell(kind, event.stack_id, lambda it, e=event: stack_notification(e, it))
             if owner is not None and owner.data.get(_SCALING):
                 group = self._group(event.stack_id)
                 self._tell(
                     f"autoscaling.{suffix}", owner.stack_id,
-                    lambda it, e=event, o=owner, g=group: scaling(e, o, g, it),
+                    lambda it, e=event, o=owner, g=group: scaling_notification(e, o, g, it),
                 )  # fmt: skip
 
     def _group(self, stack_id: str) -> str:
@@ -86,46 +91,50 @@ class StackNotifications:
         return stack_id if found is None else found.stack.name
 
     def _tell(
-        self, kind: str, stack_id: str, body_of: Callable[[Known], dict[str, Json]]
+        self, kind: str, stack_id: str, body_of: Callable[[NotifiedStack], dict[str, Json]]
     ) -> None:
         try:
             found = self._stack_of(stack_id)
             if found is not None:
                 self._send({}, kind, body_of(found))
         except _FAILURES as error:
-            LOG.warning("stack %(stack)s: %(kind)s is not notified: %(error)s",
-                        {"stack": stack_id, "kind": kind, "error": error})
+            LOG.warning(
+                "stack %(stack)s: %(kind)s is not notified: %(error)s",
+                {"stack": stack_id, "kind": kind, "error": error},
+            )
 
 
-def body(event: Event, known: Known) -> dict[str, Json]:
+def stack_notification(event: Event, notified: NotifiedStack) -> dict[str, Json]:
     """The state is the event's, for the stack may be further by now.  ``user_id`` has the
     name for old listeners' sake: ``user_identity`` is the id."""
     state = f"{event.action}_{event.status}"
-    return _told(known, state, event.reason)
+    return _told(notified, state, event.reason)
 
 
-def scaling(event: Event, owner: Owner, group: str, known: Known) -> dict[str, Json]:
+def scaling_notification(
+    event: Event, owner: ParentResource, group_name: str, notified: NotifiedStack
+) -> dict[str, Json]:
     """Of the stack that has the group, which is in the state that it is in; ``event`` is
     of the stack behind the group."""
     what: Mapping[str, Json] = owner.data[_SCALING]
-    stack = known.stack
+    stack = notified.stack
     messages = {
-        Status.IN_PROGRESS: (what.get("from"), f"Start resizing the group {group}"),
-        Status.COMPLETE: (what.get("to"), f"End resizing the group {group}"),
-        Status.FAILED: (owner.members, event.reason),
+        Status.IN_PROGRESS: (what.get("from"), f"Start resizing the group {group_name}"),
+        Status.COMPLETE: (what.get("to"), f"End resizing the group {group_name}"),
+        Status.FAILED: (owner.healthy_members, event.reason),
     }
     capacity, message = messages[Status(event.status)]
     return {
-        **_told(known, f"{stack.action}_{stack.status}", stack.status_reason),
+        **_told(notified, f"{stack.action}_{stack.status}", stack.status_reason),
         "adjustment": what.get("adjustment"),
         "adjustment_type": what.get("adjustment_type"),
         "capacity": capacity,
-        "groupname": group,
+        "groupname": group_name,
         "message": message,
     }
 
 
-def _told(known: Known, state: str, reason: str) -> dict[str, Json]:
+def _told(known: NotifiedStack, state: str, reason: str) -> dict[str, Json]:
     stack = known.stack
     return {
         "tenant_id": stack.project_id,

@@ -19,13 +19,13 @@ from heat_convergence.rpc import messages
 LOG = logging.getLogger(__name__)
 
 
-class Converger(Protocol):
+class ConvergeHandler(Protocol):
     """The engine's side."""
 
     def converge(self, stack_id: str, version: int, resource_ids: Any) -> Any: ...
 
 
-class ObserverSide(Protocol):
+class ObserveHandler(Protocol):
     """The observer's side."""
 
     def observe(self, stack_id: str, version: int, resource_ids: Any) -> Any: ...
@@ -36,7 +36,7 @@ class _Endpoint:
 
     def _handle(self, verb: Any, method: str, message: Any) -> None:
         try:
-            hint = messages.decode(message)
+            hint = messages.decode_hint(message)
         except (messages.MalformedMessage, AttributeError) as error:
             LOG.warning("dropped a malformed %s message: %s", method, error)
             return
@@ -45,12 +45,16 @@ class _Endpoint:
         except errors.Error as error:
             LOG.warning(
                 "%s of stack %s version %s was not done, the sweep will repeat it: %s: %s",
-                method, hint.stack_id, hint.version, type(error).__name__, error,
+                method,
+                hint.stack_id,
+                hint.version,
+                type(error).__name__,
+                error,
             )
 
 
 class ConvergeEndpoint(_Endpoint):
-    def __init__(self, engine: Converger) -> None:
+    def __init__(self, engine: ConvergeHandler) -> None:
         self._engine = engine
 
     def converge(self, ctxt: RequestContext, message: Any = None) -> None:
@@ -58,22 +62,22 @@ class ConvergeEndpoint(_Endpoint):
 
 
 class ObserveEndpoint(_Endpoint):
-    def __init__(self, observer: ObserverSide) -> None:
+    def __init__(self, observer: ObserveHandler) -> None:
         self._observer = observer
 
     def observe(self, ctxt: RequestContext, message: Any = None) -> None:
         self._handle(self._observer.observe, "observe", message)
 
 
-def engine_server(
-    transport: oslo_messaging.RPCTransport, engine: Converger, *, server: str
+def create_engine_server(
+    transport: oslo_messaging.RPCTransport, engine: ConvergeHandler, *, server: str
 ) -> oslo_messaging.MessageHandlingServer:
     """A server of the engines' topic; ``start(override_pool_size=n)`` connects it."""
     return _server(transport, messages.ENGINE_TOPIC, server, ConvergeEndpoint(engine))
 
 
-def observer_server(
-    transport: oslo_messaging.RPCTransport, observer: ObserverSide, *, server: str
+def create_observer_server(
+    transport: oslo_messaging.RPCTransport, observer: ObserveHandler, *, server: str
 ) -> oslo_messaging.MessageHandlingServer:
     """A server of the observers' topic."""
     return _server(transport, messages.OBSERVER_TOPIC, server, ObserveEndpoint(observer))

@@ -7,9 +7,9 @@ evaluator and by definitions; must not evaluate anything.
 The written form has four marks, each a map with one key.  User data that looks
 like a mark is wrapped, so that reading gives back exactly what was written:
 
-* ``{"$call": [function, variant, arguments]}``  an expression
+* ``{"$call": [function, variant, argument_builder]}``  an expression
 * ``{"$data": {...}}``  a map of the user's that has a mark as its only key
-* ``{"$content": hash}``  a long string, kept by its hash (see ``share``)
+* ``{"$build_content": hash}``  a long string, kept by its hash (see ``share``)
 * ``{"$json": hash}``  a long map or list, kept by the hash of its JSON
 """
 
@@ -26,7 +26,7 @@ Value = Any  # JSON with expressions in it
 
 _CALL, _DATA, _CONTENT, _JSON = "$call", "$data", "$content", "$json"
 # Stored definitions were shared by it: changing it asks for a migration.
-LONG = 4096
+MIN_SHARED_LENGTH = 4096
 _LEAVES = frozenset({str, int, float, bool, type(None)})  # most of every value
 _MARKS = frozenset({_CALL, _DATA, _CONTENT, _JSON})
 _MAPS = (dict, Mapping)  # the first is tried first, and takes a tenth of the time
@@ -56,29 +56,29 @@ def is_known(value: Value) -> bool:
     return not isinstance(value, Expression)
 
 
-def expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression]]:
+def iter_expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression]]:
     """Every expression with its place, as ``a.b[0]``, the outer before the inner."""
     if type(value) in _LEAVES:
         return
     if isinstance(value, Expression):
         yield where, value
-        yield from expressions(value.arguments, _under(where, value.function))
+        yield from iter_expressions(value.arguments, _under(where, value.function))
     elif isinstance(value, _MAPS):
         for key, item in value.items():
-            yield from expressions(item, _under(where, key))
+            yield from iter_expressions(item, _under(where, key))
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from expressions(item, f"{where}[{index}]")
+            yield from iter_expressions(item, f"{where}[{index}]")
 
 
-def readable(value: Value) -> Json:
+def to_template_form(value: Value) -> Json:
     """For people: what is not known yet as the template's call."""
     if isinstance(value, Expression):
-        return {value.function: readable(value.arguments)}
+        return {value.function: to_template_form(value.arguments)}
     if isinstance(value, _MAPS):
-        return {key: readable(item) for key, item in value.items()}
+        return {key: to_template_form(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [readable(item) for item in value]
+        return [to_template_form(item) for item in value]
     return value
 
 
@@ -114,7 +114,9 @@ def load(data: Json) -> Value:
     raise ValueError(f"a dumped value has a malformed {mark}")
 
 
-def share(dumped: Json, contents: dict[str, str], *, min_chars: int = LONG) -> Json:
+def deduplicate_value(
+    dumped: Json, contents: dict[str, str], *, min_chars: int = MIN_SHARED_LENGTH
+) -> Json:
     """Move long strings of a dumped value into ``contents``, by SHA-256.
 
     Definitions that carry the same file then hold only its hash.
@@ -126,9 +128,9 @@ def share(dumped: Json, contents: dict[str, str], *, min_chars: int = LONG) -> J
         contents[digest] = dumped
         return {_CONTENT: digest}
     if isinstance(dumped, list):
-        return [share(item, contents, min_chars=min_chars) for item in dumped]
+        return [deduplicate_value(item, contents, min_chars=min_chars) for item in dumped]
     if isinstance(dumped, _MAPS):
-        return {k: share(v, contents, min_chars=min_chars) for k, v in dumped.items()}
+        return {k: deduplicate_value(v, contents, min_chars=min_chars) for k, v in dumped.items()}
     return dumped
 
 
@@ -137,8 +139,8 @@ def dump_values(values: Mapping[str, Value]) -> dict[str, Json]:
     return {name: dump(value) for name, value in values.items()}
 
 
-def share_values(
-    dumped: Mapping[str, Json], contents: dict[str, str], *, min_chars: int = LONG
+def deduplicate_values(
+    dumped: Mapping[str, Json], contents: dict[str, str], *, min_chars: int = MIN_SHARED_LENGTH
 ) -> dict[str, Json]:
     """As ``share``, each value of a map by itself; those that are long maps or lists as
     a whole, unless there are expressions in them."""
@@ -152,14 +154,16 @@ def share_values(
             contents[digest] = text
             shared[name] = {_JSON: digest}
         elif len(text) >= min_chars or isinstance(value, str):
-            shared[name] = share(value, contents, min_chars=min_chars)
+            shared[name] = deduplicate_value(value, contents, min_chars=min_chars)
         else:
             shared[name] = value
     return shared
 
 
-def share_plain(values: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
-    """``share_values`` of ``dump_values``, quicker for what has neither expressions nor
+def deduplicate_plain_values(
+    values: Mapping[str, Json], contents: dict[str, str]
+) -> dict[str, Json]:
+    """``deduplicate_values`` of ``dump_values``, quicker for what has neither expressions nor
     marks in it: its text alone tells."""
     shared = {}
     for name, value in values.items():
@@ -168,8 +172,8 @@ def share_plain(values: Mapping[str, Json], contents: dict[str, str]) -> dict[st
             continue
         text = _unmarked_text(value)
         if text is None:
-            shared.update(share_values({name: dump(value)}, contents))
-        elif len(text) >= LONG:
+            shared.update(deduplicate_values({name: dump(value)}, contents))
+        elif len(text) >= MIN_SHARED_LENGTH:
             digest = hashlib.sha256(text.encode()).hexdigest()
             contents[digest] = text
             shared[name] = {_JSON: digest}
@@ -194,14 +198,14 @@ def _may_have_marks(text: str) -> bool:
     return any(f'"{mark}"' in text for mark in _MARKS)
 
 
-def share_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
-    """``share_values`` of a dumped map, which may be an expression as a whole."""
+def deduplicate_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
+    """``deduplicate_values`` of a dumped map, which may be an expression as a whole."""
     if not _looks_marked(dumped):
-        return share_values(dumped, contents)
+        return deduplicate_values(dumped, contents)
     mark, body = next(iter(dumped.items()))
     if mark == _DATA:
-        return {_DATA: share_values(body, contents)}
-    shared: dict[str, Json] = share(dumped, contents)
+        return {_DATA: deduplicate_values(body, contents)}
+    shared: dict[str, Json] = deduplicate_value(dumped, contents)
     return shared
 
 
@@ -214,12 +218,12 @@ def _calls(dumped: Json) -> bool:
     return isinstance(dumped, list) and any(_calls(item) for item in dumped)
 
 
-def unshare(shared: Json, content: Callable[[str], str]) -> Json:
-    """The dumped value again; ``content`` gives a text by its hash."""
+def restore_value(shared: Json, content: Callable[[str], str]) -> Json:
+    """The dumped value again; ``build_content`` gives a text by its hash."""
     if type(shared) in _LEAVES:
         return shared
     if isinstance(shared, list):
-        return [unshare(item, content) for item in shared]
+        return [restore_value(item, content) for item in shared]
     if not isinstance(shared, _MAPS):
         return shared
     if _looks_marked(shared):
@@ -229,32 +233,32 @@ def unshare(shared: Json, content: Callable[[str], str]) -> Json:
         if mark == _JSON:
             return json.loads(content(body) or "null")
         if mark == _DATA:  # the map within is the user's, whatever it looks like
-            return {_DATA: {key: unshare(item, content) for key, item in body.items()}}
-    return {key: unshare(item, content) for key, item in shared.items()}
+            return {_DATA: {key: restore_value(item, content) for key, item in body.items()}}
+    return {key: restore_value(item, content) for key, item in shared.items()}
 
 
-def restore(
-    shared: Json, content: Callable[[str], str], made: dict[str, Value] | None = None
+def load_deduplicated(
+    shared: Json, content: Callable[[str], str], cache: dict[str, Value] | None = None
 ) -> Value:
     """``load`` of ``unshare``.  What several values lead to is made once and is the same
     object in all that are restored with the same ``made``: nobody may change it."""
     if type(shared) in _LEAVES:
         return shared
-    made = {} if made is None else made
+    cache = {} if cache is None else cache
     if isinstance(shared, list):
-        return [restore(item, content, made) for item in shared]
+        return [load_deduplicated(item, content, cache) for item in shared]
     if not isinstance(shared, _MAPS):
         return shared
     if not _looks_marked(shared):
-        return {key: restore(item, content, made) for key, item in shared.items()}
+        return {key: load_deduplicated(item, content, cache) for key, item in shared.items()}
     mark, body = next(iter(shared.items()))
     if mark == _JSON:
-        if body not in made:
-            made[body] = _parsed(content(body))
-        return made[body]
+        if body not in cache:
+            cache[body] = _parsed(content(body))
+        return cache[body]
     if mark == _CONTENT:
         return content(body)
-    return load(unshare(shared, content))
+    return load(restore_value(shared, content))
 
 
 def _parsed(text: str) -> Value:
@@ -262,7 +266,7 @@ def _parsed(text: str) -> Value:
     return load(value) if _may_have_marks(text) else value
 
 
-def shared_hashes(shared: Json) -> frozenset[str]:
+def collect_content_hashes(shared: Json) -> frozenset[str]:
     """The hashes that ``unshare`` will ask for."""
     found: set[str] = set()
 
@@ -270,7 +274,7 @@ def shared_hashes(shared: Json) -> frozenset[str]:
         found.add(digest)
         return ""
 
-    unshare(shared, note)
+    restore_value(shared, note)
     return frozenset(found)
 
 

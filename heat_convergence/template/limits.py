@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TemplateLimits:
     """Sizes are characters unless the name says otherwise.
 
     ``max_nodes`` counts maps, lists and scalars after aliases are followed, and
@@ -21,7 +21,7 @@ class Limits:
     step is one function call and takes some 25 microseconds; ``yaql_max_steps``
     are for all expressions of a template together.  Regular expressions have their
     matcher's clock: so many matches of an evaluation may take longer than
-    ``regex_quick_s``, none longer than ``regex_timeout_s``.
+    ``regex_first_timeout_s``, none longer than ``regex_timeout_s``.
     """
 
     max_template_size: int = 524_288
@@ -29,14 +29,14 @@ class Limits:
     max_nodes: int = 1_000_000
     max_expanded_size: int = 16_777_216
     max_result_size: int = 16_777_216
-    max_problems: int = 50
+    max_diagnostics: int = 50
     yaql_limit_iterators: int = 200
     yaql_memory_quota_bytes: int = 10_000
     yaql_max_steps: int = 400_000
     yaql_max_expression_size: int = 65_536
-    regex_quick_s: float = 0.005
+    regex_first_timeout_s: float = 0.005
     regex_timeout_s: float = 0.5
-    regex_slow_matches: int = 20
+    regex_max_slow_matches: int = 20
 
 
-DEFAULT = Limits()
+DEFAULT_LIMITS = TemplateLimits()

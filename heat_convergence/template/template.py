@@ -18,21 +18,24 @@ from heat_convergence.common.errors import (
     InvalidTemplateVersion,
     StackValidationFailed,
 )
-from heat_convergence.template.limits import DEFAULT, Limits
-from heat_convergence.template.loader import Document, load
-from heat_convergence.template.parameters import ParameterSchema, parse_schemas
-from heat_convergence.template.patterns import patience
-from heat_convergence.template.problems import Phase, Problems, nearest
-from heat_convergence.template.versions import (
-    BY_NAME,
-    EMPTY_TEMPLATE,
+from heat_convergence.template.bounded_regex import regex_budget
+from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.parameters.parameter_schemas import (
+    ParameterSchema,
+    parse_parameter_schemas,
+)
+from heat_convergence.template.parsing.document_loader import Document, load_document
+from heat_convergence.template.parsing.template_versions import (
+    EMPTY_TEMPLATE_VERSION,
+    TEMPLATE_VERSIONS,
+    TEMPLATE_VERSIONS_BY_NAME,
     VERSION_KEYS,
-    VERSIONS,
-    Version,
+    TemplateVersion,
 )
 
 Json = Any
-NO_DESCRIPTION = "No description"
+DEFAULT_TEMPLATE_DESCRIPTION = "No description"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +43,23 @@ class Template:
     """``raw`` is the document as plain JSON; ``version`` what its key names."""
 
     document: Document
-    version: Version
-    limits: Limits = DEFAULT
+    version: TemplateVersion
+    limits: TemplateLimits = DEFAULT_LIMITS
 
     @classmethod
     def parse(
         cls,
         source: str | bytes | Mapping[str, Json],
         *,
-        limits: Limits = DEFAULT,
+        limits: TemplateLimits = DEFAULT_LIMITS,
         section_error: Callable[[str], Error] | None = StackValidationFailed,
     ) -> Template:
         """Raises ``HTTPBadRequest`` (unreadable, not a map, no version key),
         ``RequestLimitExceeded``, ``InvalidTemplateVersion``, and ``section_error``
         for sections that the version does not have; None: ``check_sections`` will."""
-        document = load(source, limits=limits)
+        document = load_document(source, limits=limits)
         if not isinstance(document.data, dict):
-            raise HTTPBadRequest(
-                f"The template is not a map but a {_json_type(document.data)}."
-            )
+            raise HTTPBadRequest(f"The template is not a map but a {_json_type(document.data)}.")
         version = _version(document.data)
         template = cls(document, version, limits)
         if section_error is not None:
@@ -66,10 +67,10 @@ class Template:
         return template
 
     @classmethod
-    def empty(cls, *, limits: Limits = DEFAULT) -> Template:
+    def empty(cls, *, limits: TemplateLimits = DEFAULT_LIMITS) -> Template:
         """The template of a stack that has none."""
-        raw = {EMPTY_TEMPLATE.key: EMPTY_TEMPLATE.date}
-        return cls(Document(raw), EMPTY_TEMPLATE, limits)
+        raw = {EMPTY_TEMPLATE_VERSION.key: EMPTY_TEMPLATE_VERSION.date}
+        return cls(Document(raw), EMPTY_TEMPLATE_VERSION, limits)
 
     @property
     def raw(self) -> dict[str, Json]:
@@ -83,7 +84,7 @@ class Template:
 
     @property
     def description(self) -> str:
-        return str(self.raw.get(self.version.dialect.description) or NO_DESCRIPTION)
+        return str(self.raw.get(self.version.dialect.description) or DEFAULT_TEMPLATE_DESCRIPTION)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -99,10 +100,10 @@ class Template:
 
     @property
     def parameters(self) -> Mapping[str, ParameterSchema]:
-        """The declared parameters; raises what ``parse_schemas`` finds wrong."""
-        problems = self.problems()
-        schemas = self.schemas(problems)
-        problems.raise_any()
+        """The declared parameters; raises what ``parse_parameter_schemas`` finds wrong."""
+        problems = self.new_diagnostics()
+        schemas = self.parameter_schemas(problems)
+        problems.raise_if_any()
         return schemas
 
     def section(self, name: str) -> Json:
@@ -110,30 +111,30 @@ class Template:
         content = self.raw.get(name)
         return {} if content is None else content
 
-    def schemas(self, problems: Problems) -> dict[str, ParameterSchema]:
+    def parameter_schemas(self, problems: Diagnostics) -> dict[str, ParameterSchema]:
         """The declared parameters; mistakes go to ``problems``."""
         name = self.version.dialect.parameters
-        with patience(self.limits):
-            return parse_schemas(self.section(name), self.version, problems)
+        with regex_budget(self.limits):
+            return parse_parameter_schemas(self.section(name), self.version, problems)
 
-    def problems(self) -> Problems:
+    def new_diagnostics(self) -> Diagnostics:
         """An empty collection that knows where things stand in this text."""
-        return Problems(self.document.position, limit=self.limits.max_problems)
+        return Diagnostics(self.document.find_position, limit=self.limits.max_diagnostics)
 
     def check_sections(
         self, section_error: Callable[[str], Error] = StackValidationFailed
     ) -> None:
         """Raises the error for sections that the version does not have."""
-        problems = self.problems()
+        problems = self.new_diagnostics()
         for name in self.raw:
             if name not in self.version.sections:
-                hint = nearest(name, self.version.sections)
+                hint = did_you_mean(name, self.version.sections)
                 message = f'The template section is invalid: "{name}"{hint}'
-                problems.add(Phase.TEMPLATE, section_error(message), (name,))
-        problems.raise_any()
+                problems.add(ValidationPhase.TEMPLATE, section_error(message), (name,))
+        problems.raise_if_any()
 
 
-def _version(raw: Mapping[str, Json]) -> Version:
+def _version(raw: Mapping[str, Json]) -> TemplateVersion:
     present = [key for key in VERSION_KEYS if key in raw]
     if not present:
         raise HTTPBadRequest(
@@ -151,12 +152,12 @@ def _version(raw: Mapping[str, Json]) -> Version:
             f'The template version is invalid: "{key}: {given}" is a {_json_type(given)},'
             " not a string."
         )
-    version = BY_NAME.get((key, given))
+    version = TEMPLATE_VERSIONS_BY_NAME.get((key, given))
     if version is None:
-        known = sorted(name for known_key, name in BY_NAME if known_key == key)
+        known = sorted(name for known_key, name in TEMPLATE_VERSIONS_BY_NAME if known_key == key)
         raise InvalidTemplateVersion(
             f'The template version is invalid: "{key}: {given}".'
-            f' "{key}" should be one of: {", ".join(known)}{nearest(given, known)}'
+            f' "{key}" should be one of: {", ".join(known)}{did_you_mean(given, known)}'
         )
     return version
 
@@ -174,7 +175,7 @@ def _json_type(value: Json) -> str:
     return names.get(type(value), "number")
 
 
-def version_named(name: str) -> Version | None:
+def find_template_version(name: str) -> TemplateVersion | None:
     """The version that the API calls ``<key>.<date>``; an alias serves too."""
     key, _, date = name.partition(".")
-    return VERSIONS.get(name) or BY_NAME.get((key, date))
+    return TEMPLATE_VERSIONS.get(name) or TEMPLATE_VERSIONS_BY_NAME.get((key, date))

@@ -2,8 +2,8 @@
 
 One file is one physical resource, and a journal keeps every call that changed
 something, so that what was made twice, or left behind, shows afterwards.  Not
-among the installed types: ``declare`` makes an entry point for the processes that
-are to know it.  Tests of killed daemons read the ``Account``.
+among the installed types: ``write_entry_point`` makes an entry point for the processes that
+are to know it.  Tests of killed daemons read the ``FileCloudAudit``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from heat_convergence.common.errors import ResourceGone
-from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.resources.plugin import Look, ResourceType, View
-from heat_convergence.resources.schema import (
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     TypeSchema,
 )
 
-TYPE = "Testing::File"
+FILE_TYPE = "Testing::File"
 FOLDER_VARIABLE = "HEAT_CONVERGENCE_FILE_CLOUD"
 """Names the cloud's folder in the environment of whoever uses the type."""
 
@@ -45,7 +50,7 @@ class FileResource(ResourceType):
     meanwhile never hears of it.
     """
 
-    name = TYPE
+    name = FILE_TYPE
     physical_name_limit = 240  # a file's name has 255 at most
     schema = TypeSchema(
         description="A file that says when it was made and changed.",
@@ -70,32 +75,34 @@ class FileResource(ResourceType):
         attributes={"value": AttributeSchema(description="Its content.")},
     )
 
-    def create(self, view: View) -> Look:
-        cloud = Cloud.of_environment()
+    def create(self, view: ResourceContext) -> VerbResult:
+        cloud = FileCloud.from_environment()
         made = cloud.create(view.physical_name, _content(view.properties))
         time.sleep(view.properties["latency_s"])
         return _look(made, cloud.read(made))
 
-    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
-        cloud, physical_id = Cloud.of_environment(), view.physical_id or ""
+    def update(
+        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+    ) -> VerbResult:
+        cloud, physical_id = FileCloud.from_environment(), view.physical_id or ""
         cloud.update(physical_id, _content(after))
         time.sleep(after["latency_s"])
         return _look(physical_id, cloud.read(physical_id))
 
-    def delete(self, view: View) -> Look:
+    def delete(self, view: ResourceContext) -> VerbResult:
         if view.physical_id is not None:
-            Cloud.of_environment().delete(view.physical_id)
+            FileCloud.from_environment().delete(view.physical_id)
             time.sleep(view.properties.get("latency_s", 0))
-        return Look(Observed.ABSENT)
+        return VerbResult(ObservedState.ABSENT)
 
-    def observe(self, view: View) -> Look:
-        content = Cloud.of_environment().read(view.physical_id or "")
+    def observe(self, view: ResourceContext) -> VerbResult:
+        content = FileCloud.from_environment().read(view.physical_id or "")
         if content is None and view.action is Action.DELETE:
-            return Look(Observed.ABSENT)
+            return VerbResult(ObservedState.ABSENT)
         return _look(view.physical_id or "", content)
 
-    def find(self, view: View) -> str | None:
-        return Cloud.of_environment().find(view.physical_name)
+    def find(self, view: ResourceContext) -> str | None:
+        return FileCloud.from_environment().find(view.physical_name)
 
 
 def _content(properties: Mapping[str, Json]) -> dict[str, Json]:
@@ -106,17 +113,17 @@ def _content(properties: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _look(physical_id: str, content: Mapping[str, Json] | None) -> Look:
+def _look(physical_id: str, content: Mapping[str, Json] | None) -> VerbResult:
     if content is None:
         raise ResourceGone(f"there is no file {physical_id}")
     attributes = {"value": content["value"]}
     left_s = content["ready_at"] - time.time()
     if left_s > 0:
-        return Look(Observed.BUSY, physical_id, attributes, again_s=left_s)
-    return Look(Observed.READY, physical_id, attributes)
+        return VerbResult(ObservedState.BUSY, physical_id, attributes, poll_after_s=left_s)
+    return VerbResult(ObservedState.READY, physical_id, attributes)
 
 
-class Cloud:
+class FileCloud:
     """The files of one folder; any number of processes may use it at once.
 
     A physical resource's id is its physical name and, since a name may be used
@@ -129,7 +136,7 @@ class Cloud:
         self._journal = folder / _JOURNAL
 
     @classmethod
-    def of_environment(cls) -> Cloud:
+    def from_environment(cls) -> FileCloud:
         return cls(Path(os.environ[FOLDER_VARIABLE]))
 
     def create(self, physical_name: str, content: Mapping[str, Json]) -> str:
@@ -177,15 +184,15 @@ class Cloud:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class FileCloudAudit:
     """What was made and what is there: physical id → content, and calls in order."""
 
-    there: Mapping[str, Mapping[str, Json]]
+    existing: Mapping[str, Mapping[str, Json]]
     calls: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, folder: Path) -> Account:
-        cloud, journal = Cloud(folder), folder / _JOURNAL
+    def of_directory(cls, folder: Path) -> FileCloudAudit:
+        cloud, journal = FileCloud(folder), folder / _JOURNAL
         ids = sorted(path.name for path in (folder / _RESOURCES).iterdir())
         read = {physical_id: cloud.read(physical_id) or {} for physical_id in ids}
         lines = journal.read_text().splitlines() if journal.exists() else []
@@ -195,9 +202,9 @@ class Account:
             calls.append((verb, physical_id))
         return cls(read, tuple(calls))
 
-    def doubled(self) -> list[str]:
+    def duplicated_names(self) -> list[str]:
         """Physical names made a second time, whether or not one of them was deleted."""
-        ever = {physical_id for _, physical_id in self.calls} | self.there.keys()
+        ever = {physical_id for _, physical_id in self.calls} | self.existing.keys()
         made = Counter(_name(physical_id) for physical_id in ever)
         return sorted(name for name, count in made.items() if count > 1)
 
@@ -206,7 +213,7 @@ def _name(physical_id: str) -> str:
     return physical_id.rpartition(".")[0]
 
 
-def declare(folder: Path) -> Path:
+def write_entry_point(folder: Path) -> Path:
     """Write the entry point of a package that consists of nothing else; the folder
     belongs on the ``PYTHONPATH`` of those who are to find the type."""
     package = folder / "file_cloud_type-1.0.dist-info"
@@ -216,6 +223,6 @@ def declare(folder: Path) -> Path:
     )
     target = f"{FileResource.__module__}:{FileResource.__qualname__}"
     (package / "entry_points.txt").write_text(
-        f"[heat_convergence.resource_types]\n{TYPE} = {target}\n"
+        f"[heat_convergence.resource_types]\n{FILE_TYPE} = {target}\n"
     )
     return folder

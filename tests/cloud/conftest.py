@@ -14,31 +14,38 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.testing.daemons import Deployment
-from tests.cloud.bed import VARIABLE, Bed, Ours, own_region
-from tests.conftest import MARIADB, fresh_bus, fresh_database
+from heat_convergence.testing.daemon_processes import ServiceDeployment
+from tests.cloud.testbed import (
+    TESTBED_VARIABLE,
+    CloudTestbed,
+    DeployedService,
+    dedicated_region,
+)
+from tests.conftest import MARIADB, fresh_database, fresh_virtual_host
 
-Deploy = Callable[..., Ours]
+DeployService = Callable[..., DeployedService]
 
 
 @pytest.fixture(scope="session")
-def bed() -> Bed:
-    path = os.environ.get(VARIABLE)
+def cloud_testbed() -> CloudTestbed:
+    path = os.environ.get(TESTBED_VARIABLE)
     if not path:
-        pytest.skip(f"{VARIABLE} names no cloud: the real services are left out")
-    return Bed.of(path)
+        pytest.skip(f"{TESTBED_VARIABLE} names no cloud: the real services are left out")
+    return CloudTestbed.from_file(path)
 
 
 @pytest.fixture(scope="module")
-def deploy(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deploy]:
+def deploy(
+    cloud_testbed: CloudTestbed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DeployService]:
     """Starts the daemons with the bed's Keystone, and options beyond that.  Those that
     run already have another database, and take none of their messages."""
     with ExitStack() as stack:
 
-        def make(keystone: Bed = bed, **default: Any) -> Ours:
+        def make(keystone: CloudTestbed = cloud_testbed, **default: Any) -> DeployedService:
             options = {section: dict(given) for section, given in keystone.options().items()}
             options["DEFAULT"].update(default)
-            deployment = Deployment(
+            deployment = ServiceDeployment(
                 tmp_path_factory.mktemp("ours"),
                 database_url=stack.enter_context(_database()),
                 transport_url=stack.enter_context(_bus()),
@@ -47,8 +54,8 @@ def deploy(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deplo
             stack.enter_context(deployment)
             deployment.upgrade_database()
             deployment.start()
-            region = stack.enter_context(own_region(bed, deployment.endpoint))
-            return Ours(keystone, deployment, region)
+            region = stack.enter_context(dedicated_region(cloud_testbed, deployment.endpoint))
+            return DeployedService(keystone, deployment, region)
 
         yield make
 
@@ -60,7 +67,7 @@ def _database() -> Iterator[str]:
 
 @contextmanager
 def _bus() -> Iterator[str]:
-    yield from fresh_bus()
+    yield from fresh_virtual_host()
 
 
 @pytest.fixture(scope="module")

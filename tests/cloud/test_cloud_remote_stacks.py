@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cloud.bed import Bed, Keystone, Ours
-from tests.cloud.conftest import Deploy
+from tests.cloud.conftest import DeployService
+from tests.cloud.testbed import CloudTestbed, DeployedService, UserIdentityClient
 
 Json = Any
 NAME = "outer"
@@ -34,34 +34,34 @@ def template(value: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def ours(deploy: Deploy) -> Ours:
+def ours(deploy: DeployService) -> DeployedService:
     return deploy(allow_trusts_redelegation=True)  # else a trust gives no other
 
 
 @pytest.fixture(scope="module")
-def user(bed: Bed) -> Keystone:
-    return bed.keystone("demo")
+def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
+    return cloud_testbed.identity_client("demo")
 
 
-def test_a_life(ours: Ours, user: Keystone) -> None:
+def test_remote_stack_lifecycle(ours: DeployedService, user: UserIdentityClient) -> None:
     def outputs() -> dict[str, Json]:
-        stack = ours.call(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
+        stack = ours.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
         return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
 
-    stack_id = ours.create(user.session, NAME, template("1"))
-    status = ours.wait(user.session, NAME)
+    stack_id = ours.create_stack(user.session, NAME, template("1"))
+    status = ours.wait_until_done(user.session, NAME)
     assert status[0] == "CREATE_COMPLETE", status
     name = outputs()["name"]
     assert outputs()["out"] == "1"
-    assert ours.status(user.session, name)[0] == "CREATE_COMPLETE"
+    assert ours.stack_status(user.session, name)[0] == "CREATE_COMPLETE"
     path = f"/stacks/{NAME}/{stack_id}"
-    ours.call(user.session, "PUT", path, {"template": template("2")})
-    status = ours.wait(user.session, NAME)
+    ours.request(user.session, "PUT", path, {"template": template("2")})
+    status = ours.wait_until_done(user.session, NAME)
     assert status[0] == "UPDATE_COMPLETE", status
     assert outputs()["out"] == "2"
     for action, done in (("suspend", "SUSPEND_COMPLETE"), ("resume", "RESUME_COMPLETE")):
-        ours.call(user.session, "POST", f"{path}/actions", {action: None})
-        assert ours.wait(user.session, NAME)[0] == done
-        assert ours.status(user.session, name)[0] == done
-    ours.delete(user.session, NAME)
-    assert ours.call(user.session, "GET", f"/stacks/{name}").status_code == 404
+        ours.request(user.session, "POST", f"{path}/actions", {action: None})
+        assert ours.wait_until_done(user.session, NAME)[0] == done
+        assert ours.stack_status(user.session, name)[0] == done
+    ours.delete_stack(user.session, NAME)
+    assert ours.request(user.session, "GET", f"/stacks/{name}").status_code == 404

@@ -9,58 +9,60 @@ from itertools import pairwise
 from typing import Any
 
 Json = Any
-Resource = tuple[str, str, Mapping[str, Json]]
+Prerequisite = tuple[str, str, Mapping[str, Json]]
 
 
-class On(StrEnum):
+class SupportedCloud(StrEnum):
     """Which clouds can host a case."""
 
     BOTH = "both"
-    REAL = "a real cloud alone"
-    EMULATION = "the emulation alone"
+    REAL_ONLY = "a real cloud alone"
+    EMULATION_ONLY = "the emulation alone"
 
 
 @dataclass(frozen=True)
-class Case:
+class ConformanceCase:
     """A type, what must be there before, its properties at first and after each
     update, and attributes as they are in the end.
 
-    ``changes`` go one over the other, None takes a property away; ``updates`` are whole.
-    ``successor`` is what the replacement differs in; None: there can't be two at once.
+    ``format_resource_changes`` go one over the other, None takes a property away; ``updates``
+    are whole.
+    ``replacement_properties`` is what the replacement differs in; None: there can't be two at
+    once.
     """
 
     type: str
-    before: Sequence[Resource] = ()
+    prerequisites: Sequence[Prerequisite] = ()
     properties: Mapping[str, Json] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Json]] = ()
     updates: Sequence[Mapping[str, Json]] = ()
     attributes: Mapping[str, Json] = field(default_factory=dict)
-    successor: Mapping[str, Json] | None = field(default_factory=dict)
-    admin: bool = False
-    findable: bool = True
-    label: str = ""
-    on: On = On.BOTH
-    lasting: bool = False  # it can be found at all times, as quotas can
+    replacement_properties: Mapping[str, Json] | None = field(default_factory=dict)
+    needs_admin: bool = False
+    can_be_found: bool = True
+    case_label: str = ""
+    runs_on: SupportedCloud = SupportedCloud.BOTH
+    always_exists: bool = False  # it can be found at all times, as quotas can
 
     @property
     def id(self) -> str:
-        return self.label or self.type
+        return self.case_label or self.type
 
-    def goals(self) -> Iterator[Mapping[str, Json]]:
+    def properties_after_updates(self) -> Iterator[Mapping[str, Json]]:
         """The properties after each update."""
         yield from self.updates
         now = dict(self.properties)
         for change in self.changes:
-            now = over(now, change)
+            now = merge_properties(now, change)
             yield now
 
     @property
-    def last(self) -> Mapping[str, Json]:
-        return ([self.properties, *self.goals()])[-1]
+    def final_properties(self) -> Mapping[str, Json]:
+        return ([self.properties, *self.properties_after_updates()])[-1]
 
-    def changed(self) -> set[str]:
+    def updated_property_names(self) -> set[str]:
         """Names of properties that some update changes."""
-        steps = [self.properties, *self.goals()]
+        steps = [self.properties, *self.properties_after_updates()]
         return {
             name
             for before, after in pairwise(steps)
@@ -69,6 +71,6 @@ class Case:
         }
 
 
-def over(under: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
+def merge_properties(under: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
     merged = {**under, **change}
     return {name: value for name, value in merged.items() if value is not None}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from tests.conformance import (
-    compute_cases,
-    emulated_cases,
-    identity_cases,
+    cinder_glance_cases,
+    emulation_only_cases,
+    keystone_cases,
     neutron_cases,
-    storage_cases,
+    nova_cases,
 )
 
 CASES = [
     *neutron_cases.CASES,
-    *storage_cases.CASES,
-    *identity_cases.CASES,
-    *compute_cases.CASES,
-    *emulated_cases.CASES,
+    *cinder_glance_cases.CASES,
+    *keystone_cases.CASES,
+    *nova_cases.CASES,
+    *emulation_only_cases.CASES,
 ]

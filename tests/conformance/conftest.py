@@ -23,50 +23,55 @@ from typing import Any
 import openstack
 import pytest
 
-from heat_convergence.clients.rest import Connected, Slots
-from heat_convergence.resources.registry import Registry
-from heat_convergence.testing.openstack.emulation import PROJECT
-from heat_convergence.testing.openstack.wire import connect, emulated
-from tests.conformance.driving import Driver
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.testing.openstack.emulation import PROJECT_ID
+from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.conformance.type_driver import ResourceTypeDriver
 
-VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
-START = datetime(2026, 1, 1, tzinfo=UTC)
+TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
+START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Bed:
+class ConformanceTestbed:
     """A cloud to drive types at; ``word`` fills names in braces in cases."""
 
-    def __init__(self, words: dict[str, str], driver: Callable[[bool], Driver]) -> None:
-        self._words = words
+    def __init__(
+        self, placeholders: dict[str, str], driver: Callable[[bool], ResourceTypeDriver]
+    ) -> None:
+        self._words = placeholders
         self.driver = driver
 
-    def filled(self, value: Any) -> Any:
+    def substitute(self, value: Any) -> Any:
         if isinstance(value, str):
             for word, meaning in self._words.items():
                 value = value.replace("{" + word + "}", meaning)
             return value
         if isinstance(value, dict):
-            return {key: self.filled(item) for key, item in value.items()}
+            return {key: self.substitute(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.filled(item) for item in value]
+            return [self.substitute(item) for item in value]
         return value
 
 
 @pytest.fixture(scope="session")
-def registry() -> Registry:
-    return Registry.load()
+def registry() -> ResourceTypeRegistry:
+    return ResourceTypeRegistry.load()
 
 
 @pytest.fixture
-def emulated_bed(registry) -> Bed:
-    emulation = emulated()
+def emulated_testbed(registry) -> ConformanceTestbed:
+    emulation = create_emulation()
     connection = connect(emulation)
-    cloud = Connected(str(uuid.uuid4()), PROJECT, lambda: connection, Slots(8))
+    cloud = SdkCloudClient(str(uuid.uuid4()), PROJECT_ID, lambda: connection, RequestLimiter(8))
 
-    def driver(admin: bool) -> Driver:
-        return Driver(
-            cloud, PROJECT, registry, tick=emulation.advance,
-            now=lambda: START + timedelta(seconds=emulation.now_s),
+    def driver(admin: bool) -> ResourceTypeDriver:
+        return ResourceTypeDriver(
+            cloud,
+            PROJECT_ID,
+            registry,
+            advance_time=emulation.advance,
+            now=lambda: START_TIME + timedelta(seconds=emulation.now_s),
         )
 
     words = {
@@ -78,24 +83,24 @@ def emulated_bed(registry) -> Bed:
         "second_image": "cirros-2",
         "host": "host-1",
     }
-    return Bed(words, driver)
+    return ConformanceTestbed(words, driver)
 
 
 @pytest.fixture(scope="session")
-def real_bed(registry) -> Iterator[Bed]:
-    path = os.environ.get(VARIABLE)
+def real_testbed(registry) -> Iterator[ConformanceTestbed]:
+    path = os.environ.get(TESTBED_VARIABLE)
     if not path:
-        pytest.skip(f"{VARIABLE} names no cloud: the real services are left out")
+        pytest.skip(f"{TESTBED_VARIABLE} names no cloud: the real services are left out")
     facts = json.loads(Path(path).read_text())
     connections = {user: _connection(facts, user) for user in ("demo", "admin")}
     clouds = {
-        user: Connected(user, facts["projects"][user], lambda it=it: it, Slots(8))
+        user: SdkCloudClient(user, facts["projects"][user], lambda it=it: it, RequestLimiter(8))
         for user, it in connections.items()
     }
 
-    def driver(admin: bool) -> Driver:
+    def driver(admin: bool) -> ResourceTypeDriver:
         user = "admin" if admin else "demo"
-        return Driver(clouds[user], facts["projects"][user], registry)
+        return ResourceTypeDriver(clouds[user], facts["projects"][user], registry)
 
     hosts = connections["admin"].compute.services(binary="nova-compute")
     words = {
@@ -106,13 +111,15 @@ def real_bed(registry) -> Iterator[Bed]:
         **facts["ids"],
     }
     with _another_image(connections["demo"]) as image, _files() as url:
-        yield Bed({**words, "second_image": image, "file": url}, driver)
+        yield ConformanceTestbed({**words, "second_image": image, "file": url}, driver)
 
 
 @contextmanager
 def _another_image(cloud: openstack.connection.Connection) -> Iterator[str]:
     image = cloud.image.create_image(
-        name=f"hc-image-{uuid.uuid4().hex[:8]}", disk_format="raw", container_format="bare",
+        name=f"hc-image-{uuid.uuid4().hex[:8]}",
+        disk_format="raw",
+        container_format="bare",
         data=bytes(1024),
     )
     try:
@@ -157,7 +164,11 @@ class _File(BaseHTTPRequestHandler):
 
 def _connection(facts: dict[str, Any], user: str) -> openstack.connection.Connection:
     return openstack.connect(
-        auth_url=facts["auth_url"], username=user, password=facts["password"],
-        project_name=user, user_domain_id="default", project_domain_id="default",
+        auth_url=facts["auth_url"],
+        username=user,
+        password=facts["password"],
+        project_name=user,
+        user_domain_id="default",
+        project_domain_id="default",
         region_name=facts["region"],
     )

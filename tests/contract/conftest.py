@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from heat_convergence.convergence.model import Resource, Stack
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Store
-from heat_convergence.db.engine import Database, database_for
-from heat_convergence.db.sealing import Keyring, attach
+from heat_convergence.db.connection.database import Database, database_from_url
+from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
-from heat_convergence.testing.rows import stack_row
-from heat_convergence.testing.store import MemoryStore
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import stack_row
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
 SERVERS = ("mariadb", "postgresql")
@@ -47,7 +48,7 @@ def _opened(kind: str, request: pytest.FixtureRequest, opened: dict[str, Databas
             url = f"sqlite:///{folder}/contract.sqlite"
         else:
             url = request.getfixturevalue(f"{kind}_url")
-        database = database_for(url)
+        database = database_from_url(url)
         metadata.create_all(database.engine)
         opened[kind] = database
     return opened[kind]
@@ -59,13 +60,11 @@ def _empty(database: Database) -> None:
             connection.execute(table.delete())
 
 
-def _sql_store(
-    kind: str, request: pytest.FixtureRequest, opened: dict[str, Database]
-) -> SqlStore:
+def _sql_store(kind: str, request: pytest.FixtureRequest, opened: dict[str, Database]) -> SqlStore:
     """An empty store with keys to seal with, whatever tests before attached."""
     database = _opened(kind, request, opened)
     _empty(database)
-    attach(database.engine, Keyring(["a key for tests"]))
+    attach_keyring(database.engine, Keyring(["a key for tests"]))
     return SqlStore(database)
 
 
@@ -88,7 +87,7 @@ def database(request: pytest.FixtureRequest, databases: dict[str, Database]) -> 
     return _sql_store(request.param, request, databases).database
 
 
-class Given:
+class StoreSeeder:
     """Puts rows into a store and reads them back, each call in its own transaction."""
 
     def __init__(self, store: Store) -> None:
@@ -114,16 +113,16 @@ class Given:
 
 
 @pytest.fixture
-def given(store: Store) -> Given:
+def given(store: Store) -> StoreSeeder:
     """The store with one stack in it."""
-    given = Given(store)
+    given = StoreSeeder(store)
     given.stack()
     return given
 
 
 @pytest.fixture
-def shared(shared_store: SqlStore) -> Given:
+def shared(shared_store: SqlStore) -> StoreSeeder:
     """As ``given``, on a store with several connections."""
-    given = Given(shared_store)
+    given = StoreSeeder(shared_store)
     given.stack()
     return given

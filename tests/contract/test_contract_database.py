@@ -12,8 +12,12 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from heat_convergence.common import errors
-from heat_convergence.db.counting import counted_statements
-from heat_convergence.db.engine import create_database, database_for, wait_until_up
+from heat_convergence.db.connection.database import (
+    create_database,
+    database_from_url,
+    wait_until_available,
+)
+from heat_convergence.testing.statement_counter import count_statements
 
 TABLE = sa.Table(
     "counter",
@@ -27,7 +31,7 @@ TABLE = sa.Table(
 def database(request, tmp_path):
     urls = {"sqlite": f"sqlite:///{tmp_path}/db.sqlite", "memory": "sqlite://"}
     url = urls.get(request.param) or request.getfixturevalue(f"{request.param}_url")
-    database = database_for(url)
+    database = database_from_url(url)
     TABLE.create(database.engine)
     yield database
     TABLE.drop(database.engine)
@@ -39,7 +43,7 @@ def values(database) -> list[str]:
         return list(connection.scalars(sa.select(TABLE.c.value).order_by(TABLE.c.id)))
 
 
-def test_a_block_commits_or_leaves_nothing(database):
+def test_write_block_commits_or_rolls_back(database):
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="kept 🙂"))
 
@@ -53,7 +57,7 @@ def test_a_block_commits_or_leaves_nothing(database):
     assert values(database) == ["kept 🙂"]
 
 
-def test_what_no_repetition_helps_is_refused(database):
+def test_permanent_error_raises_storage_refused(database):
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="a"))
     with pytest.raises(errors.StorageRefused) as refused, database.write() as connection:
@@ -69,8 +73,8 @@ def _asked(connection) -> dict[str, int]:
     return {name: int(value) for name, value in connection.exec_driver_sql(query)}
 
 
-def test_a_transaction_asks_no_more_than_its_statements_and_the_commit(mariadb_url):
-    database = database_for(mariadb_url)
+def test_transaction_sends_only_statements_and_commit(mariadb_url):
+    database = database_from_url(mariadb_url)
     with database.write() as connection:
         before = _asked(connection)
     for _ in range(10):
@@ -81,25 +85,28 @@ def test_a_transaction_asks_no_more_than_its_statements_and_the_commit(mariadb_u
     database.close()
     more = {name: after[name] - before[name] for name in before}
     assert more == {
-        "Questions": 10 + 11 + 1, "Com_admin_commands": 0, "Com_commit": 11, "Com_rollback": 0
+        "Questions": 10 + 11 + 1,
+        "Com_admin_commands": 0,
+        "Com_commit": 11,
+        "Com_rollback": 0,
     }
 
 
-def test_certificates_are_read_for_one_connection_at_most(mariadb_url, monkeypatch):
+def test_ca_certificates_are_loaded_once(mariadb_url, monkeypatch):
     read, load = [], ssl.SSLContext.load_default_certs
     monkeypatch.setattr(
         ssl.SSLContext,
         "load_default_certs",
         lambda context, *given: (read.append(context), load(context, *given)),
     )
-    database = database_for(mariadb_url)
+    database = database_from_url(mariadb_url)
     with database.read(), database.read(), database.read():
         assert database.engine.pool.checkedout() == 3
     database.close()
     assert len(read) <= 1
 
 
-def test_what_failed_is_rolled_back_all_the_same(database):
+def test_failed_transaction_is_rolled_back(database):
     """Also where its first statement is refused: it may hold locks."""
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="a"))
@@ -116,8 +123,8 @@ def test_what_failed_is_rolled_back_all_the_same(database):
 
 
 @pytest.mark.parametrize("rest_s", [0.0, 2.0])
-def test_a_connection_that_rested_is_tried_first(mariadb_url, monkeypatch, rest_s):
-    database = database_for(mariadb_url)
+def test_idle_connection_is_pinged(mariadb_url, monkeypatch, rest_s):
+    database = database_from_url(mariadb_url)
     with database.write() as connection:
         before = _asked(connection)
     now = time.monotonic()
@@ -129,14 +136,14 @@ def test_a_connection_that_rested_is_tried_first(mariadb_url, monkeypatch, rest_
 
 
 @pytest.mark.parametrize("server", ["mariadb", "postgresql"])
-def test_servers_read_committed(request, server):
-    database = database_for(request.getfixturevalue(f"{server}_url"))
+def test_isolation_level_is_read_committed(request, server):
+    database = database_from_url(request.getfixturevalue(f"{server}_url"))
     with database.read() as connection:
         assert connection.get_isolation_level() == "READ COMMITTED"
     database.close()
 
 
-def test_writers_side_by_side_lose_nothing(database):
+def test_concurrent_writers_lose_no_update(database):
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="0"))
 
@@ -155,16 +162,16 @@ def test_writers_side_by_side_lose_nothing(database):
     assert values(database) == ["80"]
 
 
-def test_statements_are_counted_as_the_server_gets_them(database):
+def test_statement_count_matches_server(database):
     rows = [{"id": number, "value": "x"} for number in range(10)]
     joined = database.dialect != "sqlite"
-    with counted_statements(database.engine) as count:
+    with count_statements(database.engine) as count:
         with database.write() as connection:
             connection.execute(TABLE.insert(), rows)
         assert count.total == (1 if joined else 10)
         values(database)
-    assert count.by_kind["INSERT INTO counter"] == (1 if joined else 10)
-    assert sum(count.by_kind.values()) == count.total
+    assert count.by_statement["INSERT INTO counter"] == (1 if joined else 10)
+    assert sum(count.by_statement.values()) == count.total
     before = count.total
     values(database)
     assert count.total == before
@@ -178,15 +185,15 @@ def test_statements_are_counted_as_the_server_gets_them(database):
         "sqlite:////nonexistent/folder/x.sqlite",
     ],
 )
-def test_nobody_there_is_unavailable(url):
-    database = database_for(url)
+def test_unreachable_server_raises_unavailable(url):
+    database = database_from_url(url)
     with pytest.raises(errors.Unavailable):
         database.ping()
 
 
-def test_a_lost_race_is_told_as_one_to_be_run_again(mariadb_url):
+def test_deadlock_raises_concurrent_transaction(mariadb_url):
     """Two transactions lock two rows in opposite orders: one of them must lose."""
-    database = database_for(mariadb_url)
+    database = database_from_url(mariadb_url)
     TABLE.create(database.engine)
     with database.write() as connection:
         connection.execute(TABLE.insert(), [{"id": n, "value": "x"} for n in (1, 2)])
@@ -214,14 +221,14 @@ def test_a_lost_race_is_told_as_one_to_be_run_again(mariadb_url):
     assert sorted(ended) == ["again", "won"]
 
 
-def test_a_database_must_be_named():
+def test_connection_option_is_required():
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     with pytest.raises(cfg.RequiredOptError):
         create_database(conf)
 
 
-def test_waiting_ends_when_it_answers_and_grows_meanwhile():
+def test_wait_until_available_backs_off():
     pauses: list[float] = []
     answers = iter([errors.Unavailable("a"), errors.Unavailable("b"), None])
 
@@ -230,14 +237,14 @@ def test_waiting_ends_when_it_answers_and_grows_meanwhile():
         if answer is not None:
             raise answer
 
-    assert wait_until_up(check, wait=pauses.append, stopping=lambda: False)
+    assert wait_until_available(check, wait=pauses.append, is_stopping=lambda: False)
     assert pauses == [0.5, 1.0]
 
 
-def test_waiting_ends_when_told_to_stop():
+def test_wait_until_available_stops_on_shutdown():
     stop = threading.Event()
 
     def check() -> None:
         raise errors.Unavailable("never")
 
-    assert not wait_until_up(check, wait=lambda _s: stop.set(), stopping=stop.is_set)
+    assert not wait_until_available(check, wait=lambda _s: stop.set(), is_stopping=stop.is_set)

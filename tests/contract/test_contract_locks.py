@@ -8,29 +8,32 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
-from heat_convergence.convergence.model import Action, Desired, Edge, JobState, SavedStack, Status
-from heat_convergence.db import purging
-from heat_convergence.testing.rows import at, goal_row, resource_row, stack_row
-from heat_convergence.testing.store import MemoryStore
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import DesiredState, JobState
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.db.maintenance import purge
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import goal_row, resource_row, stack_row, time_at
 
 
-def test_who_claims_does_not_wait_for_rows_that_another_holds(shared):
+def test_claim_skips_locked_rows(shared):
     shared.resources(*(resource_row(name) for name in "abc"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
-        assert [row.id for row in one.claimable(["a", "b"])] == ["a", "b"]
-        assert [row.id for row in two.claimable(["a", "b", "c"])] == ["c"]
+        assert [row.id for row in one.lock_claimable(["a", "b"])] == ["a", "b"]
+        assert [row.id for row in two.lock_claimable(["a", "b", "c"])] == ["c"]
 
 
-def test_one_of_two_claims_sees_the_lease_of_the_other(shared):
+def test_concurrent_claim_sees_existing_lease(shared):
     shared.resources(resource_row("a", job_state=JobState.POSTED))
     barrier = threading.Barrier(2)
 
     def claim(token: str) -> bool:
         barrier.wait()
         with shared.store.transaction() as tx:
-            free = [row for row in tx.claimable(["a"]) if not row.leased(at(0))]
+            free = [row for row in tx.lock_claimable(["a"]) if not row.is_leased(time_at(0))]
             tx.update_resources(
-                [row.id for row in free], lease_token=token, lease_expires_at=at(10)
+                [row.id for row in free], lease_token=token, lease_expires_at=time_at(10)
             )
         return bool(free)
 
@@ -40,7 +43,7 @@ def test_one_of_two_claims_sees_the_lease_of_the_other(shared):
     assert shared.row("a").lease_token == ("one" if won[0] else "two")
 
 
-def test_the_lock_of_a_stack_is_waited_for_and_then_sees_what_was_written(shared):
+def test_stack_lock_waits_and_reads_committed_row(shared):
     entered = threading.Event()
 
     def second() -> int:
@@ -58,29 +61,29 @@ def test_the_lock_of_a_stack_is_waited_for_and_then_sees_what_was_written(shared
         assert answer.result(timeout=30) == 2
 
 
-def test_who_moves_a_job_on_does_not_wait_for_the_stack(shared):
+def test_job_state_update_does_not_wait_for_stack_lock(shared):
     """A foreign key's index that changed with the job would make InnoDB look the stack
     up: who holds the stack and waits for the job's row would then wait for ever."""
-    shared.resources(resource_row("a", job_state=JobState.BEGUN))
+    shared.resources(resource_row("a", job_state=JobState.RUNNING))
 
     def move_on() -> None:
         with shared.store.transaction() as tx:
-            tx.update_resources(["a"], job_state=JobState.WATCHED)
-            tx.save_resources({"a": {"job_state": JobState.POSTED, "observe_at": at(1)}})
+            tx.update_resources(["a"], job_state=JobState.AWAITING_OBSERVATION)
+            tx.save_resources({"a": {"job_state": JobState.POSTED, "observe_at": time_at(1)}})
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.lock_stack("stack-1")
         pool.submit(move_on).result(timeout=20)
 
 
-def test_who_draws_edges_does_not_hold_their_ends(shared):
+def test_inserting_edges_does_not_lock_resources(shared):
     """A foreign key would hold them for reading: two who draw an edge to the same row
     and then move its job on would wait for each other."""
     shared.resources(resource_row("a", job_state=JobState.POSTED), resource_row("b"))
 
     def move_on() -> None:
         with shared.store.transaction() as tx:
-            tx.update_resources(["a"], job_state=JobState.BEGUN)
+            tx.update_resources(["a"], job_state=JobState.RUNNING)
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
@@ -89,33 +92,40 @@ def test_who_draws_edges_does_not_hold_their_ends(shared):
 
 def _drop(tx, stack: str) -> None:
     tx.clear_graph(stack)
-    tx.delete_resources([row.id for row in tx.stack_resources(stack)])
+    tx.delete_resources([row.id for row in tx.get_stack_resources(stack)])
 
 
 @pytest.mark.parametrize(
     "delete",
     [
-        pytest.param(lambda tx, stack: tx.erase_resources(stack), id="all"),
-        pytest.param(lambda tx, stack: tx.purge_gone(stack), id="what is gone"),
+        pytest.param(lambda tx, stack: tx.delete_stack_resources(stack), id="all"),
+        pytest.param(lambda tx, stack: tx.delete_absent_resources(stack), id="what is gone"),
         pytest.param(_drop, id="the graph, and rows by id"),
-        pytest.param(lambda tx, stack: tx.prune_goals(stack, ()), id="goals"),
-        pytest.param(lambda tx, stack: tx.erase_snapshots(stack), id="snapshots"),
+        pytest.param(lambda tx, stack: tx.delete_goals_except(stack, ()), id="goals"),
+        pytest.param(lambda tx, stack: tx.delete_stack_snapshots(stack), id="snapshots"),
     ],
 )
-def test_two_stacks_are_deleted_side_by_side(shared, delete):
+def test_stacks_are_deleted_concurrently(shared, delete):
     """However small the tables are: neither reads, and so locks, the other one's rows."""
     shared.stack(stack_row("stack-2"))
     for stack, ids in (("stack-1", "abcdefghijklmnop"), ("stack-2", "wxyz")):
-        gone = {"stack_id": stack, "desired": Desired.ABSENT, "job": None, "job_state": None}
+        gone = {"stack_id": stack, "desired": DesiredState.ABSENT, "job": None, "job_state": None}
         shared.resources(*(resource_row(name, **gone) for name in ids))
         with shared.store.transaction() as tx:
             tx.add_edges(stack, 1, [Edge(one, None) for one in ids])
             tx.insert_goal(goal_row(f"goal-{stack}", stack_id=stack))
             tx.insert_snapshot(
-                SavedStack(
-                    id=f"saved-{stack}", stack_id=stack, project_id="p", name=None, version=1,
-                    action=Action.CREATE, status=Status.COMPLETE, status_reason="",
-                    goal_id="none", created_at=at(0),
+                Snapshot(
+                    id=f"saved-{stack}",
+                    stack_id=stack,
+                    project_id="p",
+                    name=None,
+                    version=1,
+                    action=Action.CREATE,
+                    status=Status.COMPLETE,
+                    status_reason="",
+                    goal_id="none",
+                    created_at=time_at(0),
                 )
             )
 
@@ -127,17 +137,20 @@ def test_two_stacks_are_deleted_side_by_side(shared, delete):
         delete(tx, "stack-2")
         pool.submit(other).result(timeout=20)
     with shared.store.transaction() as tx:
-        left = (tx.stack_resources("stack-2"), tx.get_goal("goal-stack-2"),
-                tx.get_snapshot("stack-2", "saved-stack-2"))
+        left = (
+            tx.get_stack_resources("stack-2"),
+            tx.get_goal("goal-stack-2"),
+            tx.get_snapshot("stack-2", "saved-stack-2"),
+        )
     assert [] in left or None in left
 
 
-@pytest.mark.parametrize("lock", ["lock_unfinished", "lock_stack_resources"])
-def test_a_stacks_rows_are_locked_in_the_order_of_ids(shared, lock):
+@pytest.mark.parametrize("lock", ["lock_resources_with_jobs", "lock_stack_resources"])
+def test_resources_of_stack_are_locked_in_id_order(shared, lock):
     """Whatever their names are: who holds the first one may still have the second."""
     shared.resources(
-        resource_row("a", name="z", job_state=JobState.BEGUN),
-        resource_row("b", name="y", job_state=JobState.BEGUN),
+        resource_row("a", name="z", job_state=JobState.RUNNING),
+        resource_row("b", name="y", job_state=JobState.RUNNING),
     )
     entered = threading.Event()
 
@@ -149,61 +162,66 @@ def test_a_stacks_rows_are_locked_in_the_order_of_ids(shared, lock):
 
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as tx:
-            tx.lock_jobs(["a"])
+            tx.lock_resources(["a"])
             answer = pool.submit(all_of_them)
             entered.wait()
             threading.Event().wait(0.5)  # by now it waits for the first row
-            assert [row.id for row in tx.lock_jobs(["b"])] == ["b"]
+            assert [row.id for row in tx.lock_resources(["b"])] == ["b"]
         assert answer.result(timeout=30) == ["a", "b"]
 
 
-@pytest.mark.parametrize("lock", ["lock_jobs", "lock_leased"])
-def test_locks_of_rows_are_waited_for(shared, lock):
+@pytest.mark.parametrize("lock", ["lock_resources", "lock_leased"])
+def test_row_locks_are_waited_for(shared, lock):
     shared.resources(resource_row("a", lease_token="t"))
     entered = threading.Event()
 
     def second() -> list[int]:
         entered.set()
         with shared.store.transaction() as tx:
-            if lock == "lock_jobs":
-                return [row.version for row in tx.lock_jobs(["a"])]
+            if lock == "lock_resources":
+                return [row.version for row in tx.lock_resources(["a"])]
             return list(tx.lock_leased(["a"], "t").values())
 
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as tx:
-            tx.lock_jobs(["a"])
+            tx.lock_resources(["a"])
             answer = pool.submit(second)
             entered.wait()
             tx.update_resources(["a"], version=2)
         assert answer.result(timeout=30) == [2]
 
 
-def test_sweeps_pass_over_rows_that_are_held(shared):
+def test_sweeps_skip_locked_rows(shared):
     shared.resources(
         *(
-            resource_row(name, job_state=JobState.POSTED, posted_at=at(0),
-                         lease_owner="me", lease_token="t")
+            resource_row(
+                name,
+                job_state=JobState.POSTED,
+                posted_at=time_at(0),
+                lease_owner="me",
+                lease_token="t",
+            )
             for name in "ab"
         ),
-        *(resource_row(name, observe_at=at(0)) for name in "cd"),
+        *(resource_row(name, observe_at=time_at(0)) for name in "cd"),
     )
     with shared.store.transaction() as tx:
-        tx.claimable(["a", "c"])
-        lost = shared.store.lost_jobs(at(10), at(5), 10)
-        due = shared.store.due_observations(at(10), at(20), 10)
-        assert shared.store.renew_leases("me", ["t"], at(30)) == 1
+        tx.lock_claimable(["a", "c"])
+        lost = shared.store.take_lost_jobs(time_at(10), time_at(5), 10)
+        due = shared.store.take_due_observations(time_at(10), time_at(20), 10)
+        assert shared.store.renew_leases("me", ["t"], time_at(30)) == 1
     assert [job.resource_id for job in lost] == ["b"]
     assert [row.id for row in due] == ["d"]
 
 
-def test_what_is_not_committed_is_not_seen(shared):
+def test_uncommitted_rows_are_invisible(shared):
     shared.resources(resource_row("a"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
         one.update_resources(["a"], version=2)
         assert two.get_resources(["a"])[0].version == 1
 
 
-def test_two_transactions_put_the_same_content(shared):
+def test_same_content_is_stored_by_two_transactions(shared):
     barrier = threading.Barrier(2)
 
     def put(text: str) -> None:
@@ -217,7 +235,7 @@ def test_two_transactions_put_the_same_content(shared):
         assert len(tx.get_contents([f"{n:03}" for n in range(100)])) == 100
 
 
-def test_who_needs_a_text_that_is_there_waits_for_nobody_but_a_purge(shared):
+def test_storing_existing_content_waits_only_for_purge(shared):
     with shared.store.transaction() as tx:
         tx.put_contents({"a": "popular", "b": "popular too"})
     database = shared.store.database
@@ -226,23 +244,23 @@ def test_who_needs_a_text_that_is_there_waits_for_nobody_but_a_purge(shared):
             one.put_contents({"a": "popular", "b": "popular too"})
             with shared.store.transaction() as two:
                 two.put_contents({"b": "popular too", "c": "new"})
-            purged = pool.submit(purging.purge_contents, database)
+            purged = pool.submit(purge.purge_contents, database)
             one.insert_goal(goal_row("goal-1", template_hash="a", files={"f": "b"}))
         assert purged.result(timeout=30) == 1
     with shared.store.transaction() as tx:
         assert set(tx.get_contents(["a", "b", "c"])) == {"a", "b"}
 
 
-def test_the_twin_refuses_a_transaction_inside_another():
+def test_memory_store_rejects_nested_transaction():
     store = MemoryStore()
     with store.transaction(), pytest.raises(RuntimeError), store.transaction():
         pass
 
 
-def test_a_job_that_was_recorded_meanwhile_is_not_lost(shared):
+def test_job_recorded_during_sweep_is_not_lost(shared):
     """Between the search for candidates and their locks."""
-    held = {"lease_owner": "me", "lease_token": "t", "lease_expires_at": at(6)}
-    shared.resources(resource_row("a", job_state=JobState.BEGUN, posted_at=at(0), **held))
+    held = {"lease_owner": "me", "lease_token": "t", "lease_expires_at": time_at(6)}
+    shared.resources(resource_row("a", job_state=JobState.RUNNING, posted_at=time_at(0), **held))
     engine = shared.store.database.engine
     meanwhile = ["once"]
 
@@ -252,26 +270,29 @@ def test_a_job_that_was_recorded_meanwhile_is_not_lost(shared):
         meanwhile.pop()
         with shared.store.transaction() as tx:
             tx.update_resources(
-                ["a"], job_state=JobState.WATCHED, observe_at=at(20), lease_expires_at=None
+                ["a"],
+                job_state=JobState.AWAITING_OBSERVATION,
+                observe_at=time_at(20),
+                lease_expires_at=None,
             )
 
     event.listen(engine, "after_cursor_execute", record)
-    found = shared.store.lost_jobs(at(10), at(5), 10)
+    found = shared.store.take_lost_jobs(time_at(10), time_at(5), 10)
     event.remove(engine, "after_cursor_execute", record)
     assert found == []
-    assert shared.row("a").job_state is JobState.WATCHED
+    assert shared.row("a").job_state is JobState.AWAITING_OBSERVATION
 
 
-def test_who_takes_jobs_locks_no_entry_that_their_owner_moves(shared):
+def test_taking_jobs_locks_no_job_state_index_entry(shared):
     """A stack that is halted moves its jobs on, whoever looks for some meanwhile."""
-    due = {"job_state": JobState.DUE, "project_id": "p", "root_id": "t"}
+    due = {"job_state": JobState.SCHEDULABLE, "project_id": "p", "root_id": "t"}
     shared.resources(*(resource_row(name, **due) for name in "abc"))
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as one:
-        one.lock_jobs(["a", "b", "c"])
+        one.lock_resources(["a", "b", "c"])
 
         def look() -> None:
             with shared.store.transaction() as two:
-                assert two.take_due("p", "s", 9) == []
-                one.update_resources(["a", "b", "c"], job_state=JobState.HALTED)
+                assert two.next_schedulable("p", "s", 9) == []
+                one.update_resources(["a", "b", "c"], job_state=JobState.CANCELLED)
 
         pool.submit(look).result(timeout=20)

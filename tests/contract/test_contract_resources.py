@@ -6,27 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from heat_convergence.convergence.model import (
-    Action,
-    Desired,
-    Edge,
-    JobState,
-    Observed,
-    Status,
-    Verb,
-)
-from heat_convergence.testing.rows import at, resource_row, stack_row
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
+from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 FULL = resource_row(
     "full",
     definition={"type": "Sim::Thing", "properties": {"a": [1, {"b": None}], "é": "😀"}},
     requires=("x", "y"),
-    draws_on=("x",),
-    holds=("z",),
+    referenced_names=("x",),
+    physical_dependencies=("z",),
     applied_hash="applied",
     must_run=False,
     touched_version=3,
-    posted_at=at(2),
+    posted_at=time_at(2),
     physical_id="p" * 5000,
     properties={"a": 1.5},
     properties_hash="ph",
@@ -35,67 +29,69 @@ FULL = resource_row(
     action=Action.UPDATE,
     status=Status.FAILED,
     status_reason="long " * 50_000,
-    action_started_at=at(3),
-    observed=Observed.BUSY,
-    observed_at=at(4),
-    observe_at=at(5),
+    action_started_at=time_at(3),
+    observed=ObservedState.BUSY,
+    observed_at=time_at(4),
+    observe_at=time_at(5),
     lease_owner="engine-1",
     lease_token="token-1",
-    lease_expires_at=at(6),
+    lease_expires_at=time_at(6),
     replaces="old",
     replaced_by="new",
-    updated_at=at(7),
+    updated_at=time_at(7),
 )
 
 
-def light(row):
+def without_wide_columns(row):
     return replace(row, definition={}, properties=None, attributes={}, data={})
 
 
-def test_a_resource_comes_back_as_it_was_put(given):
+def test_resource_round_trip(given):
     given.resources(FULL, resource_row("plain"))
     assert given.rows("full", "plain", "nobody") == [FULL, resource_row("plain")]
     assert given.rows() == []
 
 
-def test_a_resource_belongs_to_a_stack(given):
+def test_resource_requires_existing_stack(given):
     with pytest.raises(Exception, match=r"(?i)foreign|no stack"), given.store.transaction() as tx:
         tx.insert_resources([resource_row("a", stack_id="nobody")])
     assert given.rows("a") == []
 
 
-def test_rows_come_in_the_order_of_their_ids(given):
+def test_resources_are_ordered_by_id(given):
     given.resources(resource_row("c"), resource_row("a"), resource_row("b"))
     with given.store.transaction() as tx:
         for rows in (
-            tx.claimable(["c", "a", "b"]),
-            tx.lock_jobs(["c", "b", "a"]),
-            tx.lock_unfinished("stack-1"),
+            tx.lock_claimable(["c", "a", "b"]),
+            tx.lock_resources(["c", "b", "a"]),
+            tx.lock_resources_with_jobs("stack-1"),
             tx.lock_stack_resources("stack-1"),
         ):
             assert [row.id for row in rows] == ["a", "b", "c"]
 
 
-def test_light_reads_leave_out_the_wide_columns(given):
-    given.resources(replace(FULL, desired=Desired.ABSENT))
-    expected = light(replace(FULL, desired=Desired.ABSENT))
+def test_narrow_reads_omit_wide_columns(given):
+    given.resources(replace(FULL, desired=DesiredState.ABSENT))
+    expected = without_wide_columns(replace(FULL, desired=DesiredState.ABSENT))
     with given.store.transaction() as tx:
-        assert tx.lock_jobs(["full"]) == [expected]
-        assert tx.lock_unfinished("stack-1") == [expected]
-        tx.add_holds("stack-1", [(expected.id, used) for used in expected.holds])
-        assert tx.holding("stack-1", expected.holds) == [expected]
-        assert tx.lock_jobs([]) == []
+        assert tx.lock_resources(["full"]) == [expected]
+        assert tx.lock_resources_with_jobs("stack-1") == [expected]
+        tx.add_physical_dependencies(
+            "stack-1", [(expected.id, used) for used in expected.physical_dependencies]
+        )
+        assert tx.find_physical_dependents("stack-1", expected.physical_dependencies) == [expected]
+        assert tx.lock_resources([]) == []
 
 
-def test_whole_reads_have_the_wide_columns(given):
+def test_full_reads_include_wide_columns(given):
     given.resources(FULL)
     with given.store.transaction() as tx:
-        assert tx.claimable(["full", "nobody"]) == [FULL]
-        assert tx.stack_resources("stack-1") == [FULL]
-        assert tx.claimable([]) == []
+        assert tx.lock_claimable(["full", "nobody"]) == [FULL]
+        assert tx.get_stack_resources("stack-1") == [FULL]
+        assert tx.lock_claimable([]) == []
 
 
-def test_plans_read_no_values(given):
+def test_planning_reads_omit_values(given):
     unmade = resource_row("unmade", data={"key": "kept"})
     given.resources(FULL, unmade)
     with given.store.transaction() as tx:
@@ -104,96 +100,98 @@ def test_plans_read_no_values(given):
     assert unmade.properties is None
 
 
-def test_unfinished_are_those_with_a_job(given):
+def test_unfinished_resources_have_a_job(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a"),
         resource_row("b", job=None, job_state=None),
-        resource_row("c", desired=Desired.ABSENT, job_state=JobState.HALTED),
-        resource_row("d", desired=Desired.ABSENT, job=None, job_state=None),
-        resource_row("e", stack_id="stack-2", desired=Desired.ABSENT),
+        resource_row("c", desired=DesiredState.ABSENT, job_state=JobState.CANCELLED),
+        resource_row("d", desired=DesiredState.ABSENT, job=None, job_state=None),
+        resource_row("e", stack_id="stack-2", desired=DesiredState.ABSENT),
     )
     with given.store.transaction() as tx:
-        assert [row.id for row in tx.lock_unfinished("stack-1")] == ["a", "c"]
+        assert [row.id for row in tx.lock_resources_with_jobs("stack-1")] == ["a", "c"]
         assert [row.id for row in tx.lock_stack_resources("stack-1")] == ["a", "b", "c", "d"]
 
 
-def test_holding_are_those_with_a_job_that_were_noted(given):
+def test_physical_dependents_with_a_job_are_found(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a"),
         resource_row("b", job=None, job_state=None),
-        resource_row("c", desired=Desired.ABSENT),
+        resource_row("c", desired=DesiredState.ABSENT),
         resource_row("d"),
         resource_row("e", stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
-        tx.add_holds("stack-1", [("c", "y"), ("a", "x"), ("a", "y"), ("b", "x"), ("d", "X")])
-        tx.add_holds("stack-1", [])
-        tx.add_holds("stack-2", [("e", "x")])
-        assert [row.id for row in tx.holding("stack-1", ["x"])] == ["a"]
-        assert [row.id for row in tx.holding("stack-1", ["x", "y"])] == ["a", "c"]
-        assert [row.id for row in tx.holding("stack-1", ["X", "z"])] == ["d"]
-        assert tx.holding("stack-1", []) == []
+        tx.add_physical_dependencies(
+            "stack-1", [("c", "y"), ("a", "x"), ("a", "y"), ("b", "x"), ("d", "X")]
+        )
+        tx.add_physical_dependencies("stack-1", [])
+        tx.add_physical_dependencies("stack-2", [("e", "x")])
+        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x"])] == ["a"]
+        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x", "y"])] == ["a", "c"]
+        assert [row.id for row in tx.find_physical_dependents("stack-1", ["X", "z"])] == ["d"]
+        assert tx.find_physical_dependents("stack-1", []) == []
 
 
-def test_what_is_noted_goes_with_the_graph(given):
+def test_physical_dependencies_are_deleted_with_graph(given):
     given.stack(stack_row("stack-2"))
     given.resources(resource_row("a"), resource_row("b"), resource_row("e", stack_id="stack-2"))
     with given.store.transaction() as tx:
-        tx.add_holds("stack-1", [("a", "x")])
-        tx.add_holds("stack-2", [("e", "x")])
+        tx.add_physical_dependencies("stack-1", [("a", "x")])
+        tx.add_physical_dependencies("stack-2", [("e", "x")])
         tx.clear_graph("stack-1")
-        assert tx.holding("stack-1", ["x"]) == []
-        tx.add_holds("stack-1", [("b", "x")])
-        assert [row.id for row in tx.holding("stack-1", ["x"])] == ["b"]
-        tx.erase_resources("stack-1")
-        assert [row.id for row in tx.holding("stack-2", ["x"])] == ["e"]
+        assert tx.find_physical_dependents("stack-1", ["x"]) == []
+        tx.add_physical_dependencies("stack-1", [("b", "x")])
+        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x"])] == ["b"]
+        tx.delete_stack_resources("stack-1")
+        assert [row.id for row in tx.find_physical_dependents("stack-2", ["x"])] == ["e"]
 
 
-def test_nothing_is_noted_twice(given):
+def test_physical_dependency_is_unique(given):
     given.resources(resource_row("a"))
     twice = [("a", "x"), ("a", "x")]
     refused = pytest.raises(Exception, match=r"(?i)there already|unique|duplicate")
     with refused, given.store.transaction() as tx:
-        tx.add_holds("stack-1", twice)
+        tx.add_physical_dependencies("stack-1", twice)
     with given.store.transaction() as tx:
-        assert tx.holding("stack-1", ["x"]) == []
+        assert tx.find_physical_dependents("stack-1", ["x"]) == []
 
 
-def test_what_reasons_begin_with(given):
+def test_any_status_reason_startswith(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a", action=Action.CHECK, status_reason="CHECK: 100% no"),
         resource_row("b", action=Action.UPDATE, status_reason="other"),
-        resource_row("c", action=Action.CHECK, desired=Desired.ABSENT, status_reason="gone"),
+        resource_row("c", action=Action.CHECK, desired=DesiredState.ABSENT, status_reason="gone"),
         resource_row("d", action=Action.CHECK, stack_id="stack-2", status_reason="there"),
     )
     with given.store.transaction() as tx:
-        assert tx.any_says("stack-1", Action.CHECK, "CHECK: 100% ")
+        assert tx.any_status_reason_startswith("stack-1", Action.CHECK, "CHECK: 100% ")
         for beginning in ("HECK", "CHECK: 100_", "other", "gone", "there"):
-            assert not tx.any_says("stack-1", Action.CHECK, beginning)
+            assert not tx.any_status_reason_startswith("stack-1", Action.CHECK, beginning)
 
 
-def test_incarnations_are_all_of_a_name(given):
+def test_incarnations_share_a_name(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a", name="x"),
-        resource_row("b", name="x", desired=Desired.ABSENT, job=None, job_state=None),
+        resource_row("b", name="x", desired=DesiredState.ABSENT, job=None, job_state=None),
         resource_row("c", name="y"),
         resource_row("d", name="x", stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
-        assert [row.id for row in tx.incarnations("stack-1", ["x", "z"])] == ["a", "b"]
-        assert tx.incarnations("stack-1", []) == []
+        assert [row.id for row in tx.list_incarnations("stack-1", ["x", "z"])] == ["a", "b"]
+        assert tx.list_incarnations("stack-1", []) == []
 
 
-def test_only_the_holder_of_the_token_gets_its_rows(given):
+def test_lock_leased_matches_token(given):
     given.resources(
         resource_row("a", lease_token="mine", version=4),
         resource_row("b", lease_token="theirs"),
         resource_row("c"),
-        resource_row("d", lease_token="mine", lease_expires_at=at(-100)),
+        resource_row("d", lease_token="mine", lease_expires_at=time_at(-100)),
     )
     with given.store.transaction() as tx:
         # RULE 3: an expired lease is still the holder's until another one claims.
@@ -202,40 +200,40 @@ def test_only_the_holder_of_the_token_gets_its_rows(given):
         assert tx.lock_leased([], "mine") == {}
 
 
-def test_inputs_are_of_the_incarnations_that_are_wanted(given):
+def test_inputs_come_from_desired_incarnations(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         replace(FULL, id="1", name="a"),
-        resource_row("2", name="a", desired=Desired.ABSENT),
+        resource_row("2", name="a", desired=DesiredState.ABSENT),
         resource_row("3", name="b"),
         resource_row("4", name="b", stack_id="stack-2", type="Other"),
     )
     with given.store.transaction() as tx:
-        found = tx.inputs("stack-1", ["a", "b", "c"])
-        assert tx.inputs("stack-1", []) == {}
+        found = tx.get_inputs("stack-1", ["a", "b", "c"])
+        assert tx.get_inputs("stack-1", []) == {}
     assert set(found) == {"a", "b"}
     assert found["a"].physical_id == FULL.physical_id
     assert (found["a"].properties, found["a"].attributes) == (FULL.properties, FULL.attributes)
     assert (found["b"].type, found["b"].properties) == ("Sim::Thing", {})
 
 
-def test_update_gives_all_rows_the_same_values(given):
+def test_update_sets_same_values_on_all_rows(given):
     given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
     with given.store.transaction() as tx:
-        tx.update_resources(["a", "c", "nobody"], job_state=JobState.HALTED, data={"k": [1]})
+        tx.update_resources(["a", "c", "nobody"], job_state=JobState.CANCELLED, data={"k": [1]})
         tx.update_resources([], version=9)
     assert [row.job_state for row in given.rows("a", "b", "c")] == ["halted", "blocked", "halted"]
     assert given.row("a").data == {"k": [1]}
     assert given.row("b") == resource_row("b")
 
 
-def test_save_gives_each_row_its_own_values(given):
+def test_update_each_sets_own_values_per_row(given):
     given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
     with given.store.transaction() as tx:
         tx.save_resources({})
         tx.save_resources(
             {
-                "b": {"requires": ("x",), "job": None, "observed": Observed.READY},
+                "b": {"requires": ("x",), "job": None, "observed": ObservedState.READY},
                 "a": {"requires": (), "job": Verb.CHECK, "observed": None},
                 "nobody": {"requires": (), "job": None, "observed": None},
             }
@@ -245,71 +243,67 @@ def test_save_gives_each_row_its_own_values(given):
     assert given.row("c") == resource_row("c")
 
 
-def test_all_rows_of_a_stack_get_its_version(given):
+def test_set_version_updates_all_resources_of_stack(given):
     given.stack(stack_row("stack-2"))
     given.resources(
         resource_row("a"), resource_row("b", job=None), resource_row("c", stack_id="stack-2")
     )
     with given.store.transaction() as tx:
-        tx.set_version("stack-1", 5)
+        tx.set_resource_versions("stack-1", 5)
     assert [row.version for row in given.rows("a", "b", "c")] == [5, 5, 1]
 
 
-def test_a_settled_row_has_its_definition_and_no_job(given):
+def test_completed_resource_has_applied_definition_and_no_job(given):
     given.resources(
         replace(FULL, job_state=JobState.POSTED),
         resource_row("b"),
         resource_row("c", job=Verb.CHECK, applied_hash="before"),
     )
     with given.store.transaction() as tx:
-        tx.settle(["full", "c"], at(9))
+        tx.mark_complete(["full", "c"], time_at(9))
     assert (given.row("c").job, given.row("c").applied_hash) == (None, "before")
     row = given.row("full")
     assert (row.job, row.job_state, row.observe_at) == (None,) * 3
     assert (row.status, row.applied_hash) == (Status.COMPLETE, row.definition_hash)
-    assert (row.observed_at, row.updated_at) == (at(9), at(9))
+    assert (row.observed_at, row.updated_at) == (time_at(9), time_at(9))
     assert given.row("b") == resource_row("b")
 
 
-def test_only_a_resume_or_a_goal_ends_a_suspension(given):
+def test_only_resume_or_converge_ends_suspension(given):
     verbs = sorted(Verb)
-    given.resources(*(resource_row(verb.lower(), job=verb, paused=True) for verb in verbs))
+    given.resources(*(resource_row(verb.lower(), job=verb, suspended=True) for verb in verbs))
     with given.store.transaction() as tx:
-        tx.settle([verb.lower() for verb in verbs], at(9))
-    awake = {verb for verb in verbs if not given.row(verb.lower()).paused}
+        tx.mark_complete([verb.lower() for verb in verbs], time_at(9))
+    awake = {verb for verb in verbs if not given.row(verb.lower()).suspended}
     assert awake == {Verb.CONVERGE, Verb.RESUME}
 
 
-def test_rows_are_deleted_with_the_graph_that_held_them(given):
+def test_absent_resources_are_deleted_with_their_edges(given):
     given.resources(
         resource_row("a"),
-        resource_row("gone", desired=Desired.ABSENT, job=None, job_state=None),
-        resource_row("going", desired=Desired.ABSENT),
+        resource_row("gone", desired=DesiredState.ABSENT, job=None, job_state=None),
+        resource_row("going", desired=DesiredState.ABSENT),
         resource_row("kept", job=None, job_state=None),
     )
     with given.store.transaction() as tx:
-        tx.add_edges(
-            "stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")]
-        )
-        tx.purge_gone("stack-1")
-        assert tx.edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
+        tx.add_edges("stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")])
+        tx.delete_absent_resources("stack-1")
+        assert tx.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
     assert [row.id for row in given.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
 
 
-def test_erasing_leaves_nothing_of_one_stack(given):
+def test_deleting_all_resources_of_one_stack(given):
     given.stack(stack_row("stack-2"))
-    given.resources(
-        resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2")
-    )
+    given.resources(resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2"))
     with given.store.transaction() as tx:
         tx.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
         tx.add_edges("stack-2", 1, [Edge("c", None)])
-        tx.erase_resources("stack-1")
-        assert tx.edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
+        tx.delete_stack_resources("stack-1")
+        assert tx.get_edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
     assert [row.id for row in given.rows("a", "b", "c")] == ["c"]
 
 
-def test_deleting_named_rows(given):
+def test_deleting_resources_by_id(given):
     given.resources(resource_row("a"), resource_row("b"))
     with given.store.transaction() as tx:
         tx.delete_resources(["b", "nobody"])
@@ -325,7 +319,7 @@ def test_deleting_named_rows(given):
         pytest.param("t", 2, False, id="another goal's"),
     ],
 )
-def test_only_what_is_still_leased_is_saved(given, token, version, saved):
+def test_update_leased_requires_token_and_version(given, token, version, saved):
     given.resources(
         resource_row("a", lease_token="t"), resource_row("b", lease_token="t", sensitive=True)
     )

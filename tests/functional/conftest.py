@@ -17,7 +17,7 @@ PROJECT = "p"
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveServer:
     """``endpoint`` is what a catalogue would give."""
 
     service: LocalService
@@ -34,13 +34,13 @@ class _Quiet(WSGIRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite", options)
     server = make_server("127.0.0.1", 0, service.app, _Server, _Quiet)
     thread = threading.Thread(target=server.serve_forever, name="live server")
     thread.start()
-    yield Live(service, f"http://127.0.0.1:{server.server_port}/v1/{PROJECT}")
+    yield LiveServer(service, f"http://127.0.0.1:{server.server_port}/v1/{PROJECT}")
     server.shutdown()
     thread.join()
     server.server_close()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.testing.daemons import Deployment
+from heat_convergence.testing.daemon_processes import ServiceDeployment
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
-from tests.integration.harness import empty
+from tests.integration.harness import drop_all_tables
 
-Deploy = Callable[..., Deployment]
+Deploy = Callable[..., ServiceDeployment]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def postgresql_url() -> Iterator[str]:
 def deploy(tmp_path: Path, rabbit_url: str) -> Iterator[Deploy]:
     """Makes deployments whose daemons are not started yet, and ends them.
 
-    ``database_url`` is emptied and upgraded first; ``reached_at`` and
+    ``database_url`` is emptied and upgraded first; ``connection_url`` and
     ``transport_url`` are what the daemons are told instead of the real addresses.
     """
     numbers = itertools.count()
@@ -42,21 +42,21 @@ def deploy(tmp_path: Path, rabbit_url: str) -> Iterator[Deploy]:
             database_url: str,
             *,
             concurrency: str = "eventlet",
-            reached_at: str | None = None,
+            connection_url: str | None = None,
             transport_url: str | None = None,
-        ) -> Deployment:
+        ) -> ServiceDeployment:
             folder = tmp_path / str(next(numbers))
             folder.mkdir()
-            empty(database_url)
-            deployment = Deployment(
+            drop_all_tables(database_url)
+            deployment = ServiceDeployment(
                 folder,
                 database_url=database_url,
                 transport_url=transport_url or rabbit_url,
                 concurrency=concurrency,
             )
             deployment.upgrade_database()
-            if reached_at is not None:
-                deployment.reconfigure({"database": {"connection": reached_at}})
+            if connection_url is not None:
+                deployment.reconfigure({"database": {"connection": connection_url}})
             return stack.enter_context(deployment)
 
         yield make

@@ -13,15 +13,15 @@ from keystoneauth1.exceptions import ClientException
 from keystoneauth1.noauth import NoAuth
 from keystoneauth1.session import Session
 
-from heat_convergence.testing.daemons import Deployment, wait_until
+from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 
-SETTLES_WITHIN_S = 180
+SETTLE_TIMEOUT_S = 180
 PROJECT = "integration"
 # The level stands after date, time and process; elsewhere the word is somebody's text.
 _COMPLAINT = re.compile(r"\S+ \S+ \d+ (ERROR|CRITICAL) |Traceback ")
 
 
-class User:
+class HeatUser:
     """Somebody with python-heatclient."""
 
     def __init__(self, endpoint: str) -> None:
@@ -29,22 +29,22 @@ class User:
         self.heat = Client("1", session=session)
 
     @classmethod
-    def by(cls, heat: Client) -> User:
+    def with_client(cls, heat: Client) -> HeatUser:
         """With a client of one's own making."""
         user = cls.__new__(cls)
         user.heat = heat
         return user
 
     def create(self, name: str, template: Any, **parameters: Any) -> str:
-        made = self.heat.stacks.create(
-            stack_name=name, template=template, parameters=parameters
-        )
+        made = self.heat.stacks.create(stack_name=name, template=template, parameters=parameters)
         return str(made["stack"]["id"])
 
     def status(self, name: str) -> str:
         return str(self.heat.stacks.get(name, resolve_outputs=False).stack_status)
 
-    def wait(self, name: str, status: str, *, within_s: float = SETTLES_WITHIN_S) -> None:
+    def wait_for_status(
+        self, name: str, status: str, *, within_s: float = SETTLE_TIMEOUT_S
+    ) -> None:
         """Until the stack has the status; another end of its action is a failure."""
         self._wait_for(name, status.__eq__, status, within_s)
 
@@ -53,7 +53,7 @@ class User:
         name: str,
         is_it: Callable[[str], bool],
         what: str,
-        within_s: float = SETTLES_WITHIN_S,
+        within_s: float = SETTLE_TIMEOUT_S,
     ) -> None:
         def reached() -> bool:
             try:
@@ -63,14 +63,14 @@ class User:
             assert not now.stack_status.endswith("_FAILED"), now.stack_status_reason
             return is_it(now.stack_status)
 
-        wait_until(reached, f"{name} is {what}", within_s=within_s)
+        wait_until(reached, f"{name} is {what}", timeout_s=within_s)
 
     def wait_complete(self, name: str) -> None:
         """Until the stack's last action, whichever it was, is done well."""
         self._wait_for(name, lambda status: status.endswith("_COMPLETE"), "COMPLETE")
 
-    def wait_gone(self, name: str, *, within_s: float = SETTLES_WITHIN_S) -> None:
-        wait_until(lambda: not self._there(name), f"{name} is gone", within_s=within_s)
+    def wait_deleted(self, name: str, *, within_s: float = SETTLE_TIMEOUT_S) -> None:
+        wait_until(lambda: not self._there(name), f"{name} is gone", timeout_s=within_s)
 
     def outputs(self, name: str) -> dict[str, Any]:
         found = self.heat.stacks.get(name).outputs
@@ -95,7 +95,7 @@ class User:
         return bool(now.stack_status != "DELETE_COMPLETE")
 
 
-def empty(database_url: str) -> None:
+def drop_all_tables(database_url: str) -> None:
     """Drops every table."""
     engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
     with engine.begin() as connection:
@@ -104,11 +104,11 @@ def empty(database_url: str) -> None:
         tables.drop_all(connection)
 
 
-def user_of(deployment: Deployment) -> User:
-    return User(deployment.endpoint)
+def user_for(deployment: ServiceDeployment) -> HeatUser:
+    return HeatUser(deployment.endpoint)
 
 
-def complaints(deployment: Deployment) -> list[str]:
+def error_log_lines(deployment: ServiceDeployment) -> list[str]:
     """Lines at ERROR or above in any daemon's log."""
     return [
         line
@@ -118,7 +118,7 @@ def complaints(deployment: Deployment) -> list[str]:
     ]
 
 
-def rows(database_url: str, query: str) -> list[Any]:
+def query_rows(database_url: str, query: str) -> list[Any]:
     """What a statement finds, past the API, which may be what was killed."""
     engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
     with engine.connect() as connection:
@@ -140,22 +140,24 @@ def slow_template(count: int, wait_s: float) -> dict[str, Any]:
     return {"heat_template_version": "2021-04-16", "resources": resources}
 
 
-def some_are_ready(database_url: str, more_than: int) -> None:
+def wait_until_more_ready(database_url: str, more_than: int) -> None:
     """Waits until so many resources have no job left."""
     wait_until(
-        lambda: rows(database_url, "SELECT count(*) FROM resource WHERE job IS NULL")[0][0]
-        > more_than,
+        lambda: (
+            query_rows(database_url, "SELECT count(*) FROM resource WHERE job IS NULL")[0][0]
+            > more_than
+        ),
         f"more than {more_than} resources are ready",
-        within_s=SETTLES_WITHIN_S,
+        timeout_s=SETTLE_TIMEOUT_S,
     )
 
 
-def assert_each_once(database_url: str, user: User, stack: str, count: int) -> None:
+def assert_each_once(database_url: str, user: HeatUser, stack: str, count: int) -> None:
     """The stack has its resources and no others, and each was made once."""
     found = user.resources(stack)
     assert sorted(found) == sorted(f"r{number}" for number in range(count))
     assert {one.resource_status for one in found.values()} == {"CREATE_COMPLETE"}
     assert len({one.physical_resource_id for one in found.values()}) == count
-    assert rows(database_url, "SELECT count(*) FROM resource")[0][0] == count
+    assert query_rows(database_url, "SELECT count(*) FROM resource")[0][0] == count
     made = "action = 'CREATE' AND status = 'COMPLETE' AND resource_type = 'OS::Heat::TestResource'"
-    assert rows(database_url, f"SELECT count(*) FROM event WHERE {made}")[0][0] == count
+    assert query_rows(database_url, f"SELECT count(*) FROM event WHERE {made}")[0][0] == count

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from sqlalchemy.engine import make_url
 
-from heat_convergence.testing.daemons import free_port
+from heat_convergence.testing.daemon_processes import free_port
 
 HOST = "127.0.0.1"
 _CHUNK_BYTES = 65536

@@ -21,54 +21,54 @@ from typing import Any
 import pytest
 
 from heat_convergence.testing import file_cloud
-from heat_convergence.testing.daemons import Daemon, Deployment, TooLate
-from heat_convergence.testing.file_cloud import Account
+from heat_convergence.testing.daemon_processes import DaemonProcess, ServiceDeployment, WaitTimeout
+from heat_convergence.testing.file_cloud import FileCloudAudit
 from tests.integration.conftest import Deploy
-from tests.integration.crowd import Goal, Owner, values
-from tests.integration.harness import rows, user_of
+from tests.integration.harness import query_rows, user_for
 from tests.integration.proxy import Proxy
+from tests.integration.workload import Goal, WorkloadUser, expected_values
 
 SEED = int(os.environ.get("HEAT_CONVERGENCE_TEST_SEED", "4"))
-OWNERS = 6
-KILLS = 9
+USER_COUNT = 6
+KILL_COUNT = 9
 BETWEEN_KILLS_S = 2.5
-AWAY_S = 2.0
+OUTAGE_S = 2.0
 PAUSE_S = 0.7  # of an owner between two requests
 DEADLOCKS = ("deadlock", "Deadlock", "gave way")
 
-Proxied = Callable[[str, str], tuple[Deployment, Proxy, Proxy]]
+Proxied = Callable[[str, str], tuple[ServiceDeployment, Proxy, Proxy]]
 
 
 @dataclass(slots=True)
-class Trouble:
+class OutageInjector:
     """Kills one daemon after the other and, once each, cuts off bus and database."""
 
-    deployment: Deployment
+    deployment: ServiceDeployment
     services: dict[int, Proxy]  # before which kill
     random: Random
-    over: threading.Event = field(default_factory=threading.Event)
-    killed: list[str] = field(default_factory=list)
+    finished: threading.Event = field(default_factory=threading.Event)
+    killed_daemons: list[str] = field(default_factory=list)
 
-    def make(self) -> None:
+    def run(self) -> None:
         try:
-            for number in range(KILLS):
+            for number in range(KILL_COUNT):
                 if number in self.services:
                     self._cut(self.services[number])
                 self._kill(self.random.choice(self.deployment.daemons))
-                self.over.wait(BETWEEN_KILLS_S)
+                self.finished.wait(BETWEEN_KILLS_S)
         finally:
-            self.over.set()
+            self.finished.set()
 
     def _cut(self, service: Proxy) -> None:
         service.cut()
-        self.over.wait(AWAY_S)
+        self.finished.wait(OUTAGE_S)
         service.restore()
-        self.over.wait(BETWEEN_KILLS_S)
+        self.finished.wait(BETWEEN_KILLS_S)
 
-    def _kill(self, victim: Daemon) -> None:
+    def _kill(self, victim: DaemonProcess) -> None:
         victim.kill()
-        self.killed.append(victim.log.stem)
-        self.over.wait(self.random.uniform(0, 1))
+        self.killed_daemons.append(victim.log.stem)
+        self.finished.wait(self.random.uniform(0, 1))
         victim.start(wait=False)
 
 
@@ -77,7 +77,8 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the cloud that daemons started from here share."""
     folder = tmp_path / "cloud"
     monkeypatch.setenv(file_cloud.FOLDER_VARIABLE, str(folder))
-    monkeypatch.setenv("PYTHONPATH", str(file_cloud.declare(tmp_path / "plugin")))
+    plugin = file_cloud.write_entry_point(tmp_path / "plugin")
+    monkeypatch.setenv("PYTHONPATH", str(plugin), prepend=os.pathsep)
     return folder
 
 
@@ -86,14 +87,14 @@ def proxied(deploy: Deploy, rabbit_url: str) -> Iterator[Proxied]:
     """Makes deployments that reach database and bus by ways which can be cut."""
     with ExitStack() as stack:
 
-        def make(url: str, concurrency: str) -> tuple[Deployment, Proxy, Proxy]:
+        def make(url: str, concurrency: str) -> tuple[ServiceDeployment, Proxy, Proxy]:
             port = 3306 if url.startswith("mysql") else 5432
             database = stack.enter_context(Proxy(url, default_port=port))
             broker = stack.enter_context(Proxy(rabbit_url, default_port=5672))
             deployment = deploy(
                 url,
                 concurrency=concurrency,
-                reached_at=database.url,
+                connection_url=database.url,
                 transport_url=broker.url,
             )
             return deployment, database, broker
@@ -113,54 +114,56 @@ def test_nothing_is_lost_doubled_or_orphaned(
     url = request.getfixturevalue(f"{database}_url")
     deployment, data, bus = proxied(url, concurrency)
     deployment.start(engines=2, observers=2)
-    trouble = Trouble(deployment, {KILLS // 3: bus, 2 * KILLS // 3: data}, Random(SEED))
+    trouble = OutageInjector(
+        deployment, {KILL_COUNT // 3: bus, 2 * KILL_COUNT // 3: data}, Random(SEED)
+    )
     owners = [
-        Owner(number, Random(SEED * 1000 + number), user_of(deployment))
-        for number in range(OWNERS)
+        WorkloadUser(number, Random(SEED * 1000 + number), user_for(deployment))
+        for number in range(USER_COUNT)
     ]
-    with ThreadPoolExecutor(OWNERS + 1) as pool:
-        running = [pool.submit(trouble.make)]
-        running += [pool.submit(_live, owner, trouble.over) for owner in owners]
+    with ThreadPoolExecutor(USER_COUNT + 1) as pool:
+        running = [pool.submit(trouble.run)]
+        running += [pool.submit(_live, owner, trouble.finished) for owner in owners]
         for one in running:
             one.result()
-    assert len(trouble.killed) == KILLS
+    assert len(trouble.killed_daemons) == KILL_COUNT
     try:
         _settled(owners)
-    except (AssertionError, TooLate) as error:
+    except (AssertionError, WaitTimeout) as error:
         raise AssertionError(f"{error}\n{_unfinished(url)}") from error
-    _account_is_right(owners, url, Account.of(cloud))
+    _account_is_right(owners, url, FileCloudAudit.of_directory(cloud))
     _no_deadlock(deployment, url)
 
 
-def _live(owner: Owner, over: threading.Event) -> None:
+def _live(owner: WorkloadUser, over: threading.Event) -> None:
     pause = threading.Event().wait  # also when all is over: what was begun is ended
     while not over.is_set():
-        owner.act(lambda: pause(0.2))
+        owner.send_request(lambda: pause(0.2))
         over.wait(owner.random.uniform(0, 2 * PAUSE_S))
 
 
-def _settled(owners: list[Owner]) -> None:
+def _settled(owners: list[WorkloadUser]) -> None:
     for owner in owners:
         if owner.stack_id is not None:
             owner.user.wait_complete(owner.stack_id)
-        for stack_id in owner.past:
-            owner.user.wait_gone(stack_id)
+        for stack_id in owner.deleted_stack_ids:
+            owner.user.wait_deleted(stack_id)
 
 
 def _unfinished(url: str) -> str:
     """What the rows say of stacks and resources that are not done."""
-    stacks = rows(
+    stacks = query_rows(
         url,
         "SELECT id, name, version, action, status, status_reason, begun_at, deadline_at"
         " FROM stack WHERE status <> 'COMPLETE'",
     )
-    jobs = rows(
+    jobs = query_rows(
         url,
         "SELECT stack_id, id, name, version, desired, job, job_state, action, status, observed,"
         " status_reason, posted_at, observe_at, lease_expires_at, holds"
         " FROM resource WHERE job IS NOT NULL ORDER BY stack_id, id",
     )
-    edges = rows(
+    edges = query_rows(
         url,
         "SELECT resource_id, needed_by, stack_id, version, observed_ready FROM resource_graph"
         " WHERE stack_id IN (SELECT id FROM stack WHERE status <> 'COMPLETE')",
@@ -168,7 +171,7 @@ def _unfinished(url: str) -> str:
     return "\n".join(str(row) for row in (*stacks, *jobs, *edges))
 
 
-def _account_is_right(owners: list[Owner], url: str, account: Account) -> None:
+def _account_is_right(owners: list[WorkloadUser], url: str, account: FileCloudAudit) -> None:
     used: dict[str, str] = {}
     for owner in owners:
         if owner.goal is None or owner.stack_id is None:
@@ -177,28 +180,30 @@ def _account_is_right(owners: list[Owner], url: str, account: Account) -> None:
         assert sorted(found) == sorted(owner.goal)
         used |= {one.physical_resource_id: f"{owner.name} {name}" for name, one in found.items()}
         assert _told(found, account) == _expected(owner.goal)
-    assert account.there.keys() - used.keys() == set(), "orphaned"
-    assert account.doubled() == []
-    left = rows(url, "SELECT physical_id FROM resource")
+    assert account.existing.keys() - used.keys() == set(), "orphaned"
+    assert account.duplicated_names() == []
+    left = query_rows(url, "SELECT physical_id FROM resource")
     assert sorted(row[0] for row in left) == sorted(used)
 
 
 Held = dict[str, tuple[str, str] | None]
 
 
-def _told(found: dict[str, Any], account: Account) -> Held:
-    there = {name: account.there.get(one.physical_resource_id) for name, one in found.items()}
+def _told(found: dict[str, Any], account: FileCloudAudit) -> Held:
+    there = {name: account.existing.get(one.physical_resource_id) for name, one in found.items()}
     return {name: one and (one["value"], one["kind"]) for name, one in there.items()}
 
 
 def _expected(goal: Goal) -> Held:
-    hold = values(goal, lambda text: hashlib.md5(text.encode()).hexdigest())
-    return {name: (hold[name], one.kind) for name, one in goal.items()}
+    hold = expected_values(goal, lambda text: hashlib.md5(text.encode()).hexdigest())
+    return {name: (hold[name], one.replace_key) for name, one in goal.items()}
 
 
-def _no_deadlock(deployment: Deployment, url: str) -> None:
-    told = {str(daemon.log): max(map(daemon.said, DEADLOCKS)) for daemon in deployment.daemons}
+def _no_deadlock(deployment: ServiceDeployment, url: str) -> None:
+    told = {
+        str(daemon.log): max(map(daemon.count_in_log, DEADLOCKS)) for daemon in deployment.daemons
+    }
     assert sum(told.values()) == 0, told
     if url.startswith("postgresql"):
         counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-        assert rows(url, counted) == [(0,)]
+        assert query_rows(url, counted) == [(0,)]

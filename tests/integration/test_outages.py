@@ -11,9 +11,20 @@ from collections.abc import Iterator
 import pytest
 from heatclient.exc import HTTPServiceUnavailable
 
-from heat_convergence.testing.daemons import API, ENGINE, OBSERVER, Deployment, wait_until
+from heat_convergence.testing.daemon_processes import (
+    API,
+    ENGINE,
+    OBSERVER,
+    ServiceDeployment,
+    wait_until,
+)
 from tests.integration.conftest import Deploy
-from tests.integration.harness import assert_each_once, slow_template, some_are_ready, user_of
+from tests.integration.harness import (
+    assert_each_once,
+    slow_template,
+    user_for,
+    wait_until_more_ready,
+)
 from tests.integration.proxy import Proxy
 
 COUNT = 80
@@ -41,20 +52,20 @@ def broker(rabbit_url: str) -> Iterator[Proxy]:
 @pytest.fixture
 def deployment(
     deploy: Deploy, database_url: str, database: Proxy, broker: Proxy
-) -> Deployment:
-    return deploy(database_url, reached_at=database.url, transport_url=broker.url)
+) -> ServiceDeployment:
+    return deploy(database_url, connection_url=database.url, transport_url=broker.url)
 
 
 def test_both_come_later_than_the_daemons(
-    deployment: Deployment, database: Proxy, broker: Proxy, database_url: str
+    deployment: ServiceDeployment, database: Proxy, broker: Proxy, database_url: str
 ) -> None:
     database.cut()
     broker.cut()
     for kind in (API, ENGINE, OBSERVER):
-        deployment.add(kind).start(wait=False)
-    (api,) = deployment.of(API)
-    api.wait_started()
-    user = user_of(deployment)
+        deployment.add_daemon(kind).start(wait=False)
+    (api,) = deployment.daemons_with_role(API)
+    api.wait_until_started()
+    user = user_for(deployment)
     with pytest.raises(HTTPServiceUnavailable):
         user.create("early", slow_template(COUNT, 0))
     _wait_for(deployment, "waiting for the database")
@@ -63,41 +74,41 @@ def test_both_come_later_than_the_daemons(
     user.create("late", slow_template(COUNT, 0))
     broker.restore()
     for daemon in deployment.daemons:
-        daemon.wait_started()
-    user.wait("late", "CREATE_COMPLETE")
+        daemon.wait_until_started()
+    user.wait_for_status("late", "CREATE_COMPLETE")
     assert_each_once(database_url, user, "late", COUNT)
 
 
 def test_the_database_goes_away_and_comes_back(
-    deployment: Deployment, database: Proxy, database_url: str
+    deployment: ServiceDeployment, database: Proxy, database_url: str
 ) -> None:
-    user = user_of(deployment.start())
+    user = user_for(deployment.start())
     user.create("big", slow_template(COUNT, WAIT_S))
-    some_are_ready(database_url, COUNT // 10)
+    wait_until_more_ready(database_url, COUNT // 10)
     database.cut()
     with pytest.raises(HTTPServiceUnavailable):
         user.status("big")
     database.restore()
-    user.wait("big", "CREATE_COMPLETE")
+    user.wait_for_status("big", "CREATE_COMPLETE")
     assert_each_once(database_url, user, "big", COUNT)
 
 
 def test_the_broker_goes_away_and_comes_back(
-    deployment: Deployment, broker: Proxy, database_url: str
+    deployment: ServiceDeployment, broker: Proxy, database_url: str
 ) -> None:
-    user = user_of(deployment.start())
+    user = user_for(deployment.start())
     user.create("big", slow_template(COUNT, WAIT_S))
-    some_are_ready(database_url, COUNT // 10)
+    wait_until_more_ready(database_url, COUNT // 10)
     broker.cut()
     user.create("meanwhile", slow_template(4, 0))
     broker.restore()
-    user.wait("big", "CREATE_COMPLETE")
-    user.wait("meanwhile", "CREATE_COMPLETE")
-    assert all(daemon.running() for daemon in deployment.daemons)
+    user.wait_for_status("big", "CREATE_COMPLETE")
+    user.wait_for_status("meanwhile", "CREATE_COMPLETE")
+    assert all(daemon.is_running() for daemon in deployment.daemons)
     assert len(user.resources("big")) == COUNT
 
 
-def _wait_for(deployment: Deployment, text: str) -> None:
+def _wait_for(deployment: ServiceDeployment, text: str) -> None:
     for kind in (ENGINE, OBSERVER):
-        (daemon,) = deployment.of(kind)
-        wait_until(lambda it=daemon: it.said(text), f"{kind} says {text!r}")
+        (daemon,) = deployment.daemons_with_role(kind)
+        wait_until(lambda it=daemon: it.count_in_log(text), f"{kind} says {text!r}")

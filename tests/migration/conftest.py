@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.db.engine import Database, database_for
+from heat_convergence.db.connection.database import Database, database_from_url
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
 
@@ -23,6 +23,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def database(url: str) -> Iterator[Database]:
-    database = database_for(url)
+    database = database_from_url(url)
     yield database
     database.close()

@@ -7,19 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heat_convergence.common.errors import Error
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.evaluate import Missing, build, finish
-from heat_convergence.template.limits import Limits
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.evaluation.evaluation import (
+    MissingParameters,
+    evaluate_template,
+    resolve_value,
+)
+from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.parsing.template_versions import KNOWN_FUNCTIONS, TEMPLATE_VERSIONS
 from heat_convergence.template.template import Template
-from heat_convergence.template.versions import KNOWN_FUNCTIONS, VERSIONS
-from tests.unit.template.template_helpers import FACTS, Inputs
+from tests.unit.template.template_helpers import STACK_CONTEXT, FakeResourceValues
 
-SMALL = Limits(
+SMALL_LIMITS = TemplateLimits(
     max_depth=40, max_nodes=5_000, max_result_size=20_000, yaql_max_steps=500,
     max_template_size=20_000,
 )  # fmt: skip
 
-HOT = {
+HOT_TEMPLATE = {
     "heat_template_version": "2021-04-16",
     "description": "d",
     "parameter_groups": [{"label": "l", "parameters": ["p"]}],
@@ -42,7 +46,7 @@ HOT = {
     },
     "outputs": {"o": {"value": {"get_attr": ["b", "y", 0]}, "condition": "c"}},
 }  # fmt: skip
-CFN = {
+CFN_TEMPLATE = {
     "AWSTemplateFormatVersion": "2010-09-09",
     "Parameters": {"P": {"Type": "String", "Default": "x", "AllowedPattern": "[a-z]"}},
     "Mappings": {"M": {"x": {"s": 1}}},
@@ -58,7 +62,7 @@ CFN = {
 
 WORDS = [*sorted(KNOWN_FUNCTIONS), *"c a b p j A P M x type value".split(), ""]
 NAMES = st.sampled_from(WORDS)
-ANYTHING = st.recursive(
+ARBITRARY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 10**30) | st.floats(-2, 2) | NAMES
     | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=2),
@@ -66,21 +70,21 @@ ANYTHING = st.recursive(
 )  # fmt: skip
 
 
-def places(node):
+def container_slots(node):
     """Every list and map in a document, with the keys in it."""
     children = node.items() if isinstance(node, dict) else enumerate(node)
     found = [(node, key) for key, _ in children]
     for _, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
         if isinstance(child, dict | list):
-            found += places(child)
+            found += container_slots(child)
     return found
 
 
 @st.composite
-def mutated(draw):
-    document = json.loads(json.dumps(draw(st.sampled_from([HOT, CFN]))))
+def mutated_documents(draw):
+    document = json.loads(json.dumps(draw(st.sampled_from([HOT_TEMPLATE, CFN_TEMPLATE]))))
     for _ in range(draw(st.integers(1, 3))):
-        node, key = draw(st.sampled_from(places(document) or [(document, "x")]))
+        node, key = draw(st.sampled_from(container_slots(document) or [(document, "x")]))
         change = draw(st.sampled_from(["replace", "delete", "rename", "wrap"]))
         if change == "delete":
             del node[key]
@@ -89,14 +93,14 @@ def mutated(draw):
         elif change == "wrap":
             node[key] = {draw(NAMES): node[key]}
         else:
-            node[key] = draw(ANYTHING)
-    for version in VERSIONS.values():
+            node[key] = draw(ARBITRARY_JSON)
+    for version in TEMPLATE_VERSIONS.values():
         if version.key in document and draw(st.integers(0, 20)) == 0:
             document[version.key] = version.date
     return document
 
 
-def attempt(action):
+def result_unless_documented_error(action):
     """What it gives, or None when it fails as documented: anything but an ``Error``
     that says something fails the test."""
     try:
@@ -108,16 +112,16 @@ def attempt(action):
     return None
 
 
-def run(source, missing):
+def evaluate_and_resolve(source, missing):
     """Parse, build, store and finish."""
-    inputs = Inputs({name: {"x": "v", "y": [1]} for name in "abAB"})
-    found = attempt(
-        lambda: build(
-            Template.parse(source, limits=SMALL),
+    inputs = FakeResourceValues({name: {"x": "v", "y": [1]} for name in "abAB"})
+    found = result_unless_documented_error(
+        lambda: evaluate_template(
+            Template.parse(source, limits=SMALL_LIMITS),
             Environment(),
             {"f": "x"},
-            FACTS,
-            missing=missing,
+            STACK_CONTEXT,
+            missing_parameters=missing,
         )
     )
     if found is None:
@@ -127,18 +131,20 @@ def run(source, missing):
         assert again == definition
     values = [definition.properties for definition in found.definitions.values()]
     for value in [*values, *(output.value for output in found.outputs.values())]:
-        plain = attempt(partial(finish, value, inputs, limits=SMALL))
+        plain = result_unless_documented_error(
+            partial(resolve_value, value, inputs, limits=SMALL_LIMITS)
+        )
         json.dumps(plain, allow_nan=False)
 
 
 @settings(max_examples=100)
-@given(mutated(), st.sampled_from(Missing))
+@given(mutated_documents(), st.sampled_from(MissingParameters))
 def test_mutated_documents(document, missing):
-    run(document, missing)
+    evaluate_and_resolve(document, missing)
 
 
 @settings(max_examples=100)
-@given(mutated(), st.data())
+@given(mutated_documents(), st.data())
 def test_mutated_text(document, data):
     text = json.dumps(document, indent=1)
     for _ in range(data.draw(st.integers(0, 3))):
@@ -146,20 +152,20 @@ def test_mutated_text(document, data):
         end = start + data.draw(st.integers(0, 4))
         piece = data.draw(st.text(alphabet='{}[]:,"\\&*!|>-%@#\n\t aé0.', max_size=3))
         text = text[:start] + piece + text[end:]
-    run(text, Missing.REFUSE)
+    evaluate_and_resolve(text, MissingParameters.REJECT)
 
 
 @settings(max_examples=100)
-@given(ANYTHING, NAMES)
+@given(ARBITRARY_JSON, NAMES)
 def test_environments_of_any_kind(content, name):
     for source in (content, {name: content}, {"resource_registry": content},
                    {"resource_registry": {"resources": content}}):  # fmt: skip
         if isinstance(source, dict | str):
-            attempt(partial(use_environment, source))
+            result_unless_documented_error(partial(exercise_environment, source))
 
 
-def use_environment(source):
+def exercise_environment(source):
     environment = Environment.parse(source)
     environment.registry.resolve("a", "a")
-    environment.for_child("a", {}).registry.hooks("b")
+    environment.for_nested_stack("a", {}).registry.hooks("b")
     json.dumps(environment.to_dict())

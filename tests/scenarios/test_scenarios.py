@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.testing import transcript
+from heat_convergence.testing.simulation.scenarios import transcript
 
-HERE = Path(__file__).parent
-FILES = sorted(path.relative_to(HERE) for path in HERE.rglob("*.txt"))
+SCENARIO_DIRECTORY = Path(__file__).parent
+SCENARIO_FILES = sorted(
+    path.relative_to(SCENARIO_DIRECTORY) for path in SCENARIO_DIRECTORY.rglob("*.txt")
+)
 
 
-@pytest.mark.parametrize("name", FILES, ids=str)
+@pytest.mark.parametrize("name", SCENARIO_FILES, ids=str)
 def test_scenario(name: Path, request: pytest.FixtureRequest) -> None:
-    path = HERE / name
+    path = SCENARIO_DIRECTORY / name
     recorded = path.read_text()
-    shown = transcript.rewritten(recorded)
+    shown = transcript.record_scenario(recorded)
     if request.config.getoption("--rewrite", default=False):
         path.write_text(shown)
-    assert not transcript.is_broken(shown), shown
+    assert not transcript.shows_violation(shown), shown
     assert shown == path.read_text()

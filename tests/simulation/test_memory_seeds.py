@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.testing.faults import KINDS
-from heat_convergence.testing.users import VERBS
-from tests.simulation.seeds import batches, no_rule_is_broken, total
+from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
+from heat_convergence.testing.simulation.workload.user_requests import OPERATIONS
+from tests.simulation.seed_batches import assert_no_violation, batch_starts, sum_batches
 
-FIRSTS = batches(1, 400)
+BATCH_STARTS = batch_starts(1, 400)
 
 # What follows from faults and from chance, rather than being one.
-FOLLOWS = {"bus overtaken", "lease expired", "swap lost", "cloud vanish", "cloud change"}
+CONSEQUENCES = {"bus overtaken", "lease expired", "swap lost", "cloud vanish", "cloud change"}
 
 
-@pytest.mark.parametrize("first", FIRSTS)
+@pytest.mark.parametrize("first", BATCH_STARTS)
 def test_no_rule_is_broken(first: int) -> None:
-    no_rule_is_broken(first, "memory")
+    assert_no_violation(first, "memory")
 
 
 def test_every_kind_of_trouble_comes_up() -> None:
-    expected = {f"{kind} {fault}" for kind, faults in KINDS.items() for fault in faults}
-    expected |= FOLLOWS | {f"user {verb}" for verb in VERBS if verb != "clear"}  # trees do
-    tally = total(FIRSTS, "memory")
-    assert tally.seeds == 400
-    assert {name for name in expected if tally.happened[name] < 3} == set()
+    expected = {
+        f"{kind} {fault}" for kind, faults in FAULTS_BY_POINT_TYPE.items() for fault in faults
+    }
+    expected |= CONSEQUENCES | {
+        f"user {verb}" for verb in OPERATIONS if verb != "clear"
+    }  # trees do
+    tally = sum_batches(BATCH_STARTS, "memory")
+    assert tally.seed_count == 400
+    assert {name for name in expected if tally.occurrences[name] < 3} == set()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.seeds import batches, no_rule_is_broken
+from tests.simulation.seed_batches import assert_no_violation, batch_starts
 
 
-@pytest.mark.parametrize("first", batches(401, 100))
+@pytest.mark.parametrize("first", batch_starts(401, 100))
 def test_no_rule_is_broken(first: int) -> None:
-    no_rule_is_broken(first, "sqlite")
+    assert_no_violation(first, "sqlite")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.wire import ApiRequest
 from heat_convergence.common import errors
-from heat_convergence.common.retrying import persistently
-from heat_convergence.convergence.model import Stack
+from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.db.reads import stacks
 
@@ -24,12 +24,12 @@ class Controller:
     """Keeps the services; one object per application."""
 
     def __init__(self, services: ApiServices) -> None:
-        self.given = services
+        self.services = services
         self.database = services.database
         self.options = services.options
 
 
-def named_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
+def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
     """Name, id and project must fit together; deleted stacks are found.
 
     The users that a stack tree made find its stacks in their own project, too; what
@@ -42,28 +42,31 @@ def named_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Sta
 
 
 def _in_reach(request: ApiRequest, stack: Stack) -> bool:
-    return stack.project_id == request.project_id or stack.tree_id == request.caller.users_tree
+    return (
+        stack.project_id == request.project_id
+        or stack.tree_id == request.caller.stack_user_tree_id
+    )
 
 
-def live_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
-    """As ``named_stack``, but a deleted one is not found."""
-    stack = named_stack(conn, request, name, stack_id)
+def get_undeleted_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
+    """As ``get_stack``, but a deleted one is not found."""
+    stack = get_stack(conn, request, name, stack_id)
     if stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", name)
     return stack
 
 
-def writing(services: ApiServices, work: Callable[[Any], T]) -> T:
-    """As ``in_transaction``, for what no daemon reads: statements on a connection."""
+def write_with_retry(services: ApiServices, work: Callable[[Any], T]) -> T:
+    """As ``run_in_transaction``, for what no daemon reads: statements on a connection."""
 
     def attempt() -> T:
         with services.database.write() as conn:
             return work(conn)
 
-    return persistently(attempt, wait=services.wait, tries=services.options.transaction_tries)
+    return retry_transaction(attempt, wait=services.wait, tries=services.options.transaction_tries)
 
 
-def in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:
+def run_in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:
     """Runs ``work`` in one transaction, a few times where that can help; after that
     the client is told 503."""
 
@@ -71,4 +74,4 @@ def in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T
         with services.store.transaction() as tx:
             return work(tx)
 
-    return persistently(attempt, wait=services.wait, tries=services.options.transaction_tries)
+    return retry_transaction(attempt, wait=services.wait, tries=services.options.transaction_tries)

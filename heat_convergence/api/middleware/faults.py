@@ -13,57 +13,62 @@ from typing import Any
 import webob
 import webob.exc
 
-from heat_convergence.api.wire import json_answer
+from heat_convergence.api.http import json_response
 from heat_convergence.common import errors
 
 LOG = logging.getLogger(__name__)
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-class UnknownPath(Exception):
+class RouteNotFound(Exception):
     """No route has this path: 404 in plain text, without an envelope."""
 
 
-class WrongMethod(Exception):
+class MethodNotAllowed(Exception):
     """The path is known and the method is not."""
 
 
-class Faults:
+class FaultWrapper:
     """WSGI middleware: the last place an exception can get to."""
 
-    def __init__(self, application: Wsgi) -> None:
+    def __init__(self, application: WsgiApplication) -> None:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         try:
             return self._application(environ, start_response)
-        except UnknownPath:
-            answer = unknown_path()
-        except WrongMethod:
-            answer = envelope(405, "HTTPMethodNotAllowed", "The method is not supported here.")
+        except RouteNotFound:
+            answer = not_found_response()
+        except MethodNotAllowed:
+            answer = error_response(
+                405, "HTTPMethodNotAllowed", "The method is not supported here."
+            )
         except errors.Error as error:
             answer = _known(error)
         except webob.exc.HTTPException as error:
             answer = _from_library(error)
         except Exception:  # the outermost place: counted and told, never shown
-            LOG.exception("request failed: %(method)s %(path)s",
-                          {"method": environ.get("REQUEST_METHOD"),
-                           "path": environ.get("PATH_INFO")})
-            answer = envelope(500, "Error", "The service failed to handle the request.")
+            LOG.exception(
+                "request failed: %(method)s %(path)s",
+                {"method": environ.get("REQUEST_METHOD"), "path": environ.get("PATH_INFO")},
+            )
+            answer = error_response(500, "Error", "The service failed to handle the request.")
         return answer(environ, start_response)
 
 
-def unknown_path() -> webob.Response:
+def not_found_response() -> webob.Response:
     return webob.Response(
-        status=404, content_type="text/plain", charset="UTF-8",
+        status=404,
+        content_type="text/plain",
+        charset="UTF-8",
         text="404 Not Found\n\nThe resource could not be found.\n\n",
     )
 
 
-def envelope(status: int, kind: str, message: str) -> webob.Response:
+def error_response(status: int, kind: str, message: str) -> webob.Response:
     """``{code, title, explanation, error: {type, traceback, message}}``."""
     known = webob.exc.status_map[status]
-    return json_answer(
+    return json_response(
         {
             "code": status,
             "title": known.title,
@@ -81,7 +86,7 @@ def _known(error: errors.Error) -> webob.Response:
     elif error.http_status >= 500:
         LOG.error("request failed: %(error)s", {"error": error}, exc_info=error)
     kind = getattr(error, "wire_type", None) or type(error).__name__
-    answer = envelope(error.http_status, kind, str(error))
+    answer = error_response(error.http_status, kind, str(error))
     if error.http_status == 503:
         answer.retry_after = 5
     return answer
@@ -91,4 +96,4 @@ def _from_library(error: webob.exc.HTTPException) -> webob.Response:
     answer: webob.Response = error  # every HTTPException of webob is a response
     if answer.status_int < 400:
         return answer
-    return envelope(answer.status_int, type(error).__name__, error.detail or error.title)
+    return error_response(answer.status_int, type(error).__name__, error.detail or error.title)

@@ -11,28 +11,28 @@ from ipaddress import ip_address
 from typing import Any
 
 from heat_convergence.api import context
-from heat_convergence.api.context import UsersDomain
-from heat_convergence.api.middleware.faults import Wsgi
-from heat_convergence.api.wire import CALLER
+from heat_convergence.api.context import StackUserDomain
+from heat_convergence.api.http import CALLER_KEY
+from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.common import errors
 
 
 class KeystoneIdentity:
     """Stands below ``auth_token``, which has refused whoever has no valid token."""
 
-    def __init__(self, application: Wsgi, users: UsersDomain) -> None:
+    def __init__(self, application: WsgiApplication, users: StackUserDomain) -> None:
         self._application = application
         self._users = users
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        environ[CALLER] = context.from_environ(environ, self._users)
+        environ[CALLER_KEY] = context.caller_from_token(environ, self._users)
         return self._application(environ, start_response)
 
 
 class NoAuthIdentity:
     """For callers on this machine alone, whatever socket they came through."""
 
-    def __init__(self, application: Wsgi) -> None:
+    def __init__(self, application: WsgiApplication) -> None:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -41,7 +41,7 @@ class NoAuthIdentity:
                 "Without authentication, the service answers this machine alone."
             )
         project_id = environ.get("PATH_INFO", "").lstrip("/").split("/", 1)[0] or None
-        environ[CALLER] = context.without_keystone(environ, project_id)
+        environ[CALLER_KEY] = context.noauth_caller(environ, project_id)
         return self._application(environ, start_response)
 
 

@@ -37,28 +37,31 @@ _BASE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """``before`` is the older default, used when ``enforce_new_defaults`` is off."""
 
     name: str
-    check: str
-    before: str | None = DENY_STACK_USER
+    check_str: str
+    deprecated_check_str: str | None = DENY_STACK_USER
     method: str = ""
     path: str = ""
 
-    def default(self) -> policy.RuleDefault:
+    def to_rule_default(self) -> policy.RuleDefault:
         old = None
-        if self.before is not None:
+        if self.deprecated_check_str is not None:
             old = policy.DeprecatedRule(
-                self.name, self.before, deprecated_reason=_OLD_REASON, deprecated_since=_OLD_SINCE
+                self.name,
+                self.deprecated_check_str,
+                deprecated_reason=_OLD_REASON,
+                deprecated_since=_OLD_SINCE,
             )
         if not self.path:
             return policy.RuleDefault(
-                self.name, self.check, scope_types=_PROJECT_SCOPE, deprecated_rule=old
+                self.name, self.check_str, scope_types=_PROJECT_SCOPE, deprecated_rule=old
             )
         return policy.DocumentedRuleDefault(
             self.name,
-            self.check,
+            self.check_str,
             f"{self.method} {self.path}",
             [{"path": f"/v1/{{tenant_id}}{self.path}", "method": self.method}],
             scope_types=_PROJECT_SCOPE,
@@ -66,8 +69,8 @@ class Rule:
         )
 
 
-def defaults(rules: Iterable[Rule]) -> list[policy.RuleDefault]:
-    return [rule.default() for rule in rules]
+def rule_defaults(rules: Iterable[PolicyRule]) -> list[policy.RuleDefault]:
+    return [rule.to_rule_default() for rule in rules]
 
 
 def list_rules() -> list[policy.RuleDefault]:

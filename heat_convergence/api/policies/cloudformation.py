@@ -13,26 +13,26 @@ from heat_convergence.api.policies.base import (
     MEMBER,
     READER,
     READER_OR_STACK_USER,
-    Rule,
-    defaults,
+    PolicyRule,
+    rule_defaults,
 )
 
 _RULES = (
-    Rule("cloudformation:ListStacks", READER),
-    Rule("cloudformation:CreateStack", MEMBER),
-    Rule("cloudformation:DescribeStacks", READER),
-    Rule("cloudformation:DeleteStack", MEMBER),
-    Rule("cloudformation:UpdateStack", MEMBER),
-    Rule("cloudformation:CancelUpdateStack", MEMBER),
-    Rule("cloudformation:DescribeStackEvents", READER),
-    Rule("cloudformation:ValidateTemplate", READER),
-    Rule("cloudformation:GetTemplate", READER),
-    Rule("cloudformation:EstimateTemplateCost", READER),
-    Rule("cloudformation:DescribeStackResource", READER_OR_STACK_USER, ALLOW_EVERYBODY),
-    Rule("cloudformation:DescribeStackResources", READER),
-    Rule("cloudformation:ListStackResources", READER),
+    PolicyRule("cloudformation:ListStacks", READER),
+    PolicyRule("cloudformation:CreateStack", MEMBER),
+    PolicyRule("cloudformation:DescribeStacks", READER),
+    PolicyRule("cloudformation:DeleteStack", MEMBER),
+    PolicyRule("cloudformation:UpdateStack", MEMBER),
+    PolicyRule("cloudformation:CancelUpdateStack", MEMBER),
+    PolicyRule("cloudformation:DescribeStackEvents", READER),
+    PolicyRule("cloudformation:ValidateTemplate", READER),
+    PolicyRule("cloudformation:GetTemplate", READER),
+    PolicyRule("cloudformation:EstimateTemplateCost", READER),
+    PolicyRule("cloudformation:DescribeStackResource", READER_OR_STACK_USER, ALLOW_EVERYBODY),
+    PolicyRule("cloudformation:DescribeStackResources", READER),
+    PolicyRule("cloudformation:ListStackResources", READER),
 )
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    return defaults(_RULES)
+    return rule_defaults(_RULES)

@@ -12,12 +12,12 @@ from typing import Any
 from oslo_config import cfg
 from oslo_policy import policy
 
+from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.policies import rules
-from heat_convergence.api.wire import ApiRequest
 from heat_convergence.common import errors
 
 
-class Enforcer:
+class PolicyEnforcer:
     """The rules of the configuration's policy file over the defaults."""
 
     def __init__(self, conf: cfg.ConfigOpts | None = None) -> None:
@@ -29,8 +29,8 @@ class Enforcer:
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.register_defaults(rules.list_rules())
 
-    def check(self, request: ApiRequest, rule: str) -> None:
-        """Raises ``Forbidden`` unless the caller passes ``rule``."""
+    def enforce(self, request: ApiRequest, rule: str) -> None:
+        """Raises ``TypeForbidden`` unless the caller passes ``rule``."""
         if not self.allows(request, rule):
             raise errors.Forbidden(f"You are not authorized to use {rule}.")
 
@@ -39,7 +39,7 @@ class Enforcer:
         target: dict[str, Any] = {"project_id": request.project_id}
         return bool(self._enforcer.enforce(rule, target, request.caller))
 
-    def forbidden_to(self, request: ApiRequest) -> Callable[[str], bool]:
+    def type_forbidden_for(self, request: ApiRequest) -> Callable[[str], bool]:
         """Whether policy keeps a resource type from the caller, as a function."""
         return lambda name: not self.allows_type(request, name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from heat_convergence.api.policies.base import PROJECT_ADMIN, Rule, defaults
+from heat_convergence.api.policies.base import PROJECT_ADMIN, PolicyRule, rule_defaults
 
 _TYPES = (
     "OS::Nova::Flavor",
@@ -39,4 +39,6 @@ _TYPES = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    return defaults(Rule(f"resource_types:{name}", PROJECT_ADMIN, None) for name in _TYPES)
+    return rule_defaults(
+        PolicyRule(f"resource_types:{name}", PROJECT_ADMIN, None) for name in _TYPES
+    )

@@ -13,27 +13,44 @@ from heat_convergence.api.policies.base import (
     MEMBER,
     READER,
     READER_OR_STACK_USER,
-    Rule,
-    defaults,
+    PolicyRule,
+    rule_defaults,
 )
 
 _STACK = "/stacks/{stack_name}/{stack_id}"
 
 _RULES = (
-    Rule("events:index", READER, method="GET", path=_STACK + "/events"),
-    Rule("events:show", READER,
-         method="GET", path=_STACK + "/resources/{resource_name}/events/{event_id}"),
-    Rule("resource:index", READER, method="GET", path=_STACK + "/resources"),
-    Rule("resource:metadata", READER_OR_STACK_USER, ALLOW_EVERYBODY,
-         method="GET", path=_STACK + "/resources/{resource_name}/metadata"),
-    Rule("resource:signal", READER_OR_STACK_USER, ALLOW_EVERYBODY,
-         method="POST", path=_STACK + "/resources/{resource_name}/signal"),
-    Rule("resource:mark_unhealthy", MEMBER,
-         method="PATCH", path=_STACK + "/resources/{resource_name}"),
-    Rule("resource:show", READER,
-         method="GET", path=_STACK + "/resources/{resource_name}"),
+    PolicyRule("events:index", READER, method="GET", path=_STACK + "/events"),
+    PolicyRule(
+        "events:show",
+        READER,
+        method="GET",
+        path=_STACK + "/resources/{resource_name}/events/{event_id}",
+    ),
+    PolicyRule("resource:index", READER, method="GET", path=_STACK + "/resources"),
+    PolicyRule(
+        "resource:metadata",
+        READER_OR_STACK_USER,
+        ALLOW_EVERYBODY,
+        method="GET",
+        path=_STACK + "/resources/{resource_name}/metadata",
+    ),
+    PolicyRule(
+        "resource:signal",
+        READER_OR_STACK_USER,
+        ALLOW_EVERYBODY,
+        method="POST",
+        path=_STACK + "/resources/{resource_name}/signal",
+    ),
+    PolicyRule(
+        "resource:mark_unhealthy",
+        MEMBER,
+        method="PATCH",
+        path=_STACK + "/resources/{resource_name}",
+    ),
+    PolicyRule("resource:show", READER, method="GET", path=_STACK + "/resources/{resource_name}"),
 )
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    return defaults(_RULES)
+    return rule_defaults(_RULES)

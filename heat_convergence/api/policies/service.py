@@ -12,15 +12,15 @@ from heat_convergence.api.policies.base import (
     ADMIN,
     CONTEXT_IS_ADMIN,
     READER,
-    Rule,
-    defaults,
+    PolicyRule,
+    rule_defaults,
 )
 
 _RULES = (
-    Rule("build_info:build_info", READER, method="GET", path="/build_info"),
-    Rule("service:index", ADMIN, CONTEXT_IS_ADMIN),
+    PolicyRule("build_info:build_info", READER, method="GET", path="/build_info"),
+    PolicyRule("service:index", ADMIN, CONTEXT_IS_ADMIN),
 )
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    return defaults(_RULES)
+    return rule_defaults(_RULES)

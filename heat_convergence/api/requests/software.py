@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.api.requests.words import boolean
+from heat_convergence.api.requests.params import parse_boolean
 from heat_convergence.common import errors
 
 Json = Any
@@ -32,8 +32,8 @@ class ConfigBody:
     content: Mapping[str, Json] = field(repr=False)
 
 
-def config_body(given: Mapping[str, Json]) -> ConfigBody:
-    """``content`` has config, inputs, outputs and options."""
+def parse_config_body(given: Mapping[str, Json]) -> ConfigBody:
+    """``build_content`` has config, inputs, outputs and options."""
     config = given.get("config")
     content = {
         "config": "" if config is None else config,
@@ -44,7 +44,7 @@ def config_body(given: Mapping[str, Json]) -> ConfigBody:
     return ConfigBody(_text(given, "name") or "", _text(given, "group") or UNGROUPED, content)
 
 
-def deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
+def parse_deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
     """Columns of a new deployment."""
     texts = {name: _text(given, name) for name in _DEPLOYMENT_TEXTS}
     for name in ("config_id", "server_id"):
@@ -59,7 +59,7 @@ def deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def deployment_changes(given: Mapping[str, Json]) -> dict[str, Json]:
+def parse_deployment_update(given: Mapping[str, Json]) -> dict[str, Json]:
     """Columns that an update sets; what is null or unknown changes nothing."""
     found: dict[str, Json] = {}
     for name in _UPDATABLE:
@@ -74,9 +74,7 @@ def deployment_changes(given: Mapping[str, Json]) -> dict[str, Json]:
     return found
 
 
-def _ports(
-    given: Mapping[str, Json], key: str, known: frozenset[str]
-) -> list[dict[str, Json]]:
+def _ports(given: Mapping[str, Json], key: str, known: frozenset[str]) -> list[dict[str, Json]]:
     """The declared inputs or outputs, with the defaults of their fields."""
     listed = given.get(key)
     if listed is None:
@@ -99,7 +97,9 @@ def _port(port: Json, known: frozenset[str], path: str) -> dict[str, Json]:
         raise errors.StackValidationFailed(
             f'"{kind}" is not a type: {", ".join(_TYPES)}.', path=f"{path}.type"
         )
-    flags = {name: boolean(name, port[name]) for name in _FLAGS if port.get(name) is not None}
+    flags = {
+        name: parse_boolean(name, port[name]) for name in _FLAGS if port.get(name) is not None
+    }
     return {**port, "type": kind, **flags}
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from heat_convergence.convergence.model import Stack
+from heat_convergence.convergence.model.stack import Stack
 
-Link = dict[str, str]
+LinkDict = dict[str, str]
 
 
 def stacks_url(base_url: str, project_id: str) -> str:
@@ -33,5 +33,5 @@ def event_url(base_url: str, stack: Stack, resource_name: str, event_id: str) ->
     return f"{resource_url(base_url, stack, resource_name)}/events/{event_id}"
 
 
-def link(href: str, rel: str) -> Link:
+def make_link(href: str, rel: str) -> LinkDict:
     return {"href": href, "rel": rel}

@@ -8,38 +8,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heat_convergence.api.views.links import link, resource_url, stack_url
-from heat_convergence.api.views.times import shown_status, shown_time
-from heat_convergence.convergence.model import Desired, Stack
+from heat_convergence.api.views.formats import format_status, format_time
+from heat_convergence.api.views.links import make_link, resource_url, stack_url
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.resources import ResourceRow
 
 Json = Any
 
 
-def item(
+def format_resource(
     row: ResourceRow,
     stack: Stack,
     base_url: str,
     *,
     required_by: Sequence[str],
-    nested: Stack | None = None,
+    nested_stack: Stack | None = None,
 ) -> dict[str, Json]:
     """``nested`` is the stack that stands behind the resource, if one does."""
     links = [
-        link(resource_url(base_url, stack, row.name), "self"),
-        link(stack_url(base_url, stack), "stack"),
+        make_link(resource_url(base_url, stack, row.name), "self"),
+        make_link(stack_url(base_url, stack), "stack"),
     ]
-    if nested is not None:
-        links.append(link(stack_url(base_url, nested), "nested"))
+    if nested_stack is not None:
+        links.append(make_link(stack_url(base_url, nested_stack), "nested"))
     shown = {
         "resource_name": row.name,
         "links": links,
         "logical_resource_id": row.name,
         "resource_type": row.type,
-        "resource_status": shown_status(row.action, row.status),
+        "resource_status": format_status(row.action, row.status),
         "resource_status_reason": row.status_reason,
-        "creation_time": shown_time(row.created_at),
-        "updated_time": shown_time(row.updated_at or row.created_at),
+        "creation_time": format_time(row.created_at),
+        "updated_time": format_time(row.updated_at or row.created_at),
         "physical_resource_id": row.physical_id or "",
         "required_by": list(required_by),
     }
@@ -48,11 +49,11 @@ def item(
     return shown
 
 
-def required_by(rows: Sequence[ResourceRow]) -> Mapping[tuple[str, str], list[str]]:
+def index_required_by(rows: Sequence[ResourceRow]) -> Mapping[tuple[str, str], list[str]]:
     """(stack's id, name) → names of the wanted resources that need it."""
     users: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.desired is Desired.PRESENT:
+        if row.desired is DesiredState.PRESENT:
             for name in row.requires:
                 users.setdefault((row.stack_id, name), []).append(row.name)
     return users

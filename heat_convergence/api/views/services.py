@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from heat_convergence.api.views.times import precise_time
-from heat_convergence.convergence.model import Service
+from heat_convergence.api.views.formats import format_precise_time
+from heat_convergence.convergence.model.service_record import ServiceRecord
 
 
-def item(service: Service, now: datetime) -> dict[str, Any]:
+def format_service(service: ServiceRecord, now: datetime) -> dict[str, Any]:
     reported_at = service.updated_at or service.created_at
     alive = now - reported_at <= timedelta(seconds=2 * service.report_interval_s)
     return {
@@ -23,8 +23,8 @@ def item(service: Service, now: datetime) -> dict[str, Any]:
         "topic": service.topic,
         "engine_id": service.id,
         "report_interval": service.report_interval_s,
-        "created_at": precise_time(service.created_at),
-        "updated_at": precise_time(service.updated_at),
-        "deleted_at": precise_time(service.deleted_at),
+        "created_at": format_precise_time(service.created_at),
+        "updated_at": format_precise_time(service.updated_at),
+        "deleted_at": format_precise_time(service.deleted_at),
         "status": "up" if alive else "down",
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.api.views.times import shown_time
-from heat_convergence.convergence.model import SavedStack
+from heat_convergence.api.views.formats import format_time
+from heat_convergence.convergence.model.snapshot import Snapshot
 
 Json = Any
 
 
-def item(saved: SavedStack) -> dict[str, Json]:
+def format_snapshot(saved: Snapshot) -> dict[str, Json]:
     return {
         "id": saved.id,
         "name": saved.name,
@@ -18,5 +18,5 @@ def item(saved: SavedStack) -> dict[str, Json]:
         "status": str(saved.status),
         "status_reason": saved.status_reason,
         "data": saved.data,
-        "creation_time": shown_time(saved.created_at),
+        "creation_time": format_time(saved.created_at),
     }

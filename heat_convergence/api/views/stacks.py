@@ -8,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.api.views.links import link, stack_url
-from heat_convergence.api.views.times import shown_status, shown_time
-from heat_convergence.convergence.model import Stack
+from heat_convergence.api.views.formats import format_status, format_time
+from heat_convergence.api.views.links import make_link, stack_url
+from heat_convergence.convergence.model.stack import Stack
 
 Json = Any
 
 
-def list_item(stack: Stack, base_url: str, *, with_project: bool = False) -> dict[str, Json]:
+def format_stack_summary(
+    stack: Stack, base_url: str, *, with_project: bool = False
+) -> dict[str, Json]:
     item = {
         "id": stack.id,
-        "links": [link(stack_url(base_url, stack), "self")],
+        "links": [make_link(stack_url(base_url, stack), "self")],
         "stack_name": stack.name,
         "description": "",
-        "stack_status": shown_status(stack.action, stack.status),
+        "stack_status": format_status(stack.action, stack.status),
         "stack_status_reason": stack.status_reason,
-        "creation_time": shown_time(stack.created_at),
-        "updated_time": shown_time(stack.updated_at),
-        "deletion_time": shown_time(stack.deleted_at),
+        "creation_time": format_time(stack.created_at),
+        "updated_time": format_time(stack.updated_at),
+        "deletion_time": format_time(stack.deleted_at),
         "stack_owner": stack.username,
         "parent": stack.owner_id,
         "stack_user_project_id": None,
@@ -36,22 +38,22 @@ def list_item(stack: Stack, base_url: str, *, with_project: bool = False) -> dic
     return item
 
 
-def created(stack: Stack, base_url: str) -> dict[str, Json]:
-    return {"stack": {"id": stack.id, "links": [link(stack_url(base_url, stack), "self")]}}
+def format_created_stack(stack: Stack, base_url: str) -> dict[str, Json]:
+    return {"stack": {"id": stack.id, "links": [make_link(stack_url(base_url, stack), "self")]}}
 
 
-def shown(
+def format_stack(
     stack: Stack, base_url: str, *, description: str, parameters: Mapping[str, str]
 ) -> dict[str, Json]:
     """All but status and outputs, which a preview does not have."""
     described = description or "No description"
     return {
         "id": stack.id,
-        "links": [link(stack_url(base_url, stack), "self")],
+        "links": [make_link(stack_url(base_url, stack), "self")],
         "stack_name": stack.name,
-        "creation_time": shown_time(stack.created_at),
-        "updated_time": shown_time(stack.updated_at),
-        "deletion_time": shown_time(stack.deleted_at),
+        "creation_time": format_time(stack.created_at),
+        "updated_time": format_time(stack.updated_at),
+        "deletion_time": format_time(stack.deleted_at),
         "notification_topics": [],
         "parameters": dict(parameters),
         "description": described,
@@ -66,8 +68,8 @@ def shown(
     }
 
 
-def status(stack: Stack) -> dict[str, Json]:
+def format_stack_status(stack: Stack) -> dict[str, Json]:
     return {
-        "stack_status": shown_status(stack.action, stack.status),
+        "stack_status": format_status(stack.action, stack.status),
         "stack_status_reason": stack.status_reason,
     }

@@ -12,9 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from heat_convergence.convergence.model import Event, Status
-from heat_convergence.db import sharing
-from heat_convergence.db.reads.stacks import after
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.event import Event
+from heat_convergence.db.reads.stacks import rows_after
+from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import event as t
 
 _LIGHT = tuple(column for column in t.c if column.name != "properties")
@@ -28,47 +29,49 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class EventPage:
+class EventQuery:
     """Which events and in which order; the marker's own event is left out."""
 
     matches: Mapping[str, Collection[str]] = field(default_factory=dict)
     limit: int | None = None
     marker: str | None = None
-    keys: tuple[str, ...] = ()
+    sort_keys: tuple[str, ...] = ()
     descending: bool | None = None  # None: newest first, or ascending by given keys
 
 
-def page(conn: Connection, stack_ids: Collection[str], at: EventPage) -> list[Event]:
+def list_page(
+    conn: Connection, stack_ids: Collection[str], event_query: EventQuery
+) -> list[Event]:
     """Without properties, which lists do not show."""
     query = sa.select(*_LIGHT).where(t.c.stack_id.in_(stack_ids))
-    for name, values in sorted(at.matches.items()):
+    for name, values in sorted(event_query.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
-    columns, descending = _order(at)
-    if at.marker is not None:
-        marked = sa.select(*columns).where(t.c.id == at.marker, t.c.stack_id.in_(stack_ids))
+    columns, descending = _order(event_query)
+    if event_query.marker is not None:
+        marked = sa.select(*columns).where(
+            t.c.id == event_query.marker, t.c.stack_id.in_(stack_ids)
+        )
         last = conn.execute(marked).first()
         if last is not None:
-            query = query.where(after(columns, tuple(last), descending))
+            query = query.where(rows_after(columns, tuple(last), descending))
     query = query.order_by(*(c.desc() if descending else c.asc() for c in columns))
-    if at.limit is not None:
-        query = query.limit(at.limit)
+    if event_query.limit is not None:
+        query = query.limit(event_query.limit)
     return [_event(row, None) for row in conn.execute(query)]
 
 
 def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
-    row = conn.execute(
-        sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)
-    ).first()
+    row = conn.execute(sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)).first()
     if row is None:
         return None
     heavy = {"properties": row.properties}
-    sharing.bring_back(conn, [heavy])
+    value_dedup.load_shared(conn, [heavy])
     return _event(row, heavy["properties"])
 
 
-def _order(at: EventPage) -> tuple[list[sa.ColumnElement[Any]], bool]:
+def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:
     columns: list[sa.ColumnElement[Any]] = [
-        _SORTABLE[key] for key in at.keys if key in _SORTABLE
+        _SORTABLE[key] for key in at.sort_keys if key in _SORTABLE
     ]
     if not columns:
         descending = True if at.descending is None else at.descending

@@ -14,15 +14,29 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
-from heat_convergence.convergence.model import Action, Desired, Json, Resource, Status
-from heat_convergence.db import sharing
-from heat_convergence.db.resources import columns, from_rows
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.resources import from_rows, get_columns
 from heat_convergence.db.tables import resource as t
 
 _LIGHT = (
-    t.c.id, t.c.stack_id, t.c.name, t.c.type, t.c.implementation, t.c.physical_id,
-    t.c.physical_name, t.c.action, t.c.status, t.c.status_reason, t.c.created_at,
-    t.c.updated_at, t.c.requires, t.c.desired,
+    t.c.id,
+    t.c.stack_id,
+    t.c.name,
+    t.c.type,
+    t.c.implementation,
+    t.c.physical_id,
+    t.c.physical_name,
+    t.c.action,
+    t.c.status,
+    t.c.status_reason,
+    t.c.created_at,
+    t.c.updated_at,
+    t.c.requires,
+    t.c.desired,
 )
 _HEAVY = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -51,7 +65,7 @@ class ResourceRow:
     created_at: datetime
     updated_at: datetime | None
     requires: tuple[str, ...]
-    desired: Desired
+    desired: DesiredState
     definition: Mapping[str, Json] = field(default_factory=dict)
     properties: Mapping[str, Json] = field(default_factory=dict)
     attributes: Mapping[str, Json] = field(default_factory=dict)
@@ -60,13 +74,13 @@ class ResourceRow:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFilter:
-    """Values of which one must hold, by name; ``type_part`` is a piece of the type."""
+    """Values of which one must hold, by name; ``type_contains`` is a piece of the type."""
 
     matches: Mapping[str, Collection[str]] = field(default_factory=dict)
-    type_part: str | None = None
+    type_contains: str | None = None
 
 
-def listing(
+def list_by_stacks(
     conn: Connection, stack_ids: Collection[str], *, detailed: bool = False
 ) -> list[ResourceRow]:
     """All rows of the stacks, one of a name: the wanted incarnation, else the
@@ -84,19 +98,19 @@ def listing(
     return _shown(conn, rows)
 
 
-def matching_ids(
-    conn: Connection, stack_ids: Collection[str], which: ResourceFilter
+def find_matching_ids(
+    conn: Connection, stack_ids: Collection[str], resource_filter: ResourceFilter
 ) -> frozenset[str]:
     """Ids of the rows that a filter takes."""
     query = sa.select(t.c.id).where(t.c.stack_id.in_(stack_ids))
-    for name, values in sorted(which.matches.items()):
+    for name, values in sorted(resource_filter.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
-    if which.type_part is not None:
-        query = query.where(t.c.type.contains(which.type_part, autoescape=True))
+    if resource_filter.type_contains is not None:
+        query = query.where(t.c.type.contains(resource_filter.type_contains, autoescape=True))
     return frozenset(conn.execute(query).scalars())
 
 
-def by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
+def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
     """The incarnation that serves the name, with everything views show."""
     query = (
         sa.select(*_LIGHT, *_HEAVY)
@@ -107,7 +121,7 @@ def by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
     return _first(conn, query)
 
 
-def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
+def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
     """As ``by_name``, by what the service calls it."""
     query = sa.select(*_LIGHT, *_HEAVY).where(
         t.c.stack_id == stack_id, t.c.physical_id == physical_id
@@ -115,27 +129,27 @@ def by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Resourc
     return _first(conn, query.order_by(_wanted_first()).limit(1))
 
 
-def whole(conn: Connection, stack_id: str) -> list[Resource]:
+def list_full(conn: Connection, stack_id: str) -> list[Resource]:
     """Every row of the stack with all its columns, as a plan takes them."""
-    return whole_of(conn, [stack_id])
+    return list_full_of_stacks(conn, [stack_id])
 
 
-def whole_of(conn: Connection, stack_ids: Collection[str]) -> list[Resource]:
+def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Resource]:
     """Every row of the stacks, likewise."""
-    query = sa.select(*columns()).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
+    query = sa.select(*get_columns()).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
     return from_rows(conn, conn.execute(query))
 
 
-def required_by(conn: Connection, stack_id: str, name: str) -> list[str]:
+def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
     """Names of the wanted resources that need ``name``."""
     query = sa.select(t.c.name, t.c.requires).where(
-        t.c.stack_id == stack_id, t.c.desired == Desired.PRESENT
+        t.c.stack_id == stack_id, t.c.desired == DesiredState.PRESENT
     )
     return sorted(row.name for row in conn.execute(query) if name in row.requires)
 
 
 def _wanted_first() -> sa.ColumnElement[int]:
-    return sa.case((t.c.desired == Desired.PRESENT, 0), else_=1)
+    return sa.case((t.c.desired == DesiredState.PRESENT, 0), else_=1)
 
 
 def _first(conn: Connection, query: sa.Select[Any]) -> ResourceRow | None:
@@ -145,7 +159,7 @@ def _first(conn: Connection, query: sa.Select[Any]) -> ResourceRow | None:
 
 def _shown(conn: Connection, rows: Sequence[Row[Any]]) -> list[ResourceRow]:
     heavy = [_heavy(row) for row in rows]
-    sharing.bring_back(conn, heavy)
+    value_dedup.load_shared(conn, heavy)
     return [_row(row, wide) for row, wide in zip(rows, heavy, strict=True)]
 
 
@@ -175,6 +189,6 @@ def _row(row: Row[Any], heavy: dict[str, Any]) -> ResourceRow:
         created_at=row.created_at,
         updated_at=row.updated_at,
         requires=tuple(row.requires),
-        desired=Desired(row.desired),
+        desired=DesiredState(row.desired),
         **heavy,
     )

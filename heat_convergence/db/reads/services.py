@@ -8,11 +8,11 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model import Service
+from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.tables import service
 
 
-def listing(conn: Connection) -> list[Service]:
+def list_services(conn: Connection) -> list[ServiceRecord]:
     """Those that were not taken off the list, oldest first."""
     query = sa.select(service).where(service.c.deleted_at.is_(None)).order_by(service.c.id)
-    return [Service(**row._mapping) for row in conn.execute(query)]
+    return [ServiceRecord(**row._mapping) for row in conn.execute(query)]

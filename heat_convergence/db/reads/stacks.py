@@ -14,11 +14,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model import Stack
-from heat_convergence.db.stacks import columns, from_row
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.column_types import UtcTime
+from heat_convergence.db.statements.stacks import from_row, get_columns
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
-from heat_convergence.db.types import UtcTime
 
 _NEVER = sa.literal(datetime(1970, 1, 1, tzinfo=UTC), UtcTime())
 _SORTABLE: Mapping[str, tuple[sa.ColumnElement[Any], ...]] = {
@@ -46,7 +46,7 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 class StackFilter:
     """Which stacks; ``project_id`` None means every project's.
 
-    ``matches`` maps a name of ``_FILTERS`` to the values of which one must hold.
+    ``collect_filters`` maps a name of ``_FILTERS`` to the values of which one must hold.
     """
 
     project_id: str | None
@@ -60,26 +60,26 @@ class StackFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Pagination:
     """Where a page begins and how it is sorted; an unknown marker is the start."""
 
     limit: int | None = None
     marker: str | None = None
-    keys: tuple[str, ...] = ()
+    sort_keys: tuple[str, ...] = ()
     descending: bool | None = None  # None: newest first, or ascending by given keys
 
 
 def get(conn: Connection, stack_id: str) -> Stack | None:
     """With its tags; deleted ones too."""
-    return _one(conn, sa.select(*columns()).where(t.c.id == stack_id))
+    return _one(conn, sa.select(*get_columns()).where(t.c.id == stack_id))
 
 
-def find(conn: Connection, project_id: str, key: str) -> Stack | None:
+def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | None:
     """By id, deleted ones included, else the oldest live stack of that name."""
     by_id = t.c.id == key
     by_name = sa.and_(t.c.name == key, t.c.deleted_at.is_(None))
     query = (
-        sa.select(*columns())
+        sa.select(*get_columns())
         .where(t.c.project_id == project_id, sa.or_(by_id, by_name))
         .order_by(sa.case((t.c.id == key, 0), else_=1), t.c.created_at, t.c.id)
         .limit(1)
@@ -88,29 +88,31 @@ def find(conn: Connection, project_id: str, key: str) -> Stack | None:
     return None if row is None else from_row(row)
 
 
-def page(conn: Connection, which: StackFilter, at: Page | None = None) -> list[Stack]:
+def list_page(
+    conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
+) -> list[Stack]:
     """Stacks with their tags, in order."""
-    at = at or Page()
-    query = sa.select(*columns()).where(*_conditions(which))
-    keys, descending = _order(at)
-    if at.marker is not None:
-        scope = StackFilter(which.project_id, nested=True, deleted=True)
-        marked = sa.select(*keys).where(t.c.id == at.marker, *_conditions(scope))
+    pagination = pagination or Pagination()
+    query = sa.select(*get_columns()).where(*_conditions(stack_filter))
+    keys, descending = _order(pagination)
+    if pagination.marker is not None:
+        scope = StackFilter(stack_filter.project_id, nested=True, deleted=True)
+        marked = sa.select(*keys).where(t.c.id == pagination.marker, *_conditions(scope))
         last = conn.execute(marked).first()
         if last is not None:
-            query = query.where(after(keys, tuple(last), descending))
+            query = query.where(rows_after(keys, tuple(last), descending))
     query = query.order_by(*(c.desc() if descending else c.asc() for c in keys))
-    if at.limit is not None:
-        query = query.limit(at.limit)
+    if pagination.limit is not None:
+        query = query.limit(pagination.limit)
     return _with_tags(conn, [from_row(row) for row in conn.execute(query)])
 
 
-def count(conn: Connection, which: StackFilter) -> int:
-    query = sa.select(sa.func.count()).select_from(t).where(*_conditions(which))
+def count(conn: Connection, stack_filter: StackFilter) -> int:
+    query = sa.select(sa.func.count()).select_from(t).where(*_conditions(stack_filter))
     return int(conn.execute(query).scalar_one())
 
 
-def tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:
+def get_tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:
     """The stack and its live descendants down to ``levels`` below it, with the
     distance of each, in one statement."""
     head = sa.select(t.c.id, sa.literal(0).label("level")).where(t.c.id == stack_id)
@@ -123,29 +125,29 @@ def tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]
             below.c.level < levels,
         )
     )
-    query = sa.select(*columns(), below.c.level).join(below, below.c.id == t.c.id)
+    query = sa.select(*get_columns(), below.c.level).join(below, below.c.id == t.c.id)
     rows = conn.execute(query.order_by(below.c.level, t.c.id))
     return [(from_row(row[:-1]), row.level) for row in rows]
 
 
-def root_of(conn: Connection, stack: Stack) -> Stack:
+def get_root(conn: Connection, stack: Stack) -> Stack:
     """The stack at the top of the tree; itself when it has no parent."""
     if stack.root_id is None or stack.root_id == stack.id:
         return stack
     return get(conn, stack.root_id) or stack
 
 
-def children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple[str, str], Stack]:
+def list_children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple[str, str], Stack]:
     """(parent's id, name of the resource there) → the nested stack behind it."""
-    query = sa.select(*columns()).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
+    query = sa.select(*get_columns()).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
     found = (from_row(row) for row in conn.execute(query))
     return {(s.owner_id or "", s.parent_resource or ""): s for s in found}
 
 
-def after(
+def rows_after(
     columns: Sequence[sa.ColumnElement[Any]], last: tuple[Any, ...], descending: bool
 ) -> sa.ColumnElement[bool]:
-    """Rows that come after ``last`` in the order of ``columns``, none of them NULL."""
+    """Rows that come after ``last`` in the order of ``get_columns``, none of them NULL."""
     alternatives = []
     for at, column in enumerate(columns):
         equal = [c == v for c, v in zip(columns[:at], last[:at], strict=True)]
@@ -154,8 +156,8 @@ def after(
     return sa.or_(*alternatives)
 
 
-def _order(at: Page) -> tuple[list[sa.ColumnElement[Any]], bool]:
-    keys = [column for key in at.keys for column in _SORTABLE.get(key, ())]
+def _order(at: Pagination) -> tuple[list[sa.ColumnElement[Any]], bool]:
+    keys = [column for key in at.sort_keys for column in _SORTABLE.get(key, ())]
     if not keys:
         descending = True if at.descending is None else at.descending
         return [t.c.created_at, t.c.id], descending

@@ -12,16 +12,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.resources.builtin.local import LocalType, busy, remaining_s
-from heat_convergence.resources.plugin import Look, View
-from heat_convergence.resources.schema import (
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.local_type import LocalType, busy_result, remaining_s
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.schema import (
     PropertySchema,
     PropertyType,
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.template.constraints import AllowedValues, Range
+from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any
 
@@ -57,24 +58,24 @@ class Delay(LocalType):
         },
     )
 
-    def create(self, view: View) -> Look:
-        return self._passed(view, Observed.READY, physical_id=view.physical_name)
+    def create(self, view: ResourceContext) -> VerbResult:
+        return self._passed(view, ObservedState.READY, physical_id=view.physical_name)
 
-    def delete(self, view: View) -> Look:
-        return self._passed(view, Observed.ABSENT, physical_id=view.physical_id)
+    def delete(self, view: ResourceContext) -> VerbResult:
+        return self._passed(view, ObservedState.ABSENT, physical_id=view.physical_id)
 
-    def suspend(self, view: View) -> Look:
-        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+    def suspend(self, view: ResourceContext) -> VerbResult:
+        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
 
-    def resume(self, view: View) -> Look:
-        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+    def resume(self, view: ResourceContext) -> VerbResult:
+        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
 
-    def observe(self, view: View) -> Look:
+    def observe(self, view: ResourceContext) -> VerbResult:
         if view.action is Action.DELETE:
             return self.delete(view)
         if view.physical_id is None:
-            return Look(Observed.ABSENT)
-        return self._passed(view, Observed.READY, physical_id=view.physical_id)
+            return VerbResult(ObservedState.ABSENT)
+        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         names = ("min_wait", "max_jitter", "jitter_multiplier")
@@ -89,14 +90,16 @@ class Delay(LocalType):
                 f" into the stack's timeout of {timeout_s:g} s",
             )
 
-    def _passed(self, view: View, then: Observed, *, physical_id: str | None) -> Look:
+    def _passed(
+        self, view: ResourceContext, then: ObservedState, *, physical_id: str | None
+    ) -> VerbResult:
         left_s = remaining_s(view, _wait_s(view))
         if left_s and view.action in view.properties.get("actions", ()):
-            return busy(left_s, physical_id=physical_id)
-        return Look(then, physical_id=physical_id)
+            return busy_result(left_s, physical_id=physical_id)
+        return VerbResult(then, physical_id=physical_id)
 
 
-def _wait_s(view: View) -> float:
+def _wait_s(view: ResourceContext) -> float:
     properties = view.properties
     jitter = properties.get("max_jitter", 0) * properties.get("jitter_multiplier", 1)
     return float(properties.get("min_wait", 0)) + view.random.random() * float(jitter)

@@ -14,19 +14,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.convergence.model import Observed
-from heat_convergence.resources.builtin.local import LocalType
-from heat_convergence.resources.plugin import Look, View
-from heat_convergence.resources.schema import (
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.local_type import LocalType
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
     PropertySchema,
     PropertyType,
-    Support,
+    SupportLevel,
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.template.constraints import AllowedValues, Range
+from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any
 MAX_LENGTH = 512
@@ -67,9 +67,9 @@ class RandomString(LocalType):
                 description="The one class all characters are from; older than character_classes.",
                 constraints=(_CLASS,),
                 support_status=SupportStatus(
-                    Support.HIDDEN,
+                    SupportLevel.HIDDEN,
                     version="5.0.0",
-                    previous=SupportStatus(Support.DEPRECATED, version="2014.2"),
+                    previous=SupportStatus(SupportLevel.DEPRECATED, version="2014.2"),
                 ),
             ),
             "character_classes": PropertySchema(
@@ -118,23 +118,23 @@ class RandomString(LocalType):
         },
     )
 
-    def create(self, view: View) -> Look:
+    def create(self, view: ResourceContext) -> VerbResult:
         self.validate(view.properties, None)
-        value = generate(view.properties)
-        return Look(
-            Observed.READY,
+        value = generate_string(view.properties)
+        return VerbResult(
+            ObservedState.READY,
             physical_id=view.physical_name,
             attributes={"value": value},
             data={"value": value},
         )
 
-    def attributes_of(self, properties: Mapping[str, Json]) -> Mapping[str, Json] | None:
+    def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json] | None:
         return None  # made once; never anew from the properties
 
-    def reference_id(self, view: View) -> Json:
+    def reference_id(self, view: ResourceContext) -> Json:
         return view.data.get("value", view.name)
 
-    def attribute(self, view: View, name: str) -> Json:
+    def attribute(self, view: ResourceContext, name: str) -> Json:
         return view.data.get("value") if name == "value" else super().attribute(view, name)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
@@ -154,7 +154,7 @@ class RandomString(LocalType):
             )
 
 
-def generate(properties: Mapping[str, Json]) -> str:
+def generate_string(properties: Mapping[str, Json]) -> str:
     """At least the asked number from each pool, the rest from any, in any order."""
     pools = _pools(properties)
     letters = [secrets.choice(pool) for pool, least in pools for _ in range(least)]

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.resources.builtin.local import LocalType, busy, remaining_s
-from heat_convergence.resources.plugin import Look, View
-from heat_convergence.resources.schema import (
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.local_type import LocalType, busy_result, remaining_s
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
     PropertySchema,
@@ -22,7 +23,7 @@ from heat_convergence.resources.schema import (
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.template.constraints import CustomConstraint
+from heat_convergence.template.parameters.constraints import CustomConstraint
 
 Json = Any
 
@@ -120,19 +121,23 @@ class TestResource(LocalType):
         },
     )
 
-    def delete(self, view: View) -> Look:
+    def delete(self, view: ResourceContext) -> VerbResult:
         left_s = remaining_s(view, _wait_s(view.properties, Action.DELETE))
-        return busy(left_s, physical_id=view.physical_id) if left_s else Look(Observed.ABSENT)
+        return (
+            busy_result(left_s, physical_id=view.physical_id)
+            if left_s
+            else VerbResult(ObservedState.ABSENT)
+        )
 
-    def observe(self, view: View) -> Look:
+    def observe(self, view: ResourceContext) -> VerbResult:
         if view.action is Action.DELETE:
             return self.delete(view)
         return super().observe(view)
 
-    def check(self, view: View) -> Look:
+    def check(self, view: ResourceContext) -> VerbResult:
         return self.observe(view)
 
-    def replaces_on(
+    def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
         # By value: names may stand in ``changed`` for want of knowing what they were.
@@ -140,20 +145,22 @@ class TestResource(LocalType):
             before.get(name) != after.get(name) for name in ("value", "update_replace")
         )
 
-    def look(self, view: View, properties: Mapping[str, Json], *, physical_id: str | None) -> Look:
+    def to_result(
+        self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
+    ) -> VerbResult:
         if view.action in _MAKING:
             left_s = remaining_s(view, _wait_s(properties, view.action))
             if left_s:
-                return busy(left_s, physical_id=physical_id)
+                return busy_result(left_s, physical_id=physical_id)
             if properties.get("fail"):
-                return Look(
-                    Observed.FAILED,
+                return VerbResult(
+                    ObservedState.FAILED,
                     physical_id=physical_id,
                     reason=f"Test Resource failed {view.name}",
                 )
-        return super().look(view, properties, physical_id=physical_id)
+        return super().to_result(view, properties, physical_id=physical_id)
 
-    def attributes_of(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+    def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
         return {"output": properties.get("value")}
 
 

@@ -12,16 +12,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.resources.builtin.local import LocalType
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.builtin.local_type import LocalType
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.template.constraints import AllowedValues
-from heat_convergence.template.parameters import BadValue, ParameterSchema, ParameterType
+from heat_convergence.template.parameters.constraints import AllowedValues
+from heat_convergence.template.parameters.parameter_schemas import (
+    InvalidParameterValue,
+    ParameterSchema,
+    ParameterType,
+)
 
 Json = Any
 
@@ -56,22 +60,26 @@ class Value(LocalType):
         attributes={"value": AttributeSchema(description="The value, read as its type.")},
     )
 
-    def attributes_of(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+    def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
         try:
-            return {"value": read_as(properties.get("type"), properties.get("value"))}
-        except BadValue as error:
+            return {"value": convert_value(properties.get("type"), properties.get("value"))}
+        except InvalidParameterValue as error:
             raise StackValidationFailed(f"Property error: properties.value: {error}") from error
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         if "value" not in properties:
             return
         try:
-            read_as(properties.get("type"), properties["value"])
-        except BadValue as error:
+            convert_value(properties.get("type"), properties["value"])
+        except InvalidParameterValue as error:
             raise StackValidationFailed(str(error), path="value") from error
 
 
-def read_as(kind: str | None, value: Json) -> Json:
+def convert_value(value_type: str | None, value: Json) -> Json:
     """The value as ``kind``, read as a parameter of that type would be; raises
-    ``BadValue``."""
-    return value if kind is None else ParameterSchema("value", _TYPES[kind]).convert(value)
+    ``InvalidParameterValue``."""
+    return (
+        value
+        if value_type is None
+        else ParameterSchema("value", _TYPES[value_type]).convert(value)
+    )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.row import Arg, Row, Status, not_sent, sent
-from heat_convergence.resources.openstack.storage_parts import (
-    EXTRA_SPECS,
-    PROJECT_ACCESS,
-    QOS_KEYS,
-    READ_ONLY,
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
+)
+from heat_convergence.resources.openstack.cinder.subresources import (
+    QOS_SPEC_KEYS,
+    READ_ONLY_FLAG,
     VOLUME_METADATA,
+    VOLUME_TYPE_ACCESS,
+    VOLUME_TYPE_EXTRA_SPECS,
 )
 
-REAL = "Cinder 29"
+TESTED_RELEASE = "Cinder 29"
 
-VOLUME_STATUS = Status(
+VOLUME_STATUS = StatusMapping(
     ready=frozenset({"available", "in-use"}),
     failed=frozenset(
         {"error", "error_deleting", "error_extending", "error_restoring", "error_managing"}
@@ -24,46 +30,48 @@ VOLUME_STATUS = Status(
 )
 
 
-def _row(name: str, noun: str, **given: Any) -> Row:
-    return Row(
+def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+    return TypeSpec(
         name=f"OS::Cinder::{name}",
-        schema="cinder",
+        schema_file="cinder",
         service="cinder",
-        thing=THINGS[f"cinder.{noun}"],
-        tested_on=REAL,
+        rest_resource=REST_RESOURCES[f"cinder.{noun}"],
+        test_environment=TESTED_RELEASE,
         **given,
     )
 
 
-ROWS = (
+TYPE_SPECS = (
     _row(
-        "Volume", "volume",
+        "Volume",
+        "volume",
         arguments={
-            "image": Arg("imageRef", "glance.image"),
-            "snapshot_id": Arg("snapshot_id", "cinder.snapshot"),
-            "source_volid": Arg("source_volid", "cinder.volume"),
-            **not_sent("backup_id", "scheduler_hints", "multiattach"),
+            "image": ArgumentMapping("imageRef", "glance.image"),
+            "snapshot_id": ArgumentMapping("snapshot_id", "cinder.snapshot"),
+            "source_volid": ArgumentMapping("source_volid", "cinder.volume"),
+            **omit_arguments("backup_id", "scheduler_hints", "multiattach"),
         },
         aliases={"imageRef": "image"},
-        status=VOLUME_STATUS,
-        attributes={
+        status_mapping=VOLUME_STATUS,
+        attribute_paths={
             "display_name": "name",
             "display_description": "description",
             "metadata_values": "metadata",
             "attachments_list": "attachments",
         },
-        parts=(VOLUME_METADATA, READ_ONLY),
-        waits_for_delete=True,
+        subresources=(VOLUME_METADATA, READ_ONLY_FLAG),
+        deletes_asynchronously=True,
     ),
-    _row("VolumeAttachment", "volume", named=False),
+    _row("VolumeAttachment", "volume", has_name=False),
     _row(
-        "VolumeType", "vtype",
-        arguments=sent(is_public="os-volume-type-access:is_public"),
-        renamed={"os-volume-type-access:is_public": "is_public"},
-        parts=(EXTRA_SPECS, PROJECT_ACCESS),
+        "VolumeType",
+        "vtype",
+        arguments=rename_arguments(is_public="os-volume-type-access:is_public"),
+        update_argument_names={"os-volume-type-access:is_public": "is_public"},
+        subresources=(VOLUME_TYPE_EXTRA_SPECS, VOLUME_TYPE_ACCESS),
     ),
-    _row("EncryptedVolumeType", "encryption", named=False),
-    _row("QoSSpecs", "qos_specs", parts=(QOS_KEYS,)),
-    _row("QoSAssociation", "qos_specs", named=False),
-    _row("Quota", "quota", named=False),
+    _row("EncryptedVolumeType", "encryption", has_name=False),
+    _row("QoSSpecs", "qos_specs", subresources=(QOS_SPEC_KEYS,)),
+    _row("QoSAssociation", "qos_specs", has_name=False),
+    _row("Quota", "quota", has_name=False),
 )

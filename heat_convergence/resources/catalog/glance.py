@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.row import Row, Status, not_sent
-from heat_convergence.resources.openstack.images import MEMBERS
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.type_spec import StatusMapping, TypeSpec, omit_arguments
+from heat_convergence.resources.openstack.glance.images import IMAGE_MEMBERS
 
-IMAGE_STATUS = Status(
+IMAGE_STATUS = StatusMapping(
     ready=frozenset({"active", "deactivated"}),
     failed=frozenset({"killed"}),
-    gone=frozenset({"deleted"}),
+    absent=frozenset({"deleted"}),
 )
 
-ROWS = (
-    Row(
+TYPE_SPECS = (
+    TypeSpec(
         name="OS::Glance::WebImage",
-        schema="glance",
+        schema_file="glance",
         service="glance",
-        thing=THINGS["glance.image"],
-        arguments=not_sent("location", "extra_properties", "active"),
-        status=IMAGE_STATUS,
-        parts=(MEMBERS,),
-        tested_on="Glance 33",
+        rest_resource=REST_RESOURCES["glance.image"],
+        arguments=omit_arguments("location", "extra_properties", "active"),
+        status_mapping=IMAGE_STATUS,
+        subresources=(IMAGE_MEMBERS,),
+        test_environment="Glance 33",
     ),
 )

@@ -4,59 +4,63 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.row import Arg, Row
-from heat_convergence.resources.openstack.identity_parts import (
-    DISABLED_FIRST,
-    GROUP_ROLES,
-    GROUPS,
-    USER_ROLES,
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.type_spec import ArgumentMapping, TypeSpec
+from heat_convergence.resources.openstack.keystone.subresources import (
+    DISABLE_BEFORE_DELETE,
+    GROUP_MEMBERSHIPS,
+    GROUP_ROLE_GRANTS,
+    USER_ROLE_GRANTS,
 )
 
-REAL = "Keystone 30"
-_DOMAIN = {"domain": Arg("domain_id", "keystone.domain")}
+TESTED_RELEASE = "Keystone 30"
+_DOMAIN = {"domain": ArgumentMapping("domain_id", "keystone.domain")}
 
 
-def _row(name: str, noun: str, **given: Any) -> Row:
-    return Row(
+def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+    return TypeSpec(
         name=f"OS::Keystone::{name}",
-        schema="keystone",
+        schema_file="keystone",
         service="keystone",
-        thing=THINGS[f"keystone.{noun}"],
-        tested_on=REAL,
+        rest_resource=REST_RESOURCES[f"keystone.{noun}"],
+        test_environment=TESTED_RELEASE,
         **given,
     )
 
 
-ROWS = (
+TYPE_SPECS = (
     _row(
-        "Project", "project",
-        arguments={**_DOMAIN, "parent": Arg("parent_id", "keystone.project")},
+        "Project",
+        "project",
+        arguments={**_DOMAIN, "parent": ArgumentMapping("parent_id", "keystone.project")},
     ),
     _row(
-        "User", "user",
+        "User",
+        "user",
         arguments={
             **_DOMAIN,
-            "default_project": Arg("default_project_id", "keystone.project"),
+            "default_project": ArgumentMapping("default_project_id", "keystone.project"),
         },
-        parts=(GROUPS, USER_ROLES),
+        subresources=(GROUP_MEMBERSHIPS, USER_ROLE_GRANTS),
         kept_when_unset=frozenset({"password"}),
     ),
-    _row("Group", "group", arguments={**_DOMAIN}, parts=(GROUP_ROLES,)),
+    _row("Group", "group", arguments={**_DOMAIN}, subresources=(GROUP_ROLE_GRANTS,)),
     _row("Role", "role", arguments={**_DOMAIN}),
-    _row("Domain", "domain", parts=(DISABLED_FIRST,)),
+    _row("Domain", "domain", subresources=(DISABLE_BEFORE_DELETE,)),
     _row(
-        "Region", "region",
-        arguments={"parent_region": Arg("parent_region_id", "keystone.region")},
+        "Region",
+        "region",
+        arguments={"parent_region": ArgumentMapping("parent_region_id", "keystone.region")},
     ),
     _row("Service", "service"),
     _row(
-        "Endpoint", "endpoint",
+        "Endpoint",
+        "endpoint",
         arguments={
-            "service": Arg("service_id", "keystone.service"),
-            "region": Arg("region_id", "keystone.region"),
+            "service": ArgumentMapping("service_id", "keystone.service"),
+            "region": ArgumentMapping("region_id", "keystone.region"),
         },
     ),
-    _row("UserRoleAssignment", "user", named=False),
-    _row("GroupRoleAssignment", "group", named=False),
+    _row("UserRoleAssignment", "user", has_name=False),
+    _row("GroupRoleAssignment", "group", has_name=False),
 )

@@ -5,273 +5,320 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.row import Arg, Row, Status, not_sent, sent
-from heat_convergence.resources.openstack.parts import (
-    CONNECTIONS,
-    DHCP_AGENTS,
-    L3_AGENTS,
-    SUB_PORTS,
-    TAGS,
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
 )
-from heat_convergence.resources.openstack.security_groups import Rules
-from heat_convergence.resources.plugin import Implied
+from heat_convergence.resources.openstack.neutron.security_groups import SecurityGroupRules
+from heat_convergence.resources.openstack.neutron.subresources import (
+    DHCP_AGENT_SCHEDULING,
+    GATEWAY_CONNECTIONS,
+    L3_AGENT_SCHEDULING,
+    TAGS,
+    TRUNK_SUB_PORTS,
+)
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency
 
-BUILDING = Status(busy=frozenset({"build", "pending_create", "pending_update"}))
-REAL = "Neutron 29"
+NETWORK_STATUS = StatusMapping(busy=frozenset({"build", "pending_create", "pending_update"}))
+TESTED_RELEASE = "Neutron 29"
 
-_NETWORK = {"network": Arg("network_id", "neutron.network")}
-_QOS = {"qos_policy": Arg("qos_policy_id", "neutron.qos_policy")}
+_NETWORK = {"network": ArgumentMapping("network_id", "neutron.network")}
+_QOS = {"qos_policy": ArgumentMapping("qos_policy_id", "neutron.qos_policy")}
 _POLICY = {"qos_policy_id": "policy"}
 _POLICY_NOUN = {"qos_policy_id": "neutron.qos_policy"}
 
 
-def _row(name: str, noun: str, **given: Any) -> Row:
-    return Row(
+def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+    return TypeSpec(
         name=f"OS::Neutron::{name}",
-        schema="neutron",
+        schema_file="neutron",
         service="neutron",
-        thing=THINGS[f"neutron.{noun}"],
+        rest_resource=REST_RESOURCES[f"neutron.{noun}"],
         **given,
     )
 
 
-def _qos_rule(name: str, noun: str) -> Row:
+def _qos_rule(name: str, noun: str) -> TypeSpec:
     return _row(
         name,
         noun,
-        arguments=not_sent("policy", "tenant_id"),
-        places=_POLICY,
-        place_nouns=_POLICY_NOUN,
-        named=False,
-        found_by_content=True,
-        tested_on=REAL,
+        arguments=omit_arguments("policy", "tenant_id"),
+        path_properties=_POLICY,
+        path_entities=_POLICY_NOUN,
+        has_name=False,
+        findable_by_content=True,
+        test_environment=TESTED_RELEASE,
     )
 
 
 SUBNET = "OS::Neutron::Subnet"
-INTERFACE = "OS::Neutron::RouterInterface"
+ROUTER_INTERFACE = "OS::Neutron::RouterInterface"
 ROUTER = "OS::Neutron::Router"
 
-PORT_ARGUMENTS: Mapping[str, Arg] = {
+PORT_ARGUMENTS: Mapping[str, ArgumentMapping] = {
     **_NETWORK,
     **_QOS,
-    **not_sent("replacement_policy", "no_fixed_ips"),
-    "fixed_ips.subnet": Arg("subnet_id", "neutron.subnet"),
-    "security_groups": Arg("security_groups", "neutron.security_group"),
+    **omit_arguments("replacement_policy", "no_fixed_ips"),
+    "fixed_ips.subnet": ArgumentMapping("subnet_id", "neutron.subnet"),
+    "security_groups": ArgumentMapping("security_groups", "neutron.security_group"),
 }
 
-ROWS = (
+TYPE_SPECS = (
     _row(
-        "Net", "network",
+        "Net",
+        "network",
         arguments={**_QOS},
-        status=BUILDING,
-        parts=(DHCP_AGENTS, TAGS),
-        tested_on=REAL,
+        status_mapping=NETWORK_STATUS,
+        subresources=(DHCP_AGENT_SCHEDULING, TAGS),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "ProviderNet", "network",
-        arguments=sent(
+        "ProviderNet",
+        "network",
+        arguments=rename_arguments(
             network_type="provider:network_type",
             physical_network="provider:physical_network",
             segmentation_id="provider:segmentation_id",
             router_external="router:external",
         ),
-        status=BUILDING,
-        parts=(TAGS,),
-        tested_on=REAL,
+        status_mapping=NETWORK_STATUS,
+        subresources=(TAGS,),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "Subnet", "subnet",
+        "Subnet",
+        "subnet",
         arguments={
             **_NETWORK,
-            "subnetpool": Arg("subnetpool_id", "neutron.subnetpool"),
-            "segment": Arg("segment_id", "neutron.segment"),
+            "subnetpool": ArgumentMapping("subnetpool_id", "neutron.subnetpool"),
+            "segment": ArgumentMapping("segment_id", "neutron.segment"),
         },
         aliases={"network_id": "network"},
-        blank_is_null=frozenset({"gateway_ip"}),
-        parts=(TAGS,),
-        tested_on=REAL,
+        null_when_blank=frozenset({"gateway_ip"}),
+        subresources=(TAGS,),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "SubnetPool", "subnetpool",
-        arguments={"address_scope": Arg("address_scope_id", "neutron.address_scope")},
-        parts=(TAGS,),
-        tested_on=REAL,
+        "SubnetPool",
+        "subnetpool",
+        arguments={"address_scope": ArgumentMapping("address_scope_id", "neutron.address_scope")},
+        subresources=(TAGS,),
+        test_environment=TESTED_RELEASE,
     ),
-    _row("AddressScope", "address_scope", tested_on=REAL),
+    _row("AddressScope", "address_scope", test_environment=TESTED_RELEASE),
     _row(
-        "Port", "port",
+        "Port",
+        "port",
         arguments=PORT_ARGUMENTS,
         aliases={"network_id": "network", "fixed_ips.subnet_id": "subnet"},
-        implied=(Implied("network", SUBNET, "network"),),
-        status=BUILDING,
-        parts=(TAGS,),
-        tested_on=REAL,
+        implicit_dependencies=(ImplicitDependency("network", SUBNET, "network"),),
+        status_mapping=NETWORK_STATUS,
+        subresources=(TAGS,),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "Router", "router",
+        "Router",
+        "router",
         arguments={
-            "external_gateway_info.network": Arg("network_id", "neutron.network"),
-            "external_gateway_info.external_fixed_ips.subnet": Arg(
+            "external_gateway_info.network": ArgumentMapping("network_id", "neutron.network"),
+            "external_gateway_info.external_fixed_ips.subnet": ArgumentMapping(
                 "subnet_id", "neutron.subnet"
             ),
-            "l3_agent_id": Arg(None),
+            "l3_agent_id": ArgumentMapping(None),
         },
-        implied=(Implied("external_gateway_info.network", SUBNET, "network"),),
-        status=BUILDING,
-        parts=(L3_AGENTS, TAGS),
-        tested_on=REAL,
+        implicit_dependencies=(
+            ImplicitDependency("external_gateway_info.network", SUBNET, "network"),
+        ),
+        status_mapping=NETWORK_STATUS,
+        subresources=(L3_AGENT_SCHEDULING, TAGS),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "SecurityGroup", "security_group",
-        parts=(Rules(),),
-        tested_on=REAL,
+        "SecurityGroup",
+        "security_group",
+        subresources=(SecurityGroupRules(),),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "SecurityGroupRule", "security_group_rule",
+        "SecurityGroupRule",
+        "security_group_rule",
         arguments={
-            "security_group": Arg("security_group_id", "neutron.security_group"),
-            "remote_group": Arg("remote_group_id", "neutron.security_group"),
+            "security_group": ArgumentMapping("security_group_id", "neutron.security_group"),
+            "remote_group": ArgumentMapping("remote_group_id", "neutron.security_group"),
         },
-        named=False,
-        found_by_content=True,
-        stays_as_made=True,
-        tested_on=REAL,
+        has_name=False,
+        findable_by_content=True,
+        immutable=True,
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "FloatingIP", "floatingip",
+        "FloatingIP",
+        "floatingip",
         arguments={
-            "floating_network": Arg("floating_network_id", "neutron.network"),
-            "floating_subnet": Arg("subnet_id", "neutron.subnet"),
+            "floating_network": ArgumentMapping("floating_network_id", "neutron.network"),
+            "floating_subnet": ArgumentMapping("subnet_id", "neutron.subnet"),
         },
         aliases={"floating_network_id": "floating_network"},
-        implied=(
-            Implied("port_id", INTERFACE),
-            Implied("floating_network", ROUTER, "external_gateway_info.network"),
+        implicit_dependencies=(
+            ImplicitDependency("port_id", ROUTER_INTERFACE),
+            ImplicitDependency("floating_network", ROUTER, "external_gateway_info.network"),
         ),
-        named=False,
+        has_name=False,
         null_when_unset=frozenset({"port_id", "fixed_ip_address"}),
-        together=frozenset({"port_id", "fixed_ip_address"}),
-        tested_on=REAL,
+        updated_together=frozenset({"port_id", "fixed_ip_address"}),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "RouterInterface", "router",
+        "RouterInterface",
+        "router",
         aliases={"router_id": "router", "subnet_id": "subnet", "port_id": "port"},
-        tested_on=REAL,
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "ExtraRouteSet", "router",
-        implied=(Implied("router", INTERFACE, "router"),),
-        tested_on=REAL,
+        "ExtraRouteSet",
+        "router",
+        implicit_dependencies=(ImplicitDependency("router", ROUTER_INTERFACE, "router"),),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "ExtraRoute", "router",
-        implied=(Implied("router_id", INTERFACE, "router"),),
-        tested_on=REAL,
+        "ExtraRoute",
+        "router",
+        implicit_dependencies=(ImplicitDependency("router_id", ROUTER_INTERFACE, "router"),),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "RouterGateway", "router",
+        "RouterGateway",
+        "router",
         aliases={"network_id": "network"},
-        implied=(
-            Implied("router_id", INTERFACE, "router"),
-            Implied("network", SUBNET, "network"),
+        implicit_dependencies=(
+            ImplicitDependency("router_id", ROUTER_INTERFACE, "router"),
+            ImplicitDependency("network", SUBNET, "network"),
         ),
-        tested_on=REAL,
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "FloatingIPAssociation", "floatingip",
-        implied=(Implied("port_id", INTERFACE),),
-        tested_on=REAL,
+        "FloatingIPAssociation",
+        "floatingip",
+        implicit_dependencies=(ImplicitDependency("port_id", ROUTER_INTERFACE),),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "FloatingIPPortForward", "port_forwarding",
+        "FloatingIPPortForward",
+        "port_forwarding",
         arguments={
-            "floating_ip": Arg(None),
-            "internal_port": Arg("internal_port_id", "neutron.port"),
-            "internal_port_number": Arg("internal_port"),
+            "floating_ip": ArgumentMapping(None),
+            "internal_port": ArgumentMapping("internal_port_id", "neutron.port"),
+            "internal_port_number": ArgumentMapping("internal_port"),
         },
-        implied=(Implied("internal_port", INTERFACE),),
-        places={"floatingip_id": "floating_ip"},
-        place_nouns={"floatingip_id": "neutron.floatingip"},
-        named=False,
-        tested_on=REAL,
+        implicit_dependencies=(ImplicitDependency("internal_port", ROUTER_INTERFACE),),
+        path_properties={"floatingip_id": "floating_ip"},
+        path_entities={"floatingip_id": "neutron.floatingip"},
+        has_name=False,
+        test_environment=TESTED_RELEASE,
     ),
-    _row("Quota", "quota", named=False, tested_on=REAL),
-    _row("QoSPolicy", "qos_policy", tested_on=REAL),
+    _row("Quota", "quota", has_name=False, test_environment=TESTED_RELEASE),
+    _row("QoSPolicy", "qos_policy", test_environment=TESTED_RELEASE),
     _qos_rule("QoSBandwidthLimitRule", "qos_bandwidth_limit_rule"),
     _qos_rule("QoSDscpMarkingRule", "qos_dscp_marking_rule"),
     _qos_rule("QoSMinimumBandwidthRule", "qos_minimum_bandwidth_rule"),
     _qos_rule("QoSMinimumPacketRateRule", "qos_minimum_packet_rate_rule"),
-    _row("Segment", "segment", arguments={**_NETWORK}, tested_on=REAL),
+    _row("Segment", "segment", arguments={**_NETWORK}, test_environment=TESTED_RELEASE),
     _row(
-        "Trunk", "trunk",
+        "Trunk",
+        "trunk",
         arguments={
-            "port": Arg("port_id", "neutron.port"),
+            "port": ArgumentMapping("port_id", "neutron.port"),
         },
-        status=BUILDING,
-        parts=(SUB_PORTS,),
-        tested_on=REAL,
+        status_mapping=NETWORK_STATUS,
+        subresources=(TRUNK_SUB_PORTS,),
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "RBACPolicy", "rbac_policy", named=False, found_by_content=True, tested_on=REAL
+        "RBACPolicy",
+        "rbac_policy",
+        has_name=False,
+        findable_by_content=True,
+        test_environment=TESTED_RELEASE,
     ),
-    _row("MeteringLabel", "metering_label", stays_as_made=True, tested_on=REAL),
+    _row("MeteringLabel", "metering_label", immutable=True, test_environment=TESTED_RELEASE),
     _row(
-        "MeteringRule", "metering_label_rule",
-        named=False,
-        found_by_content=True,
-        tested_on=REAL,
+        "MeteringRule",
+        "metering_label_rule",
+        has_name=False,
+        findable_by_content=True,
+        test_environment=TESTED_RELEASE,
     ),
     _row(
-        "Firewall", "firewall",
-        status=BUILDING,
-        arguments=not_sent("shared"),
-        waits_for_delete=True,
+        "Firewall",
+        "firewall",
+        status_mapping=NETWORK_STATUS,
+        arguments=omit_arguments("shared"),
+        deletes_asynchronously=True,
     ),
     _row("FirewallPolicy", "firewall_policy"),
     _row("FirewallRule", "firewall_rule"),
     _row("IKEPolicy", "ikepolicy"),
     _row("IPsecPolicy", "ipsecpolicy"),
-    _row("IPsecSiteConnection", "ipsec_site_connection", status=BUILDING),
+    _row("IPsecSiteConnection", "ipsec_site_connection", status_mapping=NETWORK_STATUS),
     _row(
-        "VPNService", "vpnservice",
+        "VPNService",
+        "vpnservice",
         arguments={
-            "subnet": Arg("subnet_id", "neutron.subnet"),
-            "router": Arg("router_id", "neutron.router"),
+            "subnet": ArgumentMapping("subnet_id", "neutron.subnet"),
+            "router": ArgumentMapping("router_id", "neutron.router"),
         },
         aliases={"subnet_id": "subnet", "router_id": "router"},
-        status=BUILDING,
+        status_mapping=NETWORK_STATUS,
     ),
     _row("L2Gateway", "l2_gateway"),
-    _row("L2GatewayConnection", "l2_gateway_connection", named=False, found_by_content=True),
+    _row("L2GatewayConnection", "l2_gateway_connection", has_name=False, findable_by_content=True),
     _row(
-        "NetworkGateway", "network_gateway",
-        parts=(CONNECTIONS,),
+        "NetworkGateway",
+        "network_gateway",
+        subresources=(GATEWAY_CONNECTIONS,),
         aliases={"connections.network_id": "network"},
     ),
     _row(
-        "TaaS::TapService", "taas.tap_service",
-        arguments={"port": Arg("port_id", "neutron.port")},
-        status=BUILDING,
+        "TaaS::TapService",
+        "taas.tap_service",
+        arguments={"port": ArgumentMapping("port_id", "neutron.port")},
+        status_mapping=NETWORK_STATUS,
     ),
     _row(
-        "TaaS::TapFlow", "taas.tap_flow",
+        "TaaS::TapFlow",
+        "taas.tap_flow",
         arguments={
-            "port": Arg("source_port", "neutron.port"),
-            "tap_service": Arg("tap_service_id", "neutron.taas.tap_service"),
+            "port": ArgumentMapping("source_port", "neutron.port"),
+            "tap_service": ArgumentMapping("tap_service_id", "neutron.taas.tap_service"),
         },
-        status=BUILDING,
+        status_mapping=NETWORK_STATUS,
     ),
     _row("FlowClassifier", "flow_classifier"),
-    _row("PortPair", "port_pair", arguments={
-        "ingress": Arg("ingress", "neutron.port"), "egress": Arg("egress", "neutron.port"),
-    }),
-    _row("PortPairGroup", "port_pair_group", arguments={
-        "port_pairs": Arg("port_pairs", "neutron.port_pair"),
-    }),
-    _row("PortChain", "port_chain", arguments={
-        "port_pair_groups": Arg("port_pair_groups", "neutron.port_pair_group"),
-        "flow_classifiers": Arg("flow_classifiers", "neutron.flow_classifier"),
-    }),
+    _row(
+        "PortPair",
+        "port_pair",
+        arguments={
+            "ingress": ArgumentMapping("ingress", "neutron.port"),
+            "egress": ArgumentMapping("egress", "neutron.port"),
+        },
+    ),
+    _row(
+        "PortPairGroup",
+        "port_pair_group",
+        arguments={
+            "port_pairs": ArgumentMapping("port_pairs", "neutron.port_pair"),
+        },
+    ),
+    _row(
+        "PortChain",
+        "port_chain",
+        arguments={
+            "port_pair_groups": ArgumentMapping("port_pair_groups", "neutron.port_pair_group"),
+            "flow_classifiers": ArgumentMapping("flow_classifiers", "neutron.flow_classifier"),
+        },
+    ),
 )

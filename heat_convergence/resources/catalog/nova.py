@@ -4,43 +4,56 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.row import Arg, Row, Status, not_sent, sent
-from heat_convergence.resources.openstack.compute_parts import AGGREGATE_METADATA, HOSTS
-from heat_convergence.resources.openstack.parts import TAGS
-from heat_convergence.resources.openstack.storage_parts import FLAVOR_SPECS, TENANT_ACCESS
-from heat_convergence.resources.plugin import Implied
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
+)
+from heat_convergence.resources.openstack.cinder.subresources import (
+    FLAVOR_ACCESS,
+    FLAVOR_EXTRA_SPECS,
+)
+from heat_convergence.resources.openstack.neutron.subresources import TAGS
+from heat_convergence.resources.openstack.nova.subresources import (
+    AGGREGATE_HOSTS,
+    AGGREGATE_METADATA,
+)
+from heat_convergence.resources.protocol.resource_type import ImplicitDependency
 
-REAL = "Nova 34"
+TESTED_RELEASE = "Nova 34"
 
-SERVER_STATUS = Status(
+SERVER_STATUS = StatusMapping(
     ready=frozenset({"active"}),
     failed=frozenset({"error"}),
-    gone=frozenset({"deleted", "soft_deleted"}),
-    reason="fault.message",
+    absent=frozenset({"deleted", "soft_deleted"}),
+    reason_key="fault.message",
 )
 
 
-def _row(name: str, noun: str, *, service: str = "nova", **given: Any) -> Row:
-    return Row(
+def _row(name: str, noun: str, *, service: str = "nova", **given: Any) -> TypeSpec:
+    return TypeSpec(
         name=f"OS::Nova::{name}",
-        schema="nova",
+        schema_file="nova",
         service=service,
-        thing=THINGS[f"{service}.{noun}"],
-        tested_on=REAL,
+        rest_resource=REST_RESOURCES[f"{service}.{noun}"],
+        test_environment=TESTED_RELEASE,
         **given,
     )
 
 
-ROWS = (
+TYPE_SPECS = (
     _row(
-        "Server", "server",
+        "Server",
+        "server",
         arguments={
-            "image": Arg("imageRef", "glance.image"),
-            "flavor": Arg("flavorRef", "nova.flavor"),
-            "admin_pass": Arg("adminPass"),
-            "diskConfig": Arg("OS-DCF:diskConfig"),
-            **not_sent(
+            "image": ArgumentMapping("imageRef", "glance.image"),
+            "flavor": ArgumentMapping("flavorRef", "nova.flavor"),
+            "admin_pass": ArgumentMapping("adminPass"),
+            "diskConfig": ArgumentMapping("OS-DCF:diskConfig"),
+            **omit_arguments(
                 "admin_user",
                 "block_device_mapping",
                 "block_device_mapping_v2",
@@ -59,33 +72,43 @@ ROWS = (
             ),
         },
         aliases={"networks.uuid": "network", "block_device_mapping_v2.image_id": "image"},
-        status=SERVER_STATUS,
-        implied=(Implied("networks.network", "OS::Neutron::Subnet", "network"),),
-        attributes={"instance_name": "OS-EXT-SRV-ATTR:instance_name"},
-        parts=(TAGS,),
-        waits_for_delete=True,
+        status_mapping=SERVER_STATUS,
+        implicit_dependencies=(
+            ImplicitDependency("networks.network", "OS::Neutron::Subnet", "network"),
+        ),
+        attribute_paths={"instance_name": "OS-EXT-SRV-ATTR:instance_name"},
+        subresources=(TAGS,),
+        deletes_asynchronously=True,
     ),
-    _row("KeyPair", "keypair", arguments={"user": Arg("user_id", "keystone.user"),
-                                          **not_sent("save_private_key")}),
+    _row(
+        "KeyPair",
+        "keypair",
+        arguments={
+            "user": ArgumentMapping("user_id", "keystone.user"),
+            **omit_arguments("save_private_key"),
+        },
+    ),
     _row("ServerGroup", "server_group"),
     _row(
-        "Flavor", "flavor",
-        arguments=sent(
+        "Flavor",
+        "flavor",
+        arguments=rename_arguments(
             flavorid="id",
             ephemeral="OS-FLV-EXT-DATA:ephemeral",
             is_public="os-flavor-access:is_public",
         ),
-        attributes={"is_public": "os-flavor-access:is_public"},
-        parts=(FLAVOR_SPECS, TENANT_ACCESS),
+        attribute_paths={"is_public": "os-flavor-access:is_public"},
+        subresources=(FLAVOR_EXTRA_SPECS, FLAVOR_ACCESS),
     ),
-    _row("HostAggregate", "aggregate", parts=(HOSTS, AGGREGATE_METADATA)),
-    _row("Quota", "quota", named=False),
+    _row("HostAggregate", "aggregate", subresources=(AGGREGATE_HOSTS, AGGREGATE_METADATA)),
+    _row("Quota", "quota", has_name=False),
     _row(
-        "FloatingIP", "floatingip",
+        "FloatingIP",
+        "floatingip",
         service="neutron",
-        arguments={"pool": Arg("floating_network_id", "neutron.network")},
-        attributes={"ip": "floating_ip_address"},
-        named=False,
+        arguments={"pool": ArgumentMapping("floating_network_id", "neutron.network")},
+        attribute_paths={"ip": "floating_ip_address"},
+        has_name=False,
     ),
-    _row("FloatingIPAssociation", "floatingip", service="neutron", named=False),
+    _row("FloatingIPAssociation", "floatingip", service="neutron", has_name=False),
 )

@@ -19,113 +19,150 @@ from openstack.load_balancer.v2 import (
     quota,
 )
 
-from heat_convergence.resources.driver.row import Arg, Row, Status, not_sent
-from heat_convergence.resources.driver.things import Mark, Thing
+from heat_convergence.resources.driver.rest_resources import OwnershipMarkField, RestResource
+from heat_convergence.resources.driver.type_spec import (
+    ArgumentMapping,
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+)
 
-PROVISIONED = Status(
-    key="provisioning_status",
+PROVISIONING_STATUS = StatusMapping(
+    body_key="provisioning_status",
     ready=frozenset({"active"}),
-    gone=frozenset({"deleted"}),
+    absent=frozenset({"deleted"}),
 )
 
 
-def _thing(noun: str, resource: type[Any], **given: Any) -> Thing:
+def _thing(noun: str, resource: type[Any], **given: Any) -> RestResource:
     """Lists filter by id, name and description."""
-    facts = {"mark": Mark.DESCRIPTION, "marks_found_by_query": True, **given}
-    return Thing(noun=f"octavia.{noun}", service="load_balancer", resource=resource, **facts)
+    facts = {
+        "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
+        "mark_filterable": True,
+        **given,
+    }
+    return RestResource(
+        entity=f"octavia.{noun}", service="load_balancer", sdk_class=resource, **facts
+    )
 
 
-THINGS = (
-    _thing("loadbalancer", load_balancer.LoadBalancer, word="loadbalancer"),
+REST_RESOURCES = (
+    _thing("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
     _thing("listener", listener.Listener),
     _thing("pool", pool.Pool),
-    _thing("member", member.Member, mark=Mark.NAME),
-    _thing("healthmonitor", health_monitor.HealthMonitor, mark=Mark.NAME),
+    _thing("member", member.Member, ownership_mark_field=OwnershipMarkField.NAME),
+    _thing(
+        "healthmonitor", health_monitor.HealthMonitor, ownership_mark_field=OwnershipMarkField.NAME
+    ),
     _thing("l7policy", l7_policy.L7Policy),
-    _thing("l7rule", l7_rule.L7Rule, name_key=None, mark=Mark.NONE),
+    _thing("l7rule", l7_rule.L7Rule, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
     _thing("flavor", flavor.Flavor),
-    _thing("flavorprofile", flavor_profile.FlavorProfile, mark=Mark.NAME),
-    _thing("availabilityzone", availability_zone.AvailabilityZone, id_key="name",
-           uuids=False),
-    _thing("availabilityzoneprofile", availability_zone_profile.AvailabilityZoneProfile,
-           mark=Mark.NAME),
-    _thing("quota", quota.Quota, name_key=None, mark=Mark.NONE),
+    _thing(
+        "flavorprofile", flavor_profile.FlavorProfile, ownership_mark_field=OwnershipMarkField.NAME
+    ),
+    _thing(
+        "availabilityzone", availability_zone.AvailabilityZone, id_key="name", ids_are_uuids=False
+    ),
+    _thing(
+        "availabilityzoneprofile",
+        availability_zone_profile.AvailabilityZoneProfile,
+        ownership_mark_field=OwnershipMarkField.NAME,
+    ),
+    _thing("quota", quota.Quota, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
 )
-_BY_NOUN = {thing.noun.partition(".")[2]: thing for thing in THINGS}
+_BY_NOUN = {thing.entity.partition(".")[2]: thing for thing in REST_RESOURCES}
 
-_PROJECT = {"tenant_id": Arg("project_id")}
-_LOAD_BALANCER = {"loadbalancer": Arg("loadbalancer_id", "octavia.loadbalancer")}
-_LISTENER = {"listener": Arg("listener_id", "octavia.listener")}
+_PROJECT = {"tenant_id": ArgumentMapping("project_id")}
+_LOAD_BALANCER = {"loadbalancer": ArgumentMapping("loadbalancer_id", "octavia.loadbalancer")}
+_LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
 
 
-def _row(name: str, noun: str, **given: Any) -> Row:
-    return Row(
+def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+    return TypeSpec(
         name=f"OS::Octavia::{name}",
-        schema="octavia",
+        schema_file="octavia",
         service="octavia",
-        thing=_BY_NOUN[noun],
+        rest_resource=_BY_NOUN[noun],
         **given,
     )
 
 
-def _provisioned(name: str, noun: str, **given: Any) -> Row:
+def _provisioned(name: str, noun: str, **given: Any) -> TypeSpec:
     """What the service makes, changes and deletes in its own time."""
-    return _row(name, noun, status=PROVISIONED, waits_for_delete=True, **given)
+    return _row(
+        name, noun, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True, **given
+    )
 
 
-ROWS = (
+TYPE_SPECS = (
     _provisioned(
-        "LoadBalancer", "loadbalancer",
+        "LoadBalancer",
+        "loadbalancer",
         arguments={
             **_PROJECT,
-            "vip_subnet": Arg("vip_subnet_id", "neutron.subnet"),
-            "flavor": Arg("flavor_id", "octavia.flavor"),
+            "vip_subnet": ArgumentMapping("vip_subnet_id", "neutron.subnet"),
+            "flavor": ArgumentMapping("flavor_id", "octavia.flavor"),
         },
     ),
     _provisioned(
-        "Listener", "listener",
+        "Listener",
+        "listener",
         arguments={
             **_PROJECT,
             **_LOAD_BALANCER,
-            "default_pool": Arg("default_pool_id", "octavia.pool"),
+            "default_pool": ArgumentMapping("default_pool_id", "octavia.pool"),
         },
     ),
     _provisioned("Pool", "pool", arguments={**_LOAD_BALANCER, **_LISTENER}),
     _provisioned(
-        "PoolMember", "member",
-        arguments={**not_sent("pool"), "subnet": Arg("subnet_id", "neutron.subnet")},
-        places={"pool_id": "pool"},
-        place_nouns={"pool_id": "octavia.pool"},
+        "PoolMember",
+        "member",
+        arguments={
+            **omit_arguments("pool"),
+            "subnet": ArgumentMapping("subnet_id", "neutron.subnet"),
+        },
+        path_properties={"pool_id": "pool"},
+        path_entities={"pool_id": "octavia.pool"},
     ),
     _provisioned(
-        "HealthMonitor", "healthmonitor",
-        arguments={**_PROJECT, "pool": Arg("pool_id", "octavia.pool")},
+        "HealthMonitor",
+        "healthmonitor",
+        arguments={**_PROJECT, "pool": ArgumentMapping("pool_id", "octavia.pool")},
     ),
     _provisioned(
-        "L7Policy", "l7policy",
-        arguments={**_LISTENER, "redirect_pool": Arg("redirect_pool_id", "octavia.pool")},
+        "L7Policy",
+        "l7policy",
+        arguments={
+            **_LISTENER,
+            "redirect_pool": ArgumentMapping("redirect_pool_id", "octavia.pool"),
+        },
     ),
     _provisioned(
-        "L7Rule", "l7rule",
-        arguments=not_sent("l7policy"),
-        places={"l7policy_id": "l7policy"},
-        place_nouns={"l7policy_id": "octavia.l7policy"},
-        named=False,
-        found_by_content=True,
+        "L7Rule",
+        "l7rule",
+        arguments=omit_arguments("l7policy"),
+        path_properties={"l7policy_id": "l7policy"},
+        path_entities={"l7policy_id": "octavia.l7policy"},
+        has_name=False,
+        findable_by_content=True,
     ),
     _row(
-        "Flavor", "flavor",
-        arguments={"flavor_profile": Arg("flavor_profile_id", "octavia.flavorprofile")},
+        "Flavor",
+        "flavor",
+        arguments={
+            "flavor_profile": ArgumentMapping("flavor_profile_id", "octavia.flavorprofile")
+        },
     ),
     _row("FlavorProfile", "flavorprofile"),
     _row(
-        "AvailabilityZone", "availabilityzone",
+        "AvailabilityZone",
+        "availabilityzone",
         arguments={
-            "availability_zone_profile": Arg(
+            "availability_zone_profile": ArgumentMapping(
                 "availability_zone_profile_id", "octavia.availabilityzoneprofile"
             )
         },
     ),
     _row("AvailabilityZoneProfile", "availabilityzoneprofile"),
-    _row("Quota", "quota", named=False),
+    _row("Quota", "quota", has_name=False),
 )

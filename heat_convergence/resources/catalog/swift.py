@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from openstack.object_store.v1 import container
 
-from heat_convergence.resources.driver.row import Row
-from heat_convergence.resources.driver.things import Thing
+from heat_convergence.resources.driver.rest_resources import RestResource
+from heat_convergence.resources.driver.type_spec import TypeSpec
 
-CONTAINER = Thing(
-    noun="swift.container",
+CONTAINER = RestResource(
+    entity="swift.container",
     service="object_store",
-    resource=container.Container,
+    sdk_class=container.Container,
     id_key="name",
-    uuids=False,
+    ids_are_uuids=False,
 )
 
-ROWS = (
-    Row(name="OS::Swift::Container", schema="swift", service="swift", thing=CONTAINER),
+TYPE_SPECS = (
+    TypeSpec(
+        name="OS::Swift::Container", schema_file="swift", service="swift", rest_resource=CONTAINER
+    ),
 )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from heat_convergence.template.functions.base import (
+from heat_convergence.template.functions.function import (
     UNKNOWN,
     Function,
     FunctionError,
-    Scope,
-    is_open,
-    need_list,
-    need_string,
+    FunctionScope,
+    is_unresolved,
+    require_list,
+    require_string,
 )
 
 Json = Any
@@ -22,12 +22,12 @@ Value = Any
 
 
 def _check_find(arguments: Value) -> None:
-    need_list(arguments, "[map, key, subkey]", at_least=3, at_most=3)
-    if not is_open(arguments):
-        need_string(arguments[0], "The name of a mapping")
+    require_list(arguments, "[map, key, subkey]", at_least=3, at_most=3)
+    if not is_unresolved(arguments):
+        require_string(arguments[0], "The name of a mapping")
 
 
-def _find_in_map(arguments: Json, scope: Scope) -> Value:
+def _find_in_map(arguments: Json, scope: FunctionScope) -> Value:
     name, *keys = arguments
     found = scope.mapping(name)
     if found is UNKNOWN:
@@ -40,8 +40,8 @@ def _find_in_map(arguments: Json, scope: Scope) -> Value:
     return found
 
 
-def _zones(arguments: Json, scope: Scope) -> Value:
-    return scope.zones()
+def _zones(arguments: Json, scope: FunctionScope) -> Value:
+    return scope.availability_zones()
 
 
 FN_FIND_IN_MAP = Function("A value of the Mappings section.", _find_in_map, _check_find)

@@ -10,18 +10,18 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from heat_convergence.template.functions.base import (
+from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
-    Scope,
-    in_runs,
-    is_open,
-    json_text,
-    need_list,
-    need_map,
-    need_string,
-    need_type,
-    type_name,
+    FunctionScope,
+    is_unresolved,
+    json_type_name,
+    merge_adjacent,
+    require_list,
+    require_map,
+    require_string,
+    require_type,
+    to_json_text,
 )
 
 Json = Any
@@ -35,25 +35,25 @@ _REPLACE_FORM = "{template: <string>, params: {<placeholder>: <value>, ...}}"
 
 
 def _check_join(arguments: Value) -> None:
-    need_list(arguments, "[delimiter, [item, ...]]", at_least=2, at_most=2)
+    require_list(arguments, "[delimiter, [item, ...]]", at_least=2, at_most=2)
     _check_join_parts(arguments)
 
 
 def _check_join_many(arguments: Value) -> None:
-    need_list(arguments, "[delimiter, [item, ...], ...]", at_least=2)
+    require_list(arguments, "[delimiter, [item, ...], ...]", at_least=2)
     _check_join_parts(arguments)
 
 
 def _check_join_parts(arguments: Value) -> None:
-    if is_open(arguments):
+    if is_unresolved(arguments):
         return
-    need_string(arguments[0], "The delimiter")
+    require_string(arguments[0], "The delimiter")
     for part in arguments[1:]:
-        need_type(part, list, "What is joined")
+        require_type(part, list, "What is joined")
 
 
-def _joiner(render: Render) -> Callable[[Json, Scope], Value]:
-    def join(arguments: Json, scope: Scope) -> Value:
+def _joiner(render: Render) -> Callable[[Json, FunctionScope], Value]:
+    def join(arguments: Json, scope: FunctionScope) -> Value:
         delimiter, *lists = arguments
         items = [render(item) for part in lists for item in part or ()]
         scope.charge(sum(map(len, items)) + len(delimiter) * len(items))
@@ -65,14 +65,14 @@ def _joiner(render: Render) -> Callable[[Json, Scope], Value]:
 
 def _join_known(arguments: Value) -> Value:
     """Neighbouring texts are joined at once."""
-    if is_open(arguments) or not isinstance(arguments[0], str):
+    if is_unresolved(arguments) or not isinstance(arguments[0], str):
         return arguments
     delimiter, *lists = arguments
 
     def join(texts: list[Json]) -> str:
         return str(delimiter).join(text or "" for text in texts)
 
-    return [delimiter, *(in_runs(part, _is_text, join) for part in lists)]
+    return [delimiter, *(merge_adjacent(part, _is_text, join) for part in lists)]
 
 
 def _is_text(item: Value) -> bool:
@@ -83,31 +83,33 @@ def _string_item(item: Json) -> str:
     if item is None:
         return ""
     if not isinstance(item, str):
-        raise FunctionError(f"Items to join must be strings, not {type_name(item)}s")
+        raise FunctionError(f"Items to join must be strings, not {json_type_name(item)}s")
     return item
 
 
 def _json_item(item: Json) -> str:
     if isinstance(item, dict | list):
-        return json_text(item)
+        return to_json_text(item)
     if item is None or isinstance(item, str):
         return item or ""
-    raise FunctionError(f"Items to join must be strings, maps or lists, not {type_name(item)}s")
+    raise FunctionError(
+        f"Items to join must be strings, maps or lists, not {json_type_name(item)}s"
+    )
 
 
 # -- replacing ----------------------------------------------------------------
 
 
 def _check_replace(arguments: Value) -> None:
-    need_map(arguments, _REPLACE_FORM, required=("template", "params"))
-    if not is_open(arguments):
+    require_map(arguments, _REPLACE_FORM, required=("template", "params"))
+    if not is_unresolved(arguments):
         _check_replace_parts(arguments["template"], arguments["params"])
 
 
 def _check_replace_parts(template: Value, params: Value) -> None:
-    need_string(template, "The template")
-    if not isinstance(params, dict) and not is_open(params):
-        raise FunctionError(f"params must be a map, not a {type_name(params)}")
+    require_string(template, "The template")
+    if not isinstance(params, dict) and not is_unresolved(params):
+        raise FunctionError(f"params must be a map, not a {json_type_name(params)}")
     if isinstance(params, dict) and "" in params:
         raise FunctionError("A placeholder must not be empty")
 
@@ -115,31 +117,31 @@ def _check_replace_parts(template: Value, params: Value) -> None:
 def _scalar_text(value: Json) -> str:
     if isinstance(value, dict | list):
         raise FunctionError(
-            f"What replaces a placeholder must be a string or number, not a {type_name(value)}"
+            f"What replaces a placeholder must be a string or number, not a {json_type_name(value)}"  # noqa: E501
         )
     return "" if value is None else str(value)
 
 
 def _json_or_text(value: Json) -> str:
-    return json_text(value) if isinstance(value, dict | list) else _scalar_text(value)
+    return to_json_text(value) if isinstance(value, dict | list) else _scalar_text(value)
 
 
-def _replacer(render: Render) -> Callable[[Json, Scope], Value]:
-    def replace(arguments: Json, scope: Scope) -> Value:
+def _replacer(render: Render) -> Callable[[Json, FunctionScope], Value]:
+    def replace(arguments: Json, scope: FunctionScope) -> Value:
         replaced, _ = _replaced(arguments["template"], arguments["params"], render, scope)
         return replaced
 
     return replace
 
 
-def _replace_strict(arguments: Json, scope: Scope) -> Value:
+def _replace_strict(arguments: Json, scope: FunctionScope) -> Value:
     replaced, unused = _replaced(arguments["template"], arguments["params"], _json_or_text, scope)
     if unused:
         raise FunctionError(f"These params are not in the template: {', '.join(unused)}")
     return replaced
 
 
-def _replace_very_strict(arguments: Json, scope: Scope) -> Value:
+def _replace_very_strict(arguments: Json, scope: FunctionScope) -> Value:
     for name, value in arguments["params"].items():
         if value is None or value == "":
             raise FunctionError(f'The param "{name}" has no value')
@@ -147,7 +149,7 @@ def _replace_very_strict(arguments: Json, scope: Scope) -> Value:
 
 
 def _replaced(
-    template: str, params: Mapping[str, Json], render: Render, scope: Scope
+    template: str, params: Mapping[str, Json], render: Render, scope: FunctionScope
 ) -> tuple[str, list[str]]:
     """The text, and the placeholders that it did not have.
 
@@ -178,12 +180,12 @@ def _replaced(
 
 
 def _check_cfn_replace(arguments: Value) -> None:
-    need_list(arguments, "[{<placeholder>: <value>, ...}, template]", at_least=2, at_most=2)
-    if not is_open(arguments):
+    require_list(arguments, "[{<placeholder>: <value>, ...}, template]", at_least=2, at_most=2)
+    if not is_unresolved(arguments):
         _check_replace_parts(arguments[1], arguments[0])
 
 
-def _cfn_replace(arguments: Json, scope: Scope) -> Value:
+def _cfn_replace(arguments: Json, scope: FunctionScope) -> Value:
     replaced, _ = _replaced(arguments[1], arguments[0], _scalar_text, scope)
     return replaced
 
@@ -192,26 +194,26 @@ def _cfn_replace(arguments: Json, scope: Scope) -> Value:
 
 
 def _check_split(arguments: Value) -> None:
-    need_list(arguments, "[delimiter, string, (index)]", at_least=2, at_most=3)
+    require_list(arguments, "[delimiter, string, (index)]", at_least=2, at_most=3)
     _check_split_parts(arguments)
 
 
 def _check_cfn_split(arguments: Value) -> None:
-    need_list(arguments, "[delimiter, string]", at_least=2, at_most=2)
+    require_list(arguments, "[delimiter, string]", at_least=2, at_most=2)
     _check_split_parts(arguments)
 
 
 def _check_split_parts(arguments: Value) -> None:
-    if is_open(arguments):
+    if is_unresolved(arguments):
         return
-    need_string(arguments[0], "The delimiter")
+    require_string(arguments[0], "The delimiter")
     if arguments[0] == "":
         raise FunctionError("The delimiter must not be empty")
     if arguments[1] is not None:
-        need_string(arguments[1], "What is split")
+        require_string(arguments[1], "What is split")
 
 
-def _split(arguments: Json, scope: Scope) -> Value:
+def _split(arguments: Json, scope: FunctionScope) -> Value:
     delimiter, text, *index = arguments
     if text is None:
         return None
@@ -231,13 +233,13 @@ def _split_index(index: Json, length: int) -> int:
 
 
 def _check_digest(arguments: Value) -> None:
-    need_list(arguments, "[algorithm, string]", at_least=2, at_most=2)
-    if not is_open(arguments):
-        need_string(arguments[0], "The algorithm")
-        need_string(arguments[1], "What is digested")
+    require_list(arguments, "[algorithm, string]", at_least=2, at_most=2)
+    if not is_unresolved(arguments):
+        require_string(arguments[0], "The algorithm")
+        require_string(arguments[1], "What is digested")
 
 
-def _digest(arguments: Sequence[str], scope: Scope) -> Value:
+def _digest(arguments: Sequence[str], scope: FunctionScope) -> Value:
     algorithm, text = arguments
     scope.charge(len(text))
     try:
@@ -249,18 +251,18 @@ def _digest(arguments: Sequence[str], scope: Scope) -> Value:
 
 
 def _check_string(arguments: Value) -> None:
-    need_string(arguments, "The argument")
+    require_string(arguments, "The argument")
 
 
-def _same(arguments: Json, scope: Scope) -> Value:
+def _same(arguments: Json, scope: FunctionScope) -> Value:
     return arguments
 
 
 LIST_JOIN = Function("The strings of a list in one, with a delimiter.",
-                     _joiner(_string_item), _check_join, condense=_join_known)  # fmt: skip
-LIST_JOIN_MANY = Function("The members of lists in one string, with a delimiter.",
+                     _joiner(_string_item), _check_join, simplify=_join_known)  # fmt: skip
+LIST_JOIN_MULTIPLE = Function("The members of lists in one string, with a delimiter.",
                           _joiner(_json_item), _check_join_many,
-                          condense=_join_known)  # fmt: skip
+                          simplify=_join_known)  # fmt: skip
 STR_REPLACE = Function("A text with placeholders replaced.",
                        _replacer(_scalar_text), _check_replace)  # fmt: skip
 STR_REPLACE_JSON = Function("A text with placeholders replaced; maps and lists as JSON.",

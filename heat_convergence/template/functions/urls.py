@@ -9,14 +9,14 @@ import ipaddress
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from heat_convergence.template.functions.base import (
+from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
-    Scope,
-    is_open,
-    need_map,
-    need_string,
-    need_type,
+    FunctionScope,
+    is_unresolved,
+    require_map,
+    require_string,
+    require_type,
 )
 
 Json = Any
@@ -27,23 +27,23 @@ _FORM = "{" + ", ".join(_PARTS) + "}"
 
 
 def _check(arguments: Value) -> None:
-    need_map(arguments, _FORM, optional=_PARTS)
-    if is_open(arguments):
+    require_map(arguments, _FORM, optional=_PARTS)
+    if is_unresolved(arguments):
         return
     for key, value in arguments.items():
         if key == "query":
             if not isinstance(value, str):
-                need_type(value, dict, "query")
+                require_type(value, dict, "query")
         elif key == "port":
             _check_port(value)
         elif value is not None:
-            need_string(value, key)
+            require_string(value, key)
     if isinstance(arguments.get("scheme"), str) and ":" in arguments["scheme"]:
         raise FunctionError('The scheme must not contain ":"')
 
 
 def _check_port(port: Value) -> None:
-    if port is None or port == "" or is_open(port):
+    if port is None or port == "" or is_unresolved(port):
         return
     try:
         number = int(port)
@@ -53,7 +53,7 @@ def _check_port(port: Value) -> None:
         raise FunctionError(f"The port {number} is not between 1 and 65535")
 
 
-def _make_url(arguments: dict[str, Json], scope: Scope) -> Value:
+def _make_url(arguments: dict[str, Json], scope: FunctionScope) -> Value:
     scheme = arguments.get("scheme") or ""
     address = _address(arguments)
     url = f"{scheme}:" if scheme else ""

@@ -15,18 +15,18 @@ import yaql as library
 from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
 
-from heat_convergence.template import patterns
-from heat_convergence.template.events import key_text
-from heat_convergence.template.functions import yaql_bounds
-from heat_convergence.template.functions.base import (
+from heat_convergence.template import bounded_regex
+from heat_convergence.template.functions import yaql_sandbox
+from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
-    Scope,
-    is_open,
-    need_map,
-    need_string,
+    FunctionScope,
+    is_unresolved,
+    require_map,
+    require_string,
 )
-from heat_convergence.template.limits import DEFAULT, Limits
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.parsing.yaml_reader import json_key
 
 Json = Any
 Value = Any
@@ -45,8 +45,8 @@ _FAILURES = (
     StopIteration,
     TypeError,
     ValueError,
-    patterns.PatternError,
-    yaql_bounds.Exhausted,
+    bounded_regex.PatternError,
+    yaql_sandbox.YaqlLimitExceeded,
 )
 
 
@@ -56,11 +56,11 @@ def _grammar() -> Any:
     return library.YaqlFactory().create()
 
 
-def prepare() -> None:
+def preload_grammar() -> None:
     """Makes now what the first expression would wait for: what forks later has it from
     its parent."""
     _grammar()
-    yaql_bounds.context(0)
+    yaql_sandbox.limited_context(0)
 
 
 @functools.lru_cache(maxsize=8)
@@ -84,7 +84,7 @@ def _parsed(expression: str) -> Any:
     return parser.parse(expression, lexer=engine.lexer.clone())
 
 
-def _statement(expression: str, limits: Limits) -> Any:
+def _statement(expression: str, limits: TemplateLimits) -> Any:
     if len(expression) > limits.yaql_max_expression_size:
         raise FunctionError(
             f"A YAQL expression may have {limits.yaql_max_expression_size} characters,"
@@ -98,28 +98,28 @@ def _statement(expression: str, limits: Limits) -> Any:
 
 
 def _check(arguments: Value) -> None:
-    need_map(arguments, _FORM, required=("expression", "data"))
-    if is_open(arguments):
+    require_map(arguments, _FORM, required=("expression", "data"))
+    if is_unresolved(arguments):
         return
-    need_string(arguments["expression"], "The expression")
+    require_string(arguments["expression"], "The expression")
     if isinstance(arguments["expression"], str):
-        _statement(arguments["expression"], DEFAULT)
+        _statement(arguments["expression"], DEFAULT_LIMITS)
 
 
-def _evaluate(arguments: Json, scope: Scope) -> Value:
+def _evaluate(arguments: Json, scope: FunctionScope) -> Value:
     limits = scope.limits
     statement = _statement(arguments["expression"], limits)
-    context = yaql_bounds.context(scope.steps_left)
+    context = yaql_sandbox.limited_context(scope.yaql_steps_left)
     try:
         result = statement.evaluate(data={"data": arguments["data"]}, context=context)
         return _plain(result, scope)
     except _FAILURES as error:
         raise FunctionError(f"YAQL: {_reason(error)}") from error
     finally:
-        scope.steps_left = max(context.steps_left, 0)
+        scope.yaql_steps_left = max(context.yaql_steps_left, 0)
 
 
-def _plain(value: Any, scope: Scope) -> Json:
+def _plain(value: Any, scope: FunctionScope) -> Json:
     """The result as JSON, each member charged."""
     if isinstance(value, str):
         scope.charge(len(value))
@@ -133,7 +133,7 @@ def _plain(value: Any, scope: Scope) -> Json:
         return [_plain(item, scope) for item in value]
     if isinstance(value, dict):
         scope.charge(len(value))
-        return {key_text(_plain(key, scope)): _plain(item, scope) for key, item in value.items()}
+        return {json_key(_plain(key, scope)): _plain(item, scope) for key, item in value.items()}
     raise FunctionError(f"The YAQL expression gives a {type(value).__name__}, which is not JSON")
 
 

@@ -15,16 +15,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from heat_convergence.resources.catalog.things import THINGS
-from heat_convergence.resources.driver.things import Thing
-from heat_convergence.testing.openstack.shelf import Item, Shelf
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.rest_resources import RestResource
+from heat_convergence.testing.openstack.collection import EmulatedCollection, EmulatedResource
 
 Json = Any
-PROJECT = "5f1c0de0000000000000000000000001"
+PROJECT_ID = "5f1c0de0000000000000000000000001"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmulatedRequest:
     """A request as a service sees it; ``places`` are ids in its path."""
 
     service: str
@@ -32,42 +32,44 @@ class Asked:
     path: str
     query: Mapping[str, list[str]]
     body: Json
-    places: Mapping[str, str] = field(default_factory=dict)
+    path_parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EmulatedResponse:
     status: int
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Refusal(Exception):
+class EmulatedError(Exception):
     """Answered with an error."""
 
-    def __init__(self, status: int, message: str, kind: str = "") -> None:
+    def __init__(self, status: int, message: str, error_type: str = "") -> None:
         super().__init__(message)
-        self.told = Told(status, {"error": {"message": message, "type": kind, "code": status}})
+        self.response = EmulatedResponse(
+            status, {"error": {"message": message, "type": error_type, "code": status}}
+        )
 
 
 @dataclass(slots=True)
-class Failure:
+class InjectedFailure:
     """Answers ``told`` to the next ``times`` requests that fit; ``after``: only once the
     request has done its work, as when an answer is lost."""
 
     method: str
     path: str
-    told: Told
-    times: int = 1
-    after: bool = False
+    response: EmulatedResponse
+    remaining: int = 1
+    after_processing: bool = False
 
-    def fits(self, asked: Asked) -> bool:
-        return bool(self.times and asked.method == self.method) and (
+    def matches(self, asked: EmulatedRequest) -> bool:
+        return bool(self.remaining and asked.method == self.method) and (
             re.search(self.path, asked.path) is not None
         )
 
 
-Rule = Callable[["Emulation", Asked], Told]
+EmulatedHandler = Callable[["Emulation", EmulatedRequest], EmulatedResponse]
 
 
 class Emulation:
@@ -75,91 +77,105 @@ class Emulation:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.zones = ["nova"]
-        self.calls: Counter[str] = Counter()
-        self.failures: list[Failure] = []
+        self.availability_zones = ["nova"]
+        self.request_counts: Counter[str] = Counter()
+        self.injected_failures: list[InjectedFailure] = []
         self.latency_s: dict[str, float] = {}
-        self._shelves: dict[str, Shelf] = {}
-        self._rules: list[tuple[str, str, re.Pattern[str], Rule]] = []
-        self._made: dict[str, Callable[[Emulation, Item], None]] = {}
+        self._shelves: dict[str, EmulatedCollection] = {}
+        self._rules: list[tuple[str, str, re.Pattern[str], EmulatedHandler]] = []
+        self._made: dict[str, Callable[[Emulation, EmulatedResource], None]] = {}
 
     # -- for tests
 
     def advance(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def shelf(self, noun: str, places: Mapping[str, str] | None = None) -> Shelf:
+    def collection(self, noun: str, places: Mapping[str, str] | None = None) -> EmulatedCollection:
         key = noun + json.dumps(dict(places or {}), sort_keys=True)
         if key not in self._shelves:
-            id_key = THINGS[noun].id_key if noun in THINGS else "id"
-            self._shelves[key] = Shelf(lambda: self.now_s, id_key)
+            id_key = REST_RESOURCES[noun].id_key if noun in REST_RESOURCES else "id"
+            self._shelves[key] = EmulatedCollection(lambda: self.now_s, id_key)
         return self._shelves[key]
 
-    def count(self, method: str, service: str = "") -> int:
+    def count_requests(self, method: str, service: str = "") -> int:
         """Requests so far, by method and service."""
         return sum(
             number
-            for key, number in self.calls.items()
+            for key, number in self.request_counts.items()
             if key.startswith(f"{method} {service}")
         )
 
     def add(self, noun: str, **body: Json) -> dict[str, Json]:
-        return self.shelf(noun).add(dict(body)).body
+        return self.collection(noun).add(dict(body)).body
 
-    def fail(self, method: str, path: str, status: int, message: str = "refused",
-             *, kind: str = "", times: int = 1, after: bool = False, **headers: str) -> None:
-        body = {"error": {"message": message, "type": kind, "code": status}}
+    def inject_failure(
+        self,
+        method: str,
+        path: str,
+        status: int,
+        message: str = "refused",
+        *,
+        error_type: str = "",
+        times: int = 1,
+        after_processing: bool = False,
+        **headers: str,
+    ) -> None:
+        body = {"error": {"message": message, "type": error_type, "code": status}}
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.failures.append(Failure(method, path, Told(status, body, names), times, after))
+        self.injected_failures.append(
+            InjectedFailure(
+                method, path, EmulatedResponse(status, body, names), times, after_processing
+            )
+        )
 
     # -- for rules
 
-    def rule(self, service: str, method: str, path: str, rule: Rule) -> None:
+    def add_handler(self, service: str, method: str, path: str, handler: EmulatedHandler) -> None:
         """``path`` has places such as ``{id}``; later rules go first."""
         pattern = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path) + "$")
-        self._rules.insert(0, (service, method, pattern, rule))
+        self._rules.insert(0, (service, method, pattern, handler))
 
-    def made(self, noun: str, change: Callable[[Emulation, Item], None]) -> None:
+    def on_create(self, noun: str, change: Callable[[Emulation, EmulatedResource], None]) -> None:
         """What a service adds to a new thing of its own."""
         self._made[noun] = change
 
-    def existing(self, noun: str, item_id: str) -> Item:
-        found = self.shelf(noun).get(item_id)
+    def get_existing(self, noun: str, item_id: str) -> EmulatedResource:
+        found = self.collection(noun).get(item_id)
         if found is None:
-            raise Refusal(404, f"{noun} {item_id} could not be found.")
+            raise EmulatedError(404, f"{noun} {item_id} could not be found.")
         return found
 
     # -- a request
 
-    def handle(self, asked: Asked) -> Told:
-        self.calls[f"{asked.method} {asked.service} {asked.path}"] += 1
-        failure = next((one for one in self.failures if one.fits(asked)), None)
+    def handle(self, asked: EmulatedRequest) -> EmulatedResponse:
+        self.request_counts[f"{asked.method} {asked.service} {asked.path}"] += 1
+        failure = next((one for one in self.injected_failures if one.matches(asked)), None)
         if failure is not None:
-            failure.times -= 1
-            if not failure.after:
-                return failure.told
+            failure.remaining -= 1
+            if not failure.after_processing:
+                return failure.response
         told = self._answer(asked)
-        return told if failure is None else failure.told
+        return told if failure is None else failure.response
 
-    def _answer(self, asked: Asked) -> Told:
+    def _answer(self, asked: EmulatedRequest) -> EmulatedResponse:
         try:
             for service, method, pattern, rule in self._rules:
                 match = pattern.match(asked.path)
                 if match and (service, method) == (asked.service, asked.method):
                     places = match.groupdict()
-                    found = Asked(
+                    found = EmulatedRequest(
                         asked.service, asked.method, asked.path, asked.query, asked.body, places
                     )
                     return rule(self, found)
             return self._generic(asked)
-        except Refusal as refusal:
-            return refusal.told
+        except EmulatedError as refusal:
+            return refusal.response
 
-    def _generic(self, asked: Asked) -> Told:
-        for thing in THINGS.values():
+    def _generic(self, asked: EmulatedRequest) -> EmulatedResponse:
+        for thing in REST_RESOURCES.values():
             if thing.service != asked.service:
                 continue
-            for base in (thing.list_base, thing.base):
+            for base in (thing.list_path_template, thing.path_template):
                 pattern = re.sub(r"%\((\w+)\)s", r"(?P<\1>[^/]+)", base)
                 match = re.match(f"{pattern}(/(?P<own_id>[^/]+))?(/(?P<rest>.+))?$", asked.path)
                 if match:
@@ -171,12 +187,16 @@ class Emulation:
                         self._existing(thing, places, str(own_id)).body["tags"] = asked.body[
                             "tags"
                         ]
-                        return Told(200, asked.body)
-        return Told(404, {"error": {"message": f"no such path: {asked.path}"}})
+                        return EmulatedResponse(200, asked.body)
+        return EmulatedResponse(404, {"error": {"message": f"no such path: {asked.path}"}})
 
     def _collection(
-        self, asked: Asked, thing: Thing, places: dict[str, str], own_id: str | None
-    ) -> Told:
+        self,
+        asked: EmulatedRequest,
+        thing: RestResource,
+        places: dict[str, str],
+        own_id: str | None,
+    ) -> EmulatedResponse:
         if own_id is None:
             return (
                 self._list(asked, thing, places)
@@ -185,52 +205,58 @@ class Emulation:
             )
         item = self._existing(thing, places, own_id)
         if asked.method == "GET":
-            return Told(200, _wrapped(thing, item.body))
+            return EmulatedResponse(200, _wrapped(thing, item.body))
         if asked.method == "DELETE":
             self._delete(thing, places, item, own_id)
-            return Told(204)
+            return EmulatedResponse(204)
         item.body.update(_unwrapped(thing, asked.body))
-        return Told(200, _wrapped(thing, item.body))
+        return EmulatedResponse(200, _wrapped(thing, item.body))
 
-    def _list(self, asked: Asked, thing: Thing, places: dict[str, str]) -> Told:
-        bodies, more = self.shelf(thing.noun, places).listed(asked.query)
-        answer: dict[str, Json] = {str(thing.several): bodies}
+    def _list(
+        self, asked: EmulatedRequest, thing: RestResource, places: dict[str, str]
+    ) -> EmulatedResponse:
+        bodies, more = self.collection(thing.entity, places).list_page(asked.query)
+        answer: dict[str, Json] = {str(thing.list_key): bodies}
         if more:
-            answer[f"{thing.several}_links"] = [{"rel": "next", "href": asked.path}]
-        return Told(200, answer)
+            answer[f"{thing.list_key}_links"] = [{"rel": "next", "href": asked.path}]
+        return EmulatedResponse(200, answer)
 
-    def _create(self, asked: Asked, thing: Thing, places: dict[str, str]) -> Told:
+    def _create(
+        self, asked: EmulatedRequest, thing: RestResource, places: dict[str, str]
+    ) -> EmulatedResponse:
         body = {
-            "project_id": PROJECT,
-            "tenant_id": PROJECT,
+            "project_id": PROJECT_ID,
+            "tenant_id": PROJECT_ID,
             "status": "ACTIVE",
             **_unwrapped(thing, asked.body),
         }
-        item = self.shelf(thing.noun, places).add(body)
-        change = self._made.get(thing.noun)
+        item = self.collection(thing.entity, places).add(body)
+        change = self._made.get(thing.entity)
         if change is not None:
             change(self, item)
-        takes_s = self.latency_s.get(thing.noun, 0.0)
+        takes_s = self.latency_s.get(thing.entity, 0.0)
         if takes_s:
             ready = item.body["status"]
             item.body["status"] = "BUILD"
-            item.coming.append((self.now_s + takes_s, {"status": ready}))
-        return Told(201, _wrapped(thing, item.body))
+            item.scheduled_changes.append((self.now_s + takes_s, {"status": ready}))
+        return EmulatedResponse(201, _wrapped(thing, item.body))
 
     def _delete(
-        self, thing: Thing, places: dict[str, str], item: Item, own_id: str
+        self, thing: RestResource, places: dict[str, str], item: EmulatedResource, own_id: str
     ) -> None:
-        takes_s = self.latency_s.get(f"{thing.noun} delete", 0.0)
+        takes_s = self.latency_s.get(f"{thing.entity} delete", 0.0)
         if takes_s:
             item.body["status"] = "deleting"
-            item.coming = [(self.now_s + takes_s, None)]
+            item.scheduled_changes = [(self.now_s + takes_s, None)]
         else:
-            self.shelf(thing.noun, places).remove(own_id)
+            self.collection(thing.entity, places).remove(own_id)
 
-    def _existing(self, thing: Thing, places: dict[str, str], own_id: str) -> Item:
-        found = self.shelf(thing.noun, places).get(own_id)
+    def _existing(
+        self, thing: RestResource, places: dict[str, str], own_id: str
+    ) -> EmulatedResource:
+        found = self.collection(thing.entity, places).get(own_id)
         if found is None:
-            raise Refusal(404, f"{thing.noun_text} {own_id} could not be found.")
+            raise EmulatedError(404, f"{thing.label} {own_id} could not be found.")
         return found
 
 
@@ -238,11 +264,11 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-def _wrapped(thing: Thing, body: Mapping[str, Json]) -> Json:
-    return body if thing.one is None else {thing.one: body}
+def _wrapped(thing: RestResource, body: Mapping[str, Json]) -> Json:
+    return body if thing.item_key is None else {thing.item_key: body}
 
 
-def _unwrapped(thing: Thing, body: Json) -> dict[str, Json]:
-    if thing.one is None or not isinstance(body, Mapping):
+def _unwrapped(thing: RestResource, body: Json) -> dict[str, Json]:
+    if thing.item_key is None or not isinstance(body, Mapping):
         return dict(body or {})
-    return dict(body.get(thing.one, body))
+    return dict(body.get(thing.item_key, body))

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.functional.disks import Disk
 from tests.functional.harness import LocalService
+from tests.functional.snapshots.snapshot_disk import SnapshotDisk
 
 
 @pytest.fixture
-def disks() -> Disk:
-    return Disk()
+def disks() -> SnapshotDisk:
+    return SnapshotDisk()
 
 
 @pytest.fixture
-def service(tmp_path: Any, disks: Disk) -> Iterator[LocalService]:
+def service(tmp_path: Any, disks: SnapshotDisk) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(disks,))
     yield service
     service.close()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from heat_convergence.api.http import CALLER_KEY
 from heat_convergence.api.middleware.identity import NoAuthIdentity
-from heat_convergence.api.wire import CALLER
 from heat_convergence.common import errors
 
 
@@ -18,7 +18,7 @@ def call(**environ):
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", ""])
 def test_from_this_machine(address):
-    assert call(REMOTE_ADDR=address)[CALLER].project_id == "p"
+    assert call(REMOTE_ADDR=address)[CALLER_KEY].project_id == "p"
 
 
 @pytest.mark.parametrize(

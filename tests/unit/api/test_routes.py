@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.api.policies.rules import list_rules
-from heat_convergence.api.routes import ROUTES, Table, placeholders, plain
+from heat_convergence.api.routes import ROUTES, RouteTable, openapi_path, path_parameters
 
 S = "/stacks/a/0f5a"
 
 
 @pytest.fixture(scope="module")
-def table() -> Table:
-    return Table(ROUTES)
+def table() -> RouteTable:
+    return RouteTable(ROUTES)
 
 
 @pytest.mark.parametrize(
@@ -21,21 +21,31 @@ def table() -> Table:
         ("GET", "/stacks", "stacks.index", {}),
         ("GET", "/stacks/detail", "stacks.detail", {}),
         ("POST", "/stacks/preview", "previews.create", {}),
-        ("DELETE", "/stacks/a", "lookup.stack", {"stack_name": "a"}),
-        ("GET", "/stacks/a/files", "lookup.below", {"stack_name": "a", "below": "files"}),
-        ("POST", "/stacks/a/actions", "lookup.below", {"stack_name": "a", "below": "actions"}),
+        ("DELETE", "/stacks/a", "lookup.by_name", {"stack_name": "a"}),
+        (
+            "GET",
+            "/stacks/a/files",
+            "lookup.by_name_with_subpath",
+            {"stack_name": "a", "below": "files"},
+        ),
+        (
+            "POST",
+            "/stacks/a/actions",
+            "lookup.by_name_with_subpath",
+            {"stack_name": "a", "below": "actions"},
+        ),
         ("GET", S, "stacks.show", {"stack_name": "a", "stack_id": "0f5a"}),
         ("GET", "/stacks/a/outputs", "stacks.show", {"stack_name": "a", "stack_id": "outputs"}),
         ("GET", f"{S}/events", "events.index", {"stack_name": "a", "stack_id": "0f5a"}),
         (
             "PUT",
             "/stacks/arn:openstack:heat::p:stacks/a/1/resources",
-            "lookup.arn",
+            "lookup.by_arn",
             {"arn": "arn:openstack:heat::p:stacks/a/1/resources"},
         ),
     ],
 )
-def test_match(table: Table, method: str, path: str, handler: str, arguments: dict) -> None:
+def test_match(table: RouteTable, method: str, path: str, handler: str, arguments: dict) -> None:
     match = table.match(method, path)
     assert match is not None
     assert match.route is not None
@@ -52,28 +62,30 @@ def test_match(table: Table, method: str, path: str, handler: str, arguments: di
         ("POST", f"{S}/outputs/o", ("GET",)),
     ],
 )
-def test_known_path_wrong_method(table: Table, method: str, path: str, allowed: tuple) -> None:
+def test_known_path_wrong_method(
+    table: RouteTable, method: str, path: str, allowed: tuple
+) -> None:
     match = table.match(method, path)
     assert match is not None
     assert match.route is None
-    assert match.allowed == allowed
+    assert match.allowed_methods == allowed
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "/nothing"), ("GET", "/stacks/"), ("GET", f"{S}/"), ("POST", "/services")],
 )
-def test_unknown_path(table: Table, method: str, path: str) -> None:
+def test_unknown_path(table: RouteTable, method: str, path: str) -> None:
     assert table.match(method, path) is None
 
 
 def test_every_rule_is_registered() -> None:
     registered = {rule.name for rule in list_rules()}
-    assert {route.rule for route in ROUTES if route.rule} <= registered
+    assert {route.policy_rule for route in ROUTES if route.policy_rule} <= registered
 
 
 def test_paths_name_each_part_once() -> None:
     for route in ROUTES:
-        names = placeholders(route.path)
+        names = path_parameters(route.path)
         assert len(set(names)) == len(names)
-        assert all(f"{{{name}}}" in plain(route.path) for name in names)
+        assert all(f"{{{name}}}" in openapi_path(route.path) for name in names)

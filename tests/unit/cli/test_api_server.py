@@ -7,20 +7,24 @@ import urllib.request
 
 import pytest
 
-from heat_convergence.cli import serving
-from heat_convergence.cli.api_server import ApiServer, is_loopback, listen
+from heat_convergence.cli.daemons import api_daemon
+from heat_convergence.cli.daemons.threaded_server import (
+    ThreadedApiServer,
+    create_listener,
+    is_loopback,
+)
 
 WITHIN_S = 20
 
 
 @pytest.fixture
 def listener():
-    listener = listen("127.0.0.1", 0, backlog=8)
+    listener = create_listener("127.0.0.1", 0, backlog=8)
     yield listener
     listener.close()
 
 
-def get(server: ApiServer, path: str) -> bytes:
+def get(server: ThreadedApiServer, path: str) -> bytes:
     host, port = server.bind_addr
     with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=WITHIN_S) as answer:
         return answer.read()
@@ -36,8 +40,8 @@ def test_a_running_request_is_answered_while_the_server_stops(listener):
         start_response("200 OK", [("Content-Length", "2")])
         return [b"ok"]
 
-    server = ApiServer(listener, app, threads=2, drain_s=WITHIN_S)
-    server.launch()
+    server = ThreadedApiServer(listener, app, threads=2, shutdown_timeout_s=WITHIN_S)
+    server.serve_in_background()
     assert get(server, "/") == b"ok"
 
     answers: list[bytes] = []
@@ -55,13 +59,21 @@ def test_a_running_request_is_answered_while_the_server_stops(listener):
 
 def test_a_port_that_is_taken_is_an_error_at_once(listener):
     with pytest.raises(OSError, match="in use"):
-        listen("127.0.0.1", listener.getsockname()[1], backlog=1)
+        create_listener("127.0.0.1", listener.getsockname()[1], backlog=1)
 
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [("127.0.0.1", True), ("127.8.0.1", True), ("::1", True), ("localhost", True),
-     ("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("no.such.host.invalid", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.8.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.0.2.1", False),
+        ("no.such.host.invalid", False),
+    ],
 )
 def test_what_is_loopback(host, expected):
     assert is_loopback(host) is expected
@@ -70,4 +82,4 @@ def test_what_is_loopback(host, expected):
 def test_without_authentication_only_loopback_is_bound(tmp_path):
     options = tmp_path / "open.conf"
     options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
-    assert serving.api(["--config-file", str(options)]) == 1
+    assert api_daemon.run_api(["--config-file", str(options)]) == 1

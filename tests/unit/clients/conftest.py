@@ -10,8 +10,8 @@ from keystoneauth1.access import AccessInfoV3
 from keystoneauth1.identity.v3 import Token
 from oslo_config import cfg
 
-from heat_convergence.clients.keystone import Keystone, Requester
-from heat_convergence.clients.plugins import Service
+from heat_convergence.clients.auth import ServiceAuth
+from heat_convergence.clients.keystone import CredentialIssuer, Requester
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.conf import opts
 from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, FakeKeystone
@@ -29,7 +29,7 @@ def fake(caplog: pytest.LogCaptureFixture) -> Iterator[FakeKeystone]:
 
 
 @pytest.fixture
-def service(fake: FakeKeystone, tmp_path) -> Service:
+def service(fake: FakeKeystone, tmp_path) -> ServiceAuth:
     path = tmp_path / "hc.conf"
     path.write_text(
         "[keystone_authtoken]\nauth_type = password\n"
@@ -37,9 +37,9 @@ def service(fake: FakeKeystone, tmp_path) -> Service:
         "user_domain_id = default\nproject_name = service\nproject_domain_id = default\n"
     )
     conf = cfg.ConfigOpts()
-    opts.register(conf)
+    opts.register_all_opts(conf)
     conf([], default_config_files=[str(path)], default_config_dirs=[])
-    return Service(conf)
+    return ServiceAuth(conf)
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def requester_of(fake: FakeKeystone, *roles: str, password: str | None = None) -
         user_id="demo-id",
         project_id="p",
         roles=roles or ("member", "reader"),
-        auth=TokenOf(fake, "demo-id"),
+        auth=FakeTokenAuth(fake, "demo-id"),
         region="R",
         password=password,
     )
 
 
-class TokenOf(Token):
+class FakeTokenAuth(Token):
     """What keystonemiddleware leaves: a token, and the catalogue it came with."""
 
     def __init__(self, fake: FakeKeystone, user_id: str) -> None:
@@ -75,5 +75,5 @@ def access_of(token: str, described):
     return AccessInfoV3({"token": described}, auth_token=token)
 
 
-def keystone(service: Service, **settings) -> Keystone:
-    return Keystone(ClientSettings(**settings), service)
+def create_issuer(service: ServiceAuth, **settings) -> CredentialIssuer:
+    return CredentialIssuer(ClientSettings(**settings), service)

@@ -1,6 +1,6 @@
 """A Keystone in a thread: tokens, trusts, application credentials, users.
 
-As much of the Identity API as ``heat_convergence.clients`` uses, over real HTTP.
+As much of the Identity API as ``heat_convergence.client_settings`` uses, over real HTTP.
 Every request is noted in ``requests`` as (method, path).
 """
 
@@ -27,7 +27,7 @@ class _Quiet(WSGIRequestHandler):
         pass
 
 
-class Refused(Exception):
+class KeystoneHttpError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
@@ -39,11 +39,17 @@ class FakeKeystone:
 
     def __init__(self) -> None:
         self.users: dict[str, dict[str, Any]] = {
-            "heat-id": {"name": SERVICE_USER, "password": SERVICE_PASSWORD,
-                        "domain_id": "default"},
+            "heat-id": {
+                "name": SERVICE_USER,
+                "password": SERVICE_PASSWORD,
+                "domain_id": "default",
+            },
             "demo-id": {"name": "demo", "password": "demo-password", "domain_id": "default"},
-            "admin-id": {"name": "domain_admin", "password": "admin-password",
-                         "domain_id": "heat-domain"},
+            "admin-id": {
+                "name": "domain_admin",
+                "password": "admin-password",
+                "domain_id": "heat-domain",
+            },
         }
         self.trusts: dict[str, dict[str, Any]] = {}
         self.application_credentials: dict[str, dict[str, Any]] = {}
@@ -84,7 +90,7 @@ class FakeKeystone:
         self.requests.append((request.method, request.path))
         try:
             answer = self._handle(request)
-        except Refused as error:
+        except KeystoneHttpError as error:
             answer = Response(status=error.status)
             answer.json = {"error": {"code": error.status, "message": str(error)}}
         return answer(environ, start_response)
@@ -92,13 +98,20 @@ class FakeKeystone:
     def _handle(self, request: Request) -> Response:
         parts = request.path.strip("/").split("/")[1:]
         if not parts:
-            return _json({"version": {"id": "v3.14", "status": "stable",
-                                      "links": [{"rel": "self", "href": self.url + "/"}]}})
+            return _json(
+                {
+                    "version": {
+                        "id": "v3.14",
+                        "status": "stable",
+                        "links": [{"rel": "self", "href": self.url + "/"}],
+                    }
+                }
+            )
         if parts == ["auth", "tokens"]:
             return self._log_in(request.json["auth"])
         who = self.tokens.get(request.headers.get("X-Auth-Token", ""))
         if who is None:
-            raise Refused(401, "The request you have made requires authentication.")
+            raise KeystoneHttpError(401, "The request you have made requires authentication.")
         body = request.json if request.body else {}
         name = f"_{request.method.lower()}_{parts[0].lower().replace('-', '_')}"
         return getattr(self, name)(who, parts[1:], body, request)
@@ -114,7 +127,7 @@ class FakeKeystone:
         if "OS-TRUST:trust" in scope:
             trust = self.trusts.get(scope["OS-TRUST:trust"]["id"])
             if trust is None:
-                raise Refused(404, "Could not find trust.")
+                raise KeystoneHttpError(404, "Could not find trust.")
             more["trust_id"] = trust["id"]
             user_id, project_id = trust["trustor_user_id"], trust["project_id"]
         elif "domain" in scope:
@@ -132,18 +145,19 @@ class FakeKeystone:
             named = wanted.get("id") == user_id or wanted.get("name") == user["name"]
             if named and wanted["password"] == user["password"]:
                 return user_id, "service"
-        raise Refused(401, "The request you have made requires authentication.")
+        raise KeystoneHttpError(401, "The request you have made requires authentication.")
 
     def _by_application_credential(self, given: dict[str, Any]) -> tuple[str, str]:
         known = self.application_credentials.get(given["id"])
         if known is None or known["secret"] != given["secret"]:
-            raise Refused(401, "The request you have made requires authentication.")
+            raise KeystoneHttpError(401, "The request you have made requires authentication.")
         return known["user_id"], known["project_id"]
 
     def described(self, token: dict[str, Any]) -> dict[str, Any]:
         domain = {"id": "default", "name": "Default"}
-        links = [{"interface": "public", "region": "R", "region_id": "R", "url": self.url,
-                  "id": "e"}]
+        links = [
+            {"interface": "public", "region": "R", "region_id": "R", "url": self.url, "id": "e"}
+        ]
         scope: dict[str, Any] = {
             "project": {"id": token["project_id"], "name": "p", "domain": domain}
         }
@@ -151,7 +165,8 @@ class FakeKeystone:
             scope = {"domain": {"id": token["domain_id"], "name": "heat"}}
         return {
             **scope,
-            "methods": ["password"], "issued_at": "2026-01-01T00:00:00.000000Z",
+            "methods": ["password"],
+            "issued_at": "2026-01-01T00:00:00.000000Z",
             "expires_at": self.expires_at,
             "user": {"id": token["user_id"], "name": token["user_id"], "domain": domain},
             "roles": [{"id": "member", "name": "member"}],
@@ -163,7 +178,7 @@ class FakeKeystone:
     def _post_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         wanted = body["trust"]
         if who["user_id"] != wanted["trustor_user_id"] or "trust_id" in who:
-            raise Refused(403, "You are not authorized to perform the requested action.")
+            raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         trust = {**wanted, "id": f"trust-{next(self._serial)}"}
         self.trusts[trust["id"]] = trust
         return _json({"trust": trust}, 201)
@@ -171,22 +186,28 @@ class FakeKeystone:
     def _get_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         trustee = request.GET["trustee_user_id"]
         if who["user_id"] != trustee:
-            raise Refused(403, "You are not authorized to perform the requested action.")
+            raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         found = [t for t in self.trusts.values() if t["trustee_user_id"] == trustee]
         return _json({"trusts": found})
 
     def _get_role_assignments(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         project = request.GET["scope.project.id"]
-        return _json({"role_assignments": [
-            {"user": {"id": user}, "role": {"id": role}, "scope": {"project": {"id": p}}}
-            for p, user, role in sorted(self.grants) if p == project]})
+        return _json(
+            {
+                "role_assignments": [
+                    {"user": {"id": user}, "role": {"id": role}, "scope": {"project": {"id": p}}}
+                    for p, user, role in sorted(self.grants)
+                    if p == project
+                ]
+            }
+        )
 
     def _delete_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         trust = self.trusts.get(parts[1])
         if trust is None:
-            raise Refused(404, "Could not find trust.")
+            raise KeystoneHttpError(404, "Could not find trust.")
         if who["user_id"] not in (trust["trustor_user_id"], "heat-id"):
-            raise Refused(403, "You are not authorized to perform the requested action.")
+            raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         del self.trusts[parts[1]]
         return Response(status=204)
 
@@ -196,24 +217,32 @@ class FakeKeystone:
         made_id = f"made-{next(self._serial)}"
         if not parts:
             if any(body["user"]["name"] == known["name"] for known in self.users.values()):
-                raise Refused(409, "Conflict occurred attempting to store user.")
+                raise KeystoneHttpError(409, "Conflict occurred attempting to store user.")
             self.users[made_id] = body["user"]
             return _json({"user": {**body["user"], "id": made_id}}, 201)
-        made = {**body["application_credential"], "id": made_id, "secret": f"secret-{made_id}",
-                "user_id": parts[0], "project_id": who["project_id"]}
+        made = {
+            **body["application_credential"],
+            "id": made_id,
+            "secret": f"secret-{made_id}",
+            "user_id": parts[0],
+            "project_id": who["project_id"],
+        }
         self.application_credentials[made_id] = made
         return _json({"application_credential": made}, 201)
 
     def _delete_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         kept = {1: self.users, 3: self.application_credentials}[len(parts)]
         if kept.pop(parts[-1], None) is None:
-            raise Refused(404, "Could not find it.")
+            raise KeystoneHttpError(404, "Could not find it.")
         return Response(status=204)
 
     def _get_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         if parts:
-            found = [each for each in self.application_credentials.values()
-                     if each["user_id"] == parts[0]]
+            found = [
+                each
+                for each in self.application_credentials.values()
+                if each["user_id"] == parts[0]
+            ]
             return _json({"application_credentials": found})
         name = request.GET.get("name")
         found = [{**user, "id": key} for key, user in self.users.items() if user["name"] == name]
@@ -231,37 +260,50 @@ class FakeKeystone:
 
     def _get_credentials(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         wanted = request.GET["user_id"]
-        found = [{**each, "id": access} for access, each in self.ec2.items()
-                 if each["user_id"] == wanted and each["type"] == request.GET["type"]]
+        found = [
+            {**each, "id": access}
+            for access, each in self.ec2.items()
+            if each["user_id"] == wanted and each["type"] == request.GET["type"]
+        ]
         return _json({"credentials": found})
 
     def _post_ec2tokens(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         given = body["credentials"]
         known = self.ec2.get(given["access"], {"secret": ""})
-        pairs = "&".join(f"{quote(k, safe='-_~')}={quote(v, safe='-_~')}"
-                         for k, v in sorted(given["params"].items()))
+        pairs = "&".join(
+            f"{quote(k, safe='-_~')}={quote(v, safe='-_~')}"
+            for k, v in sorted(given["params"].items())
+        )
         text = "\n".join([given["verb"], given["host"], given["path"], pairs])
         wanted = hmac.digest(known["secret"].encode(), text.encode(), "sha256")
         if given["signature"] != base64.b64encode(wanted).decode():
-            raise Refused(401, "The request you have made requires authentication.")
+            raise KeystoneHttpError(401, "The request you have made requires authentication.")
         if "Timestamp" in given["params"]:  # [credential] auth_ttl: a quarter of an hour
             signed_at = datetime.fromisoformat(given["params"]["Timestamp"])
             if datetime.now(UTC) > signed_at + timedelta(minutes=15):
-                raise Refused(401, "Credential is expired")
+                raise KeystoneHttpError(401, "Credential is expired")
         project = self.projects[known["project_id"]]
-        roles = [role for p, user, role in self.grants
-                 if (p, user) == (known["project_id"], known["user_id"])]
-        return _json({"token": {
-            "user": {"id": known["user_id"]},
-            "project": {**project, "domain": {"id": project["domain_id"]}},
-            "roles": [{"name": role.removeprefix("role-")} for role in roles]}})
+        roles = [
+            role
+            for p, user, role in self.grants
+            if (p, user) == (known["project_id"], known["user_id"])
+        ]
+        return _json(
+            {
+                "token": {
+                    "user": {"id": known["user_id"]},
+                    "project": {**project, "domain": {"id": project["domain_id"]}},
+                    "roles": [{"name": role.removeprefix("role-")} for role in roles],
+                }
+            }
+        )
 
     # -- projects and roles of the stack users' domain
 
     def _post_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         made = {**body["project"], "id": f"project-{next(self._serial)}"}
         if any(made["name"] == known["name"] for known in self.projects.values()):
-            raise Refused(409, "Conflict occurred attempting to store project.")
+            raise KeystoneHttpError(409, "Conflict occurred attempting to store project.")
         self.projects[made["id"]] = made
         return _json({"project": made}, 201)
 
@@ -271,7 +313,7 @@ class FakeKeystone:
 
     def _delete_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
         if self.projects.pop(parts[0], None) is None:
-            raise Refused(404, "Could not find project.")
+            raise KeystoneHttpError(404, "Could not find project.")
         return Response(status=204)
 
     def _put_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from heat_convergence.clients.clouds import Clouds
+from heat_convergence.clients.clouds import StackCloudCache
 from heat_convergence.clients.credentials import Credential
-from heat_convergence.clients.delegation import ORPHANED_AFTER, Delegation
-from heat_convergence.clients.settings import ClientSettings, Deferred
+from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE, Delegation
+from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
-from tests.unit.clients.conftest import keystone, requester_of
+from tests.unit.clients.conftest import create_issuer, requester_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Kept:
+class InMemoryCredentialStore:
     """``CredentialStore`` in memory; ``stacks`` are those that live."""
 
     def __init__(self):
@@ -33,7 +33,7 @@ class Kept:
     def delete(self, tree_id):
         del self.rows[tree_id]
 
-    def unneeded(self, before, limit):
+    def list_orphaned(self, before, limit):
         return [
             (tree_id, credential)
             for tree_id, (credential, at) in self.rows.items()
@@ -43,21 +43,21 @@ class Kept:
 
 @pytest.fixture
 def kept():
-    return Kept()
+    return InMemoryCredentialStore()
 
 
 @pytest.fixture
 def build(service, kept):
     def made(**settings):
-        clouds = Clouds(ClientSettings(**settings), service, kept.get)
-        return clouds, Delegation(keystone(service, **settings), clouds, kept)
+        clouds = StackCloudCache(ClientSettings(**settings), service, kept.get)
+        return clouds, Delegation(create_issuer(service, **settings), clouds, kept)
 
     return made
 
 
 def acting(clouds, fake, tree_id="s"):
     """Whom Keystone takes the stack's session for."""
-    token = clouds.of(tree_id).session.get_token()
+    token = clouds.get(tree_id).session.get_token()
     return fake.tokens[token]
 
 
@@ -71,12 +71,14 @@ def test_a_trust_lets_the_service_act_as_the_user(build, fake, requester):
     assert trust["allow_redelegation"] is False
     assert [role["name"] for role in trust["roles"]] == ["member", "reader"]
     assert acting(clouds, fake) == {
-        "user_id": "demo-id", "project_id": "p", "trust_id": trust["id"]
+        "user_id": "demo-id",
+        "project_id": "p",
+        "trust_id": trust["id"],
     }
 
 
 def test_only_the_roles_that_the_operator_names_are_delegated(build, fake, requester):
-    _clouds, delegation = build(delegated_roles=("member",), redelegation=True)
+    _clouds, delegation = build(delegated_roles=("member",), allow_redelegation=True)
     delegation.grant("s", requester, NOW)
     (trust,) = fake.trusts.values()
     assert [role["name"] for role in trust["roles"]] == ["member"]
@@ -91,25 +93,25 @@ def test_a_role_that_the_user_lacks_is_named(build, fake, requester):
 
 
 def test_an_application_credential_lets_the_service_act(build, fake, requester):
-    clouds, delegation = build(deferred=Deferred.APPLICATION_CREDENTIAL)
+    clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.APPLICATION_CREDENTIAL)
     delegation.grant("s", requester, NOW)
     assert acting(clouds, fake)["user_id"] == "demo-id"
-    delegation.withdraw("s")
+    delegation.revoke("s")
     assert not fake.application_credentials
 
 
 def test_the_users_password_where_the_operator_wants_it(build, fake):
-    clouds, delegation = build(deferred=Deferred.PASSWORD)
+    clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.PASSWORD)
     with pytest.raises(errors.MissingCredentialError, match="X-Auth-Key"):
         delegation.grant("s", requester_of(fake), NOW)
     delegation.grant("s", requester_of(fake, password="demo-password"), NOW)
     assert acting(clouds, fake) == {"user_id": "demo-id", "project_id": "p"}
-    delegation.withdraw("s")
+    delegation.revoke("s")
 
 
 def test_no_secret_shows_in_a_representation(fake):
     given = requester_of(fake, password="demo-password")
-    credential = Credential(Deferred.PASSWORD, "u", "p", {"password": "demo-password"})
+    credential = Credential(DeferredAuthMethod.PASSWORD, "u", "p", {"password": "demo-password"})
     assert "demo-password" not in repr(given) + repr(credential)
     assert Credential.load(credential.dump()) == credential
 
@@ -118,8 +120,8 @@ def test_a_token_that_ran_out_is_renewed(build, fake, requester):
     clouds, delegation = build()
     fake.expires_at = "2026-01-01T00:00:10.000000Z"  # long ago
     delegation.grant("s", requester, NOW)
-    first = clouds.of("s").session.get_token()
-    assert clouds.of("s").session.get_token() != first
+    first = clouds.get("s").session.get_token()
+    assert clouds.get("s").session.get_token() != first
 
 
 def test_a_revoked_trust_is_told_with_what_to_do(build, fake, requester):
@@ -127,38 +129,36 @@ def test_a_revoked_trust_is_told_with_what_to_do(build, fake, requester):
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
     with pytest.raises(errors.AuthorizationFailure, match=r"trust was revoked.*Repeat the action"):
-        clouds.of("s").session.get_token()
+        clouds.get("s").session.get_token()
 
 
 def test_a_stack_without_a_credential_is_told_what_to_do(build):
     clouds, _delegation = build()
     with pytest.raises(errors.AuthorizationFailure, match="Update the stack as a user"):
-        _ = clouds.of("s").session
+        _ = clouds.get("s").session
 
 
 def test_an_intact_grant_is_kept_and_a_revoked_one_replaced(build, fake, kept, requester):
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
-    assert delegation.renew("s", requester_of(fake), NOW) is False
+    assert delegation.renew_if_revoked("s", requester_of(fake), NOW) is False
     (old,) = fake.trusts
     fake.trusts.clear()
-    assert delegation.renew("s", requester_of(fake), NOW) is True
+    assert delegation.renew_if_revoked("s", requester_of(fake), NOW) is True
     (new,) = fake.trusts
     assert new != old
     assert acting(clouds, fake)["trust_id"] == new
 
 
-def test_another_process_reads_the_new_grant_after_the_old_one_is_refused(
-    build, fake, requester
-):
+def test_another_process_reads_the_new_grant_after_the_old_one_is_refused(build, fake, requester):
     _clouds, delegation = build()
     elsewhere, _delegation = build()
     delegation.grant("s", requester, NOW)
     acting(elsewhere, fake)
     fake.trusts.clear()
-    delegation.renew("s", requester_of(fake), NOW)
+    delegation.renew_if_revoked("s", requester_of(fake), NOW)
     with pytest.raises(errors.AuthorizationFailure):
-        elsewhere.of("s").verify()
+        elsewhere.get("s").reauthenticate()
     assert acting(elsewhere, fake)["trust_id"] in fake.trusts
 
 
@@ -166,9 +166,9 @@ def test_what_no_stack_needs_is_revoked(build, fake, kept, requester):
     _clouds, delegation = build()
     for tree_id in ("lives", "deleted", "never stored", "being stored"):
         delegation.grant(tree_id, requester, NOW)
-    kept.put("being stored", kept.get("being stored"), NOW + ORPHANED_AFTER)
+    kept.put("being stored", kept.get("being stored"), NOW + CREDENTIAL_ORPHAN_AGE)
     kept.stacks, kept.deleted = {"lives", "deleted"}, {"deleted"}
-    assert delegation.sweep(NOW + ORPHANED_AFTER + timedelta(seconds=1), 10) == 2
+    assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE + timedelta(seconds=1), 10) == 2
     assert set(kept.rows) == {"lives", "being stored"}
     assert len(fake.trusts) == 2
 
@@ -177,7 +177,7 @@ def test_a_trust_that_somebody_revoked_already_is_no_error(build, fake, kept, re
     _clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
-    delegation.withdraw("s")
+    delegation.revoke("s")
     assert not kept.rows
 
 
@@ -186,7 +186,7 @@ def test_without_keystone_nothing_is_forgotten(build, fake, kept, requester):
     delegation.grant("s", requester, NOW)
     kept.deleted = {"s"}
     fake.close()
-    assert delegation.sweep(NOW, 10) == 0
+    assert delegation.revoke_orphaned(NOW, 10) == 0
     assert set(kept.rows) == {"s"}
     with pytest.raises(errors.TemporaryFailure):
         delegation.grant("t", requester, NOW)
@@ -205,44 +205,51 @@ def test_what_cannot_be_stored_is_given_back(build, fake, kept, requester):
 
 
 def test_the_last_used_sessions_are_kept(build, monkeypatch):
-    monkeypatch.setattr("heat_convergence.clients.clouds.MOST_KEPT", 2)
+    monkeypatch.setattr("heat_convergence.clients.clouds.MAX_CACHED_CLOUDS", 2)
     clouds, _delegation = build()
-    first = clouds.of("a")
-    clouds.of("b")
-    assert clouds.of("a") is first
-    clouds.of("c")
-    assert clouds.of("a") is first
+    first = clouds.get("a")
+    clouds.get("b")
+    assert clouds.get("a") is first
+    clouds.get("c")
+    assert clouds.get("a") is first
 
 
-class Died(BaseException):
+class ProcessCrash(BaseException):
     """The process, at this line."""
 
 
 def dies(*_arguments, **_keywords):
-    raise Died
+    raise ProcessCrash
 
 
-@pytest.mark.parametrize("method", [Deferred.TRUSTS, Deferred.APPLICATION_CREDENTIAL])
+@pytest.mark.parametrize(
+    "method", [DeferredAuthMethod.TRUSTS, DeferredAuthMethod.APPLICATION_CREDENTIAL]
+)
 @pytest.mark.parametrize("place", ["before Keystone is asked", "before it is written down"])
 def test_a_crash_while_it_is_made_leaves_nothing(
     build, fake, kept, requester, monkeypatch, method, place
 ):
-    _clouds, delegation = build(deferred=method)
-    made = {Deferred.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
+    _clouds, delegation = build(deferred_auth_method=method)
+    made = {DeferredAuthMethod.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
     delegation.grant("another", requester, NOW)
     kept.stacks.add("another")
     intact = dict(made)
     if place == "before Keystone is asked":
-        monkeypatch.setattr(delegation._keystone, "delegate", dies)
+        monkeypatch.setattr(delegation._keystone, "issue", dies)
     else:
         put = kept.put
-        monkeypatch.setattr(kept, "put", lambda tree_id, credential, now: (
-            dies() if credential.mark is None else put(tree_id, credential, now)))
-    with pytest.raises(Died):
+        monkeypatch.setattr(
+            kept,
+            "put",
+            lambda tree_id, credential, now: (
+                dies() if credential.intent_name is None else put(tree_id, credential, now)
+            ),
+        )
+    with pytest.raises(ProcessCrash):
         delegation.grant("s", requester, NOW)
-    assert kept.get("s").mark == "s"
-    assert delegation.sweep(NOW, 10) == 0  # the request may be under way still
-    assert delegation.sweep(NOW + ORPHANED_AFTER * 2, 10) == 1
+    assert kept.get("s").intent_name == "s"
+    assert delegation.revoke_orphaned(NOW, 10) == 0  # the request may be under way still
+    assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE * 2, 10) == 1
     assert (kept.get("s"), made) == (None, intact)
 
 
@@ -255,15 +262,20 @@ def test_a_crash_while_it_is_renewed_is_mended_by_the_next_action(
     fake.trusts.clear()
     put = kept.put
     with monkeypatch.context() as dying:
-        dying.setattr(kept, "put", lambda tree_id, credential, now: (
-            dies() if credential.mark is None else put(tree_id, credential, now)))
-        with pytest.raises(Died):
-            delegation.renew("s", requester, NOW)
+        dying.setattr(
+            kept,
+            "put",
+            lambda tree_id, credential, now: (
+                dies() if credential.intent_name is None else put(tree_id, credential, now)
+            ),
+        )
+        with pytest.raises(ProcessCrash):
+            delegation.renew_if_revoked("s", requester, NOW)
     (orphan,) = fake.trusts
-    clouds.forget("s")
+    clouds.evict("s")
     with pytest.raises(errors.AuthorizationFailure, match="Update the stack"):
-        _ = clouds.of("s").session
-    assert delegation.renew("s", requester, NOW) is True
+        _ = clouds.get("s").session
+    assert delegation.renew_if_revoked("s", requester, NOW) is True
     (mine,) = fake.trusts
     assert mine != orphan
     assert acting(clouds, fake)["trust_id"] == mine
@@ -276,7 +288,7 @@ def test_a_renewal_that_keystone_refuses_changes_nothing(build, fake, kept, requ
     fake.trusts.clear()
     poor = requester_of(fake, "reader")
     with pytest.raises(errors.MissingCredentialError):
-        delegation.renew("s", poor, NOW)
+        delegation.renew_if_revoked("s", poor, NOW)
     assert kept.get("s") == before
 
 
@@ -284,9 +296,11 @@ def test_what_is_replaced_is_revoked(build, fake, kept, requester):
     """The user lost a role: the trust is there and of no use."""
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
-    clouds.of("s").verify = lambda: (_ for _ in ()).throw(errors.AuthorizationFailure("no"))
+    clouds.get("s").reauthenticate = lambda: (_ for _ in ()).throw(
+        errors.AuthorizationFailure("no")
+    )
     (old,) = fake.trusts
-    assert delegation.renew("s", requester, NOW) is True
+    assert delegation.renew_if_revoked("s", requester, NOW) is True
     assert old not in fake.trusts
     assert len(fake.trusts) == 1
 
@@ -294,15 +308,16 @@ def test_what_is_replaced_is_revoked(build, fake, kept, requester):
 def test_users_of_a_stack_that_is_gone_are_deleted(build, fake, kept, requester):
     """What a type could not write down before its process died, too."""
     clouds, delegation = build(
-        user_domain_id="heat-domain", domain_admin="domain_admin",
-        domain_admin_password="admin-password",
+        stack_user_domain_id="heat-domain",
+        stack_domain_admin="domain_admin",
+        stack_domain_admin_password="admin-password",
     )
     delegation.grant("s", requester, NOW)
-    project = clouds.users.project("s")
-    user = clouds.users.user("s-signal", project)
-    other = clouds.users.user("t-signal", clouds.users.project("t"))
+    project = clouds.users.ensure_project("s")
+    user = clouds.users.ensure_user("s-signal", project)
+    other = clouds.users.ensure_user("t-signal", clouds.users.ensure_project("t"))
     kept.deleted.add("s")
-    assert delegation.sweep(NOW, 10) == 1
+    assert delegation.revoke_orphaned(NOW, 10) == 1
     assert user.id not in fake.users
     assert project not in fake.projects
     assert other.id in fake.users

@@ -10,45 +10,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heat_convergence.convergence.incarnations import physical_name
-from heat_convergence.convergence.model import (
-    Action,
-    Desired,
-    JobState,
-    Resource,
-    Status,
-    Verb,
-)
-from heat_convergence.convergence.plan import Plan, plan_goal, plan_verb
-from heat_convergence.convergence.wanted import Moment, Wanted
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
+from heat_convergence.convergence.planning.incarnations import physical_name
+from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def moment(version: int = 2) -> Moment:
+def plan_context(version: int = 2) -> PlanContext:
     count = itertools.count(1)
-    return Moment("stack", "web", version, NOW, lambda: f"v{version}-{next(count):04d}-abcdefgh")
+    return PlanContext(
+        "stack", "web", version, NOW, lambda: f"v{version}-{next(count):04d}-abcdefgh"
+    )
 
 
-def want(name: str, *requires: str, text: str = "1", draws: bool = True) -> Wanted:
-    return Wanted(
+def desired_resource(
+    name: str, *requires: str, text: str = "1", draws: bool = True
+) -> DesiredResource:
+    return DesiredResource(
         name=name,
         type="T",
         implementation="T",
         definition={"type": "T", "text": text},
         definition_hash=f"{name}:{text}:{sorted(requires)}",
         requires=frozenset(requires),
-        draws_on=frozenset(requires if draws else ()),
+        referenced_names=frozenset(requires if draws else ()),
     )
 
 
-def goal(*wanted: Wanted) -> dict[str, Wanted]:
+def desired_by_name(*wanted: DesiredResource) -> dict[str, DesiredResource]:
     return {each.name: each for each in wanted}
 
 
-def made(plan: Plan) -> list[Resource]:
+def rows_after_completion(plan: Plan) -> list[Resource]:
     """The rows after the plan has been carried out without a hitch."""
-    rows = [*plan.added, *plan.changed, *plan.rejobbed]
+    rows = [*plan.added, *plan.changed, *plan.rescheduled]
     return [
         replace(
             row,
@@ -60,144 +59,194 @@ def made(plan: Plan) -> list[Resource]:
             applied_hash=row.definition_hash,
         )
         for row in rows
-        if row.desired is Desired.PRESENT
+        if row.desired is DesiredState.PRESENT
     ]
 
 
-def names(rows: tuple[Resource, ...]) -> set[str]:
+def names_of(rows: tuple[Resource, ...]) -> set[str]:
     return {row.name for row in rows}
 
 
-def by_name(plan: Plan) -> dict[str, Resource]:
-    return {row.name: row for row in (*plan.added, *plan.changed, *plan.rejobbed)}
+def planned_by_name(plan: Plan) -> dict[str, Resource]:
+    return {row.name: row for row in (*plan.added, *plan.changed, *plan.rescheduled)}
 
 
-def pairs(plan: Plan, rows: list[Resource]) -> set[tuple[str, str | None]]:
+def edges_by_name(plan: Plan, rows: list[Resource]) -> set[tuple[str, str | None]]:
     """Edges by name; what leaves carries a minus, what is new a plus."""
     label = {row.id: row.name for row in rows}
-    for row in (*plan.changed, *plan.rejobbed):
-        label[row.id] = ("-" if row.desired is Desired.ABSENT else "") + row.name
+    for row in (*plan.changed, *plan.rescheduled):
+        label[row.id] = ("-" if row.desired is DesiredState.ABSENT else "") + row.name
     for row in plan.added:
         label[row.id] = "+" + row.name
-    return {(label[edge.resource_id], edge.needed_by and label[edge.needed_by])
-            for edge in plan.edges}
+    return {
+        (label[edge.resource_id], edge.needed_by and label[edge.needed_by]) for edge in plan.edges
+    }
 
 
 def test_a_new_stack_starts_at_what_needs_nothing() -> None:
-    plan = plan_goal([], goal(want("a"), want("b", "a"), want("c", "a", "b")), moment(1))
-    rows = by_name(plan)
+    plan = plan_goal(
+        [],
+        desired_by_name(
+            desired_resource("a"), desired_resource("b", "a"), desired_resource("c", "a", "b")
+        ),
+        plan_context(1),
+    )
+    rows = planned_by_name(plan)
     assert rows["a"].job_state is JobState.QUEUED
     assert rows["b"].job_state is rows["c"].job_state is JobState.BLOCKED
-    assert pairs(plan, []) == {("+a", "+b"), ("+a", "+c"), ("+b", "+c"), ("+c", None)}
+    assert edges_by_name(plan, []) == {("+a", "+b"), ("+a", "+c"), ("+b", "+c"), ("+c", None)}
 
 
 def test_an_unchanged_stack_has_no_job_and_a_ready_graph() -> None:
-    wanted = goal(want("a"), want("b", "a"))
-    rows = made(plan_goal([], wanted, moment(1)))
-    plan = plan_goal(rows, wanted, moment())
+    wanted = desired_by_name(desired_resource("a"), desired_resource("b", "a"))
+    rows = rows_after_completion(plan_goal([], wanted, plan_context(1)))
+    plan = plan_goal(rows, wanted, plan_context())
     assert not plan.added
     assert not plan.changed
-    assert not plan.rejobbed
-    assert set(plan.kept) == {row.id for row in rows}
+    assert not plan.rescheduled
+    assert set(plan.ready_ids) == {row.id for row in rows}
     assert all(edge.observed_ready for edge in plan.edges)
 
 
 def test_what_draws_on_a_change_may_run_and_the_rest_does_not() -> None:
-    before = goal(want("a"), want("b", "a"), want("c", "b"), want("d", "a", draws=False))
-    rows = made(plan_goal([], before, moment(1)))
-    after = {**before, "a": want("a", text="2")}
-    plan = plan_goal(rows, after, moment())
-    assert names(plan.changed) == {"a"}
-    assert names(plan.rejobbed) == {"b", "c"}
-    assert by_name(plan)["a"].must_run
-    assert not by_name(plan)["b"].must_run
+    before = desired_by_name(
+        desired_resource("a"),
+        desired_resource("b", "a"),
+        desired_resource("c", "b"),
+        desired_resource("d", "a", draws=False),
+    )
+    rows = rows_after_completion(plan_goal([], before, plan_context(1)))
+    after = {**before, "a": desired_resource("a", text="2")}
+    plan = plan_goal(rows, after, plan_context())
+    assert names_of(plan.changed) == {"a"}
+    assert names_of(plan.rescheduled) == {"b", "c"}
+    assert planned_by_name(plan)["a"].must_run
+    assert not planned_by_name(plan)["b"].must_run
 
 
 def test_a_removed_resource_leaves_after_those_that_used_it() -> None:
-    rows = made(plan_goal([], goal(want("a"), want("b", "a"), want("c", "a")), moment(1)))
-    plan = plan_goal(rows, goal(want("b", text="2")), moment())
-    assert ("b", "-a") in pairs(plan, rows)
-    assert ("-c", "-a") in pairs(plan, rows)
-    assert by_name(plan)["a"].job_state is JobState.BLOCKED
+    rows = rows_after_completion(
+        plan_goal(
+            [],
+            desired_by_name(
+                desired_resource("a"), desired_resource("b", "a"), desired_resource("c", "a")
+            ),
+            plan_context(1),
+        )
+    )
+    plan = plan_goal(rows, desired_by_name(desired_resource("b", text="2")), plan_context())
+    assert ("b", "-a") in edges_by_name(plan, rows)
+    assert ("-c", "-a") in edges_by_name(plan, rows)
+    assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
 
 
 def test_a_failed_resource_that_exists_is_replaced_and_leaves_last() -> None:
-    rows = made(plan_goal([], goal(want("a"), want("b", "a")), moment(1)))
-    rows = [replace(r, status=Status.FAILED, action=Action.UPDATE) if r.name == "a" else r
-            for r in rows]
-    plan = plan_goal(rows, goal(want("a"), want("b", "a")), moment())
-    assert names(plan.added) == {"a"}
+    rows = rows_after_completion(
+        plan_goal(
+            [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
+        )
+    )
+    rows = [
+        replace(r, status=Status.FAILED, action=Action.UPDATE) if r.name == "a" else r
+        for r in rows
+    ]
+    plan = plan_goal(
+        rows, desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context()
+    )
+    assert names_of(plan.added) == {"a"}
     assert plan.added[0].replaces == next(row.id for row in rows if row.name == "a")
-    assert {("+a", "b"), ("+a", "-a"), ("b", "-a")} <= pairs(plan, rows)
+    assert {("+a", "b"), ("+a", "-a"), ("b", "-a")} <= edges_by_name(plan, rows)
 
 
 def test_a_failed_create_that_made_nothing_is_tried_again_in_its_row() -> None:
-    rows = made(plan_goal([], goal(want("a")), moment(1)))
+    rows = rows_after_completion(
+        plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
+    )
     rows = [replace(rows[0], status=Status.FAILED, physical_id=None, job=Verb.CONVERGE)]
-    plan = plan_goal(rows, goal(want("a")), moment())
+    plan = plan_goal(rows, desired_by_name(desired_resource("a")), plan_context())
     assert not plan.added
-    assert names(plan.rejobbed) == {"a"}
+    assert names_of(plan.rescheduled) == {"a"}
 
 
 def test_a_create_under_way_is_kept_when_it_makes_what_is_wanted() -> None:
     under_way = replace(
-        plan_goal([], goal(want("a")), moment(1)).added[0],
+        plan_goal([], desired_by_name(desired_resource("a")), plan_context(1)).added[0],
         action=Action.CREATE,
         status=Status.IN_PROGRESS,
         physical_id="x",
     )
-    assert not plan_goal([under_way], goal(want("a")), moment()).added
-    superseded = plan_goal([under_way], goal(want("a", text="2")), moment())
-    assert names(superseded.added) == {"a"}
-    assert by_name(superseded)["a"].desired in (Desired.PRESENT, Desired.ABSENT)
-    assert [row.desired for row in superseded.rejobbed] == [Desired.ABSENT]
+    assert not plan_goal([under_way], desired_by_name(desired_resource("a")), plan_context()).added
+    superseded = plan_goal(
+        [under_way], desired_by_name(desired_resource("a", text="2")), plan_context()
+    )
+    assert names_of(superseded.added) == {"a"}
+    assert planned_by_name(superseded)["a"].desired in (DesiredState.PRESENT, DesiredState.ABSENT)
+    assert [row.desired for row in superseded.rescheduled] == [DesiredState.ABSENT]
 
 
 def test_going_back_takes_the_old_incarnation_that_still_exists() -> None:
-    old = made(plan_goal([], goal(want("a")), moment(1)))[0]
-    old = replace(old, desired=Desired.ABSENT, job=Verb.CONVERGE, definition_hash="other")
+    old = rows_after_completion(
+        plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
+    )[0]
+    old = replace(old, desired=DesiredState.ABSENT, job=Verb.CONVERGE, definition_hash="other")
     new = replace(
-        plan_goal([], goal(want("a", text="2")), moment(2)).added[0],
+        plan_goal([], desired_by_name(desired_resource("a", text="2")), plan_context(2)).added[0],
         id="successor",
         action=Action.CREATE,
         physical_id="y",
         status=Status.COMPLETE,
     )
-    plan = plan_goal([old, new], goal(want("a")), moment(3))
+    plan = plan_goal([old, new], desired_by_name(desired_resource("a")), plan_context(3))
     assert not plan.added
-    assert {(row.id, row.desired) for row in (*plan.changed, *plan.rejobbed)} == {
-        (old.id, Desired.PRESENT),
-        ("successor", Desired.ABSENT),
+    assert {(row.id, row.desired) for row in (*plan.changed, *plan.rescheduled)} == {
+        (old.id, DesiredState.PRESENT),
+        ("successor", DesiredState.ABSENT),
     }
 
 
 def test_what_was_never_begun_is_dropped_without_a_job() -> None:
-    rows = list(plan_goal([], goal(want("a"), want("b", "a")), moment(1)).added)
-    plan = plan_goal(rows, {}, moment())
-    assert set(plan.dropped) == {row.id for row in rows}
-    assert not plan.rejobbed
+    rows = list(
+        plan_goal(
+            [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
+        ).added
+    )
+    plan = plan_goal(rows, {}, plan_context())
+    assert set(plan.discarded_ids) == {row.id for row in rows}
+    assert not plan.rescheduled
 
 
 def test_a_leased_row_is_not_dropped_even_if_nothing_is_recorded() -> None:
-    row = plan_goal([], goal(want("a")), moment(1)).added[0]
+    row = plan_goal([], desired_by_name(desired_resource("a")), plan_context(1)).added[0]
     row = replace(row, lease_token="t", lease_expires_at=NOW + timedelta(seconds=5))
-    assert not plan_goal([row], {}, moment()).dropped
+    assert not plan_goal([row], {}, plan_context()).discarded_ids
 
 
 def test_turned_dependencies_do_not_block_each_other() -> None:
-    rows = made(plan_goal([], goal(want("a"), want("b", "a")), moment(1)))
-    plan = plan_goal(rows, goal(want("a", "b", text="2"), want("b", text="2")), moment())
-    assert by_name(plan)["b"].job_state is JobState.QUEUED
-    assert by_name(plan)["a"].job_state is JobState.BLOCKED
+    rows = rows_after_completion(
+        plan_goal(
+            [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
+        )
+    )
+    plan = plan_goal(
+        rows,
+        desired_by_name(desired_resource("a", "b", text="2"), desired_resource("b", text="2")),
+        plan_context(),
+    )
+    assert planned_by_name(plan)["b"].job_state is JobState.QUEUED
+    assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
 
 
 def test_suspend_goes_from_the_top_down_and_resume_up() -> None:
-    rows = made(plan_goal([], goal(want("a"), want("b", "a")), moment(1)))
-    down = plan_verb(rows, Verb.SUSPEND, moment())
-    assert by_name(down)["b"].job_state is JobState.QUEUED
-    assert by_name(down)["a"].job_state is JobState.BLOCKED
-    up = plan_verb(rows, Verb.RESUME, moment())
-    assert by_name(up)["a"].job_state is JobState.QUEUED
+    rows = rows_after_completion(
+        plan_goal(
+            [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
+        )
+    )
+    down = plan_action(rows, Verb.SUSPEND, plan_context())
+    assert planned_by_name(down)["b"].job_state is JobState.QUEUED
+    assert planned_by_name(down)["a"].job_state is JobState.BLOCKED
+    up = plan_action(rows, Verb.RESUME, plan_context())
+    assert planned_by_name(up)["a"].job_state is JobState.QUEUED
 
 
 def test_a_physical_name_keeps_its_tail_when_cut() -> None:
@@ -208,13 +257,13 @@ def test_a_physical_name_keeps_its_tail_when_cut() -> None:
 
 
 @st.composite
-def two_goals(draw: st.DrawFn) -> tuple[dict[str, Wanted], dict[str, Wanted]]:
-    def one() -> dict[str, Wanted]:
+def two_goals(draw: st.DrawFn) -> tuple[dict[str, DesiredResource], dict[str, DesiredResource]]:
+    def one() -> dict[str, DesiredResource]:
         order = draw(st.permutations("abcdef"))
         chosen = [name for name in order if draw(st.booleans())]
-        return goal(
+        return desired_by_name(
             *(
-                want(
+                desired_resource(
                     name,
                     *(other for other in chosen[:at] if draw(st.booleans())),
                     text=draw(st.sampled_from("12")),
@@ -229,16 +278,16 @@ def two_goals(draw: st.DrawFn) -> tuple[dict[str, Wanted], dict[str, Wanted]]:
 
 @given(two_goals(), st.sampled_from(["made", "begun", "failed"]))
 def test_every_plan_can_be_carried_out(
-    goals: tuple[dict[str, Wanted], dict[str, Wanted]], state: str
+    goals: tuple[dict[str, DesiredResource], dict[str, DesiredResource]], state: str
 ) -> None:
-    rows = made(plan_goal([], goals[0], moment(1)))
+    rows = rows_after_completion(plan_goal([], goals[0], plan_context(1)))
     if state == "begun":
         rows = [replace(r, job=Verb.CONVERGE, status=Status.IN_PROGRESS) for r in rows]
     elif state == "failed":
         rows = [replace(r, job=Verb.CONVERGE, status=Status.FAILED) for r in rows]
-    second = moment()
+    second = plan_context()
     plan = plan_goal(rows, goals[1], second)
-    waiting = {row.id for row in (*plan.added, *plan.changed, *plan.rejobbed)}
+    waiting = {row.id for row in (*plan.added, *plan.changed, *plan.rescheduled)}
     needs: dict[str, set[str]] = {row_id: set() for row_id in waiting}
     for edge in plan.edges:
         if edge.needed_by in needs and not edge.observed_ready:
@@ -247,18 +296,30 @@ def test_every_plan_can_be_carried_out(
         leaves = {row_id for row_id in waiting if not needs[row_id] & waiting}
         assert leaves, "a ring of jobs"
         waiting -= leaves
-    present = [r for r in (*plan.added, *plan.changed, *plan.rejobbed)
-               if r.desired is Desired.PRESENT]
-    kept = [row for row in rows if row.id in plan.kept]
+    present = [
+        r
+        for r in (*plan.added, *plan.changed, *plan.rescheduled)
+        if r.desired is DesiredState.PRESENT
+    ]
+    kept = [row for row in rows if row.id in plan.ready_ids]
     assert sorted(row.name for row in (*present, *kept)) == sorted(goals[1])
 
 
 @pytest.mark.parametrize("leased", [True, False])
 def test_a_job_of_the_plan_forgets_what_was_seen_before(leased: bool) -> None:
-    row = made(plan_goal([], goal(want("a")), moment(1)))[0]
-    row = replace(row, job=Verb.CONVERGE, job_state=JobState.POSTED, observe_at=NOW,
-                  lease_token="t" if leased else None)
-    again = by_name(plan_goal([row], goal(want("a", text="2")), moment()))["a"]
+    row = rows_after_completion(
+        plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
+    )[0]
+    row = replace(
+        row,
+        job=Verb.CONVERGE,
+        job_state=JobState.POSTED,
+        observe_at=NOW,
+        lease_token="t" if leased else None,
+    )
+    again = planned_by_name(
+        plan_goal([row], desired_by_name(desired_resource("a", text="2")), plan_context())
+    )["a"]
     assert again.observe_at is None
     assert again.observed is None
     assert again.lease_token == row.lease_token

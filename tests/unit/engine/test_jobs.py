@@ -5,19 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.convergence.deciding import Step
-from heat_convergence.convergence.model import (
-    Action,
-    Desired,
-    Resource,
-    Stack,
-    Status,
-    Verb,
-)
-from heat_convergence.engine.jobs import Claim, make_job
-from heat_convergence.engine.performing import perform
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import DesiredState, Verb
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.step_selection import JobStep
+from heat_convergence.engine.execution import execute_job
+from heat_convergence.engine.jobs import ClaimContext, create_job
 from heat_convergence.resources.builtin.test_resource import TestResource
-from heat_convergence.resources.registry import Registry
+from heat_convergence.resources.registry import ResourceTypeRegistry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STACK = Stack("s", "web", "p", 1, Action.CREATE, Status.IN_PROGRESS, "", "g", NOW)
@@ -31,15 +27,15 @@ def test_properties_that_turn_out_to_be_no_map_fail_the_resource() -> None:
         type=TestResource.name,
         implementation=TestResource.name,
         version=1,
-        desired=Desired.PRESENT,
+        desired=DesiredState.PRESENT,
         definition={"type": TestResource.name, "properties": ["not", "a", "map"]},
         definition_hash="h",
         physical_name="web-a-1",
         created_at=NOW,
         job=Verb.CONVERGE,
     )
-    job = make_job(row, Claim(STACK, {}, Registry([TestResource()]), NOW))
-    error = perform(job, lambda: True).error
+    job = create_job(row, ClaimContext(STACK, {}, ResourceTypeRegistry([TestResource()]), NOW))
+    error = execute_job(job, lambda: True).error
     assert isinstance(error, StackValidationFailed)
     assert error.path == "resources.a.properties"
 
@@ -53,7 +49,7 @@ def test_what_a_lost_create_made_is_sought_by_its_properties() -> None:
         type=TestResource.name,
         implementation=TestResource.name,
         version=1,
-        desired=Desired.ABSENT,
+        desired=DesiredState.ABSENT,
         definition={"type": TestResource.name, "properties": {"value": "mine"}},
         definition_hash="h",
         physical_name="web-a-1",
@@ -62,7 +58,7 @@ def test_what_a_lost_create_made_is_sought_by_its_properties() -> None:
         status=Status.IN_PROGRESS,
         job=Verb.CONVERGE,
     )
-    job = make_job(row, Claim(STACK, {}, Registry([TestResource()]), NOW))
-    assert job.step is Step.FIND_AND_DELETE
-    assert job.view is not None
-    assert job.view.properties["value"] == "mine"
+    job = create_job(row, ClaimContext(STACK, {}, ResourceTypeRegistry([TestResource()]), NOW))
+    assert job.step is JobStep.FIND_AND_DELETE
+    assert job.context is not None
+    assert job.context.properties["value"] == "mine"

@@ -13,10 +13,10 @@ SMALL = st.dictionaries(
 def test_diamond():
     graph = Graph.from_requirements({"d": ["b", "c"], "b": ["a"], "c": ["a"]})
     assert graph.leaves() == ("a",)
-    assert graph.order() == ("a", "b", "c", "d")
+    assert graph.topological_order() == ("a", "b", "c", "d")
     assert graph.requires("d") == {"b", "c"}
     assert graph.needed_by("a") == {"b", "c"}
-    assert graph.cycle() is None
+    assert graph.find_cycle() is None
     assert len(graph) == 4
     assert "a" in graph
     assert "x" not in graph
@@ -24,22 +24,22 @@ def test_diamond():
 
 def test_ring_is_named_in_order_from_its_smallest():
     graph = Graph.from_requirements({"a": ["c"], "c": ["b"], "b": ["d"], "d": ["c"], "e": []})
-    assert graph.cycle() == ("b", "d", "c")
-    assert graph.order() == ("e",)
+    assert graph.find_cycle() == ("b", "d", "c")
+    assert graph.topological_order() == ("e",)
 
 
 def test_node_that_needs_itself():
-    assert Graph.from_requirements({"a": ["a"]}).cycle() == ("a",)
+    assert Graph.from_requirements({"a": ["a"]}).find_cycle() == ("a",)
 
 
 def test_reversed_is_the_order_of_deleting():
     graph = Graph.from_requirements({"b": ["a"], "c": ["b"]})
-    assert graph.reversed().order() == ("c", "b", "a")
+    assert graph.reversed().topological_order() == ("c", "b", "a")
 
 
 def test_reachable():
     graph = Graph.from_requirements({"b": ["a"], "c": ["b"], "d": []})
-    assert graph.reachable(["b"]) == {"b", "c"}
+    assert graph.with_dependents(["b"]) == {"b", "c"}
 
 
 def test_dot_escapes_names():
@@ -50,25 +50,25 @@ def test_dot_escapes_names():
 def test_deep_chain_needs_no_recursion():
     size = 20_000  # far beyond what recursion stands
     graph = Graph.from_requirements({n: [n - 1] for n in range(1, size)})
-    assert graph.order() == tuple(range(size))
-    assert Graph.from_requirements({n: [(n + 1) % size] for n in range(size)}).cycle() == tuple(
-        range(size)
-    )
+    assert graph.topological_order() == tuple(range(size))
+    assert Graph.from_requirements(
+        {n: [(n + 1) % size] for n in range(size)}
+    ).find_cycle() == tuple(range(size))
 
 
 @given(SMALL)
 def test_order_respects_every_edge_or_there_is_a_ring(requirements):
     graph = Graph.from_requirements(requirements)
-    order = graph.order()
+    order = graph.topological_order()
     place = {node: index for index, node in enumerate(order)}
     assert all(place[need] < place[node] for node in order for need in graph.requires(node))
-    assert (graph.cycle() is None) == (len(order) == len(graph))
+    assert (graph.find_cycle() is None) == (len(order) == len(graph))
 
 
 @given(SMALL)
 def test_ring_is_one(requirements):
     graph = Graph.from_requirements(requirements)
-    ring = graph.cycle()
+    ring = graph.find_cycle()
     if ring is not None:
         assert len(set(ring)) == len(ring)
         for node, following in zip(ring, ring[1:] + ring[:1], strict=True):

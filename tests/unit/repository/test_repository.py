@@ -21,7 +21,6 @@ SOURCES = sorted(
 )
 
 
-
 @pytest.fixture(scope="module")
 def setup_cfg() -> configparser.ConfigParser:
     parser = configparser.ConfigParser(delimiters=("=",))

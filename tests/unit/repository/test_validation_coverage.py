@@ -17,11 +17,11 @@ import yaml
 TESTS = Path(__file__).parents[2]
 ROWS = TESTS / "functional" / "data" / "validation_rows.yaml"
 TABLES = {
-    "row": ("functional/validation_table.py", None),
-    "update": ("functional/test_validation_rows.py", "UPDATES"),
-    "order": ("functional/test_validation_rows.py", "MISTAKES"),
+    "row": ("functional/validation_cases.py", None),
+    "update": ("functional/templates/test_validation_rules.py", "UPDATES"),
+    "order": ("functional/templates/test_validation_rules.py", "MISTAKES"),
 }
-# Tables of validation_table.py whose rows are tests of test_validation.py.
+# Tables of validation_cases.py whose rows are tests of test_create_validation.py.
 TESTED = ("REQUEST", "TEMPLATE", "PARAMETERS", "PROPERTIES", "NAMES", "ACCEPTED")
 
 
@@ -70,9 +70,9 @@ def test_a_row_has_its_tests(row: str, shown: list[str]) -> None:
 
 
 def test_every_table_is_run() -> None:
-    text = (TESTS / "functional" / "test_validation.py").read_text()
+    text = (TESTS / "functional" / "templates" / "test_create_validation.py").read_text()
     assert [name for name in TESTED if f"table.{name}" not in text] == []
-    own = (TESTS / "functional" / "test_validation_rows.py").read_text()
+    own = (TESTS / "functional" / "templates" / "test_validation_rules.py").read_text()
     assert own.count("UPDATES") > 1
     assert own.count("MISTAKES") > 1
 

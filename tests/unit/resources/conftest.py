@@ -9,29 +9,29 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.convergence.model import Action
-from heat_convergence.resources.plugin import ResourceType, View
-from heat_convergence.resources.schema import resolve
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.protocol.schema import resolve_properties
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def make_view(
+def make_context(
     resource_type: ResourceType,
     properties: Mapping[str, Any],
     action: Action = Action.CREATE,
     *,
     after_s: float = 0.0,
     **given: Any,
-) -> View:
-    """A view ``after_s`` seconds into the action; ``given`` are further fields."""
+) -> ResourceContext:
+    """A view ``retry_after_s`` seconds into the action; ``given`` are further fields."""
     fields: dict[str, Any] = {
         "physical_id": None if action is Action.CREATE else "web-r-0123456789ab",
         "attributes": {},
         "data": {},
         **given,
     }
-    return View(
+    return ResourceContext(
         stack_id="1b4e28ba-2fa1-11d2-883f-0016d3cca427",
         stack_name="web",
         project_id="p",
@@ -39,7 +39,7 @@ def make_view(
         name="r",
         type=resource_type.name,
         physical_name="web-r-0123456789ab",
-        properties=resolve(resource_type.schema, properties),
+        properties=resolve_properties(resource_type.schema, properties),
         action=action,
         started_at=START,
         now=START + timedelta(seconds=after_s),
@@ -49,6 +49,6 @@ def make_view(
 
 
 @pytest.fixture
-def view_of() -> Callable[..., View]:
-    """``make_view``: resource type, properties, action → view."""
-    return make_view
+def build_context() -> Callable[..., ResourceContext]:
+    """``make_context``: resource type, properties, action → view."""
+    return make_context

@@ -16,29 +16,35 @@ from heat_convergence.common.errors import (
 )
 from heat_convergence.resources import registry as registry_module
 from heat_convergence.resources.builtin.delay import Delay
-from heat_convergence.resources.builtin.none import NoneResource
+from heat_convergence.resources.builtin.none_resource import NoneResource
 from heat_convergence.resources.builtin.random_string import RandomString
 from heat_convergence.resources.builtin.value import Value
-from heat_convergence.resources.registry import CATALOGS, GROUP, Registry
-from heat_convergence.resources.schema import Support, SupportStatus, TypeSchema
+from heat_convergence.resources.protocol.schema import SupportLevel, SupportStatus, TypeSchema
+from heat_convergence.resources.registry import (
+    CATALOG_ENTRY_POINT_GROUP,
+    ENTRY_POINT_GROUP,
+    ResourceTypeRegistry,
+)
 
 
-class Hidden(NoneResource):
+class HiddenType(NoneResource):
     name = "OS::Test::Hidden"
-    schema = TypeSchema(support_status=SupportStatus(Support.HIDDEN, version="1"))
+    schema = TypeSchema(support_status=SupportStatus(SupportLevel.HIDDEN, version="1"))
 
 
-class Deprecated(NoneResource):
+class DeprecatedType(NoneResource):
     name = "OS::Test::Deprecated"
-    schema = TypeSchema(support_status=SupportStatus(Support.DEPRECATED, version="5.0.0"))
+    schema = TypeSchema(support_status=SupportStatus(SupportLevel.DEPRECATED, version="5.0.0"))
 
 
-REGISTRY = Registry.of(RandomString, Hidden, Deprecated, NoneResource, Delay())
+REGISTRY = ResourceTypeRegistry.from_types(
+    RandomString, HiddenType, DeprecatedType, NoneResource, Delay()
+)
 
 
 def test_find() -> None:
     assert isinstance(REGISTRY.get("OS::Heat::Delay"), Delay)
-    assert isinstance(REGISTRY.in_template("OS::Test::Hidden"), Hidden)
+    assert isinstance(REGISTRY.get_for_template("OS::Test::Hidden"), HiddenType)
     assert REGISTRY.find("OS::Heat::Nothing") is None
     assert "OS::Heat::Delay" in REGISTRY
     assert "OS::Heat::Nothing" not in REGISTRY
@@ -48,7 +54,7 @@ def test_unknown() -> None:
     with pytest.raises(EntityNotFound, match=r"Resource Type \(OS::Heat::Dely\)"):
         REGISTRY.get("OS::Heat::Dely")
     with pytest.raises(StackValidationFailed, match=r"Dely.*OS::Heat::Delay"):
-        REGISTRY.in_template("OS::Heat::Dely")
+        REGISTRY.get_for_template("OS::Heat::Dely")
 
 
 @pytest.mark.parametrize(
@@ -67,11 +73,11 @@ def test_unknown() -> None:
     ],
 )
 def test_listing(filters: dict, names: list[str]) -> None:
-    assert REGISTRY.listing(**filters) == [f"OS::{name}" for name in names]
+    assert REGISTRY.list_view(**filters) == [f"OS::{name}" for name in names]
 
 
 def test_listing_with_descriptions() -> None:
-    (shown,) = REGISTRY.listing(with_description=True, name="OS::Heat::Delay")
+    (shown,) = REGISTRY.list_view(with_description=True, name="OS::Heat::Delay")
     assert shown == {
         "resource_type": "OS::Heat::Delay",
         "description": Delay.schema.description,
@@ -83,11 +89,11 @@ def test_two_types_of_one_name() -> None:
         pass
 
     with pytest.raises(ValueError, match=r"OS::Heat::Delay: .*Delay and .*Other"):
-        Registry.of(Delay, Other)
+        ResourceTypeRegistry.from_types(Delay, Other)
 
 
 def test_view() -> None:
-    view = REGISTRY.view("OS::Heat::RandomString")
+    view = REGISTRY.schema_view("OS::Heat::RandomString")
     assert view["resource_type"] == "OS::Heat::RandomString"
     assert set(view["properties"]) == {
         "length",
@@ -121,13 +127,13 @@ def test_view() -> None:
 
 def test_view_of_a_hidden_type() -> None:
     with pytest.raises(NotSupported, match="OS::Test::Hidden"):
-        REGISTRY.view("OS::Test::Hidden")
+        REGISTRY.schema_view("OS::Test::Hidden")
     with pytest.raises(EntityNotFound):
-        REGISTRY.view("OS::Test::Nothing")
+        REGISTRY.schema_view("OS::Test::Nothing")
 
 
 def test_hot_template() -> None:
-    template = REGISTRY.template("OS::Heat::RandomString", "HOT")
+    template = REGISTRY.generate_template("OS::Heat::RandomString", "HOT")
     assert template["heat_template_version"] == "2016-10-14"
     assert template["resources"] == {
         "RandomString": {
@@ -144,7 +150,7 @@ def test_hot_template() -> None:
 
 
 def test_cfn_template_is_what_is_given_unasked() -> None:
-    template = REGISTRY.template("OS::Heat::Delay")
+    template = REGISTRY.generate_template("OS::Heat::Delay")
     assert template["HeatTemplateFormatVersion"] == "2012-12-12"
     parameters = template["Parameters"]
     assert (parameters["min_wait"]["Type"], parameters["min_wait"]["MinValue"]) == ("Number", 0)
@@ -156,7 +162,7 @@ def test_cfn_template_is_what_is_given_unasked() -> None:
 
 def test_template_of_another_kind() -> None:
     with pytest.raises(HTTPBadRequest, match="tosca"):
-        REGISTRY.template("OS::Heat::Delay", "tosca")
+        REGISTRY.generate_template("OS::Heat::Delay", "tosca")
 
 
 def test_types_come_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,13 +170,13 @@ def test_types_come_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def manager(namespace: str, **options: Any) -> ExtensionManager:
         asked.append((namespace, options["invoke_on_load"]))
-        if namespace == CATALOGS:
+        if namespace == CATALOG_ENTRY_POINT_GROUP:
             loaded = [Extension("some", None, None, iter([RandomString()]))]
         else:
             loaded = [Extension(kind.name, None, kind, kind()) for kind in (Value, Delay)]
         return ExtensionManager.make_test_instance(loaded, namespace=namespace)
 
     monkeypatch.setattr(registry_module, "ExtensionManager", manager)
-    names = [item.name for item in Registry.load()]
+    names = [item.name for item in ResourceTypeRegistry.load()]
     assert names == ["OS::Heat::Delay", "OS::Heat::RandomString", "OS::Heat::Value"]
-    assert asked == [(GROUP, True), (CATALOGS, True)]
+    assert asked == [(ENTRY_POINT_GROUP, True), (CATALOG_ENTRY_POINT_GROUP, True)]

@@ -18,15 +18,15 @@ from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.server import (
     ConvergeEndpoint,
     ObserveEndpoint,
-    engine_server,
-    observer_server,
+    create_engine_server,
+    create_observer_server,
 )
 from heat_convergence.rpc.transport import create_transport
 
 ARRIVES_S = 10
 
 
-class Recorder:
+class CallRecorder:
     """An engine and an observer that write down what they are told."""
 
     def __init__(self) -> None:
@@ -63,10 +63,10 @@ def transport():
 
 @pytest.fixture
 def recorder(transport):
-    recorder = Recorder()
+    recorder = CallRecorder()
     servers = [
-        engine_server(transport, recorder, server="here"),
-        observer_server(transport, recorder, server="here"),
+        create_engine_server(transport, recorder, server="here"),
+        create_observer_server(transport, recorder, server="here"),
     ]
     for server in servers:
         server.start(override_pool_size=2)
@@ -86,10 +86,10 @@ def test_a_hint_arrives_with_its_request_id(transport, recorder):
 
     assert recorder.calls == [("converge", "s1", 3, ("a", "b")), ("observe", "s1", 3, ("a",))]
     assert recorder.request_ids == [context.request_id] * 2
-    assert bus.sent == {"converge": 1, "observe": 1}
+    assert bus.sent_counts == {"converge": 1, "observe": 1}
 
 
-class AwayClient:
+class UnreachableClient:
     def __init__(self):
         self.attempts = 0
 
@@ -100,31 +100,31 @@ class AwayClient:
 
 def test_a_broker_that_is_away_costs_one_attempt_and_no_error(transport, caplog):
     now = [100.0]
-    bus = RpcBus(transport, quiet_s=5.0, monotonic=lambda: now[0])
-    away = AwayClient()
+    bus = RpcBus(transport, send_pause_s=5.0, monotonic=lambda: now[0])
+    away = UnreachableClient()
     live, bus._clients[messages.ENGINE_TOPIC] = bus._clients[messages.ENGINE_TOPIC], away
 
     with caplog.at_level(logging.WARNING):
         bus.converge("s1", 1, ["a"])
         bus.converge("s1", 1, ["b"])
     assert away.attempts == 1
-    assert bus.dropped == {"converge": 2}
+    assert bus.dropped_counts == {"converge": 2}
     assert "s1" in caplog.text
     assert "nobody there" in caplog.text
 
     now[0] += 5.1
     bus._clients[messages.ENGINE_TOPIC] = live
     bus.converge("s1", 1, ["a"])
-    assert bus.sent == {"converge": 1}
+    assert bus.sent_counts == {"converge": 1}
 
 
 def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
     transport = create_transport(empty_conf(), url="rabbit://guest:guest@127.0.0.1:1/")
     try:
-        bus = RpcBus(transport, retries=0)
+        bus = RpcBus(transport, send_retries=0)
         bus.converge("s1", 1, ["a"])
-        assert bus.dropped == {"converge": 1}
-        assert not bus.sent
+        assert bus.dropped_counts == {"converge": 1}
+        assert not bus.sent_counts
     finally:
         transport.cleanup()
 
@@ -142,8 +142,8 @@ def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
     ],
 )
 def test_what_is_malformed_is_dropped_with_a_log_line(change, complaint, caplog):
-    recorder = Recorder()
-    message = messages.encode("s1", 3, ["a"]) | change
+    recorder = CallRecorder()
+    message = messages.encode_hint("s1", 3, ["a"]) | change
     ConvergeEndpoint(recorder).converge(None, message=message)
     assert recorder.calls == []
     assert complaint in caplog.text
@@ -151,7 +151,7 @@ def test_what_is_malformed_is_dropped_with_a_log_line(change, complaint, caplog)
 
 @pytest.mark.parametrize("message", [[], ["s1", 3, ["a"]], "s1", 7, {}, {"format": 1}])
 def test_what_is_no_message_at_all_is_dropped(message, caplog):
-    recorder = Recorder()
+    recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None, message=message)
     ObserveEndpoint(recorder).observe(None, message=message)
     assert recorder.calls == []
@@ -160,8 +160,13 @@ def test_what_is_no_message_at_all_is_dropped(message, caplog):
 
 @pytest.mark.parametrize(
     ("method", "version", "context"),
-    [("converge", "9.0", {}), ("converge", "0.1", {}), ("destroy", "1.0", {}),
-     ("observe", "1.0", {}), ("converge", "1.0", ["no context"])],
+    [
+        ("converge", "9.0", {}),
+        ("converge", "0.1", {}),
+        ("destroy", "1.0", {}),
+        ("observe", "1.0", {}),
+        ("converge", "1.0", ["no context"]),
+    ],
 )
 def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
     transport, recorder, method, version, context
@@ -169,7 +174,7 @@ def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
     target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
     client = oslo_messaging.get_rpc_client(transport, target)
     client.prepare(version=version).cast(
-        context, method, message=messages.encode("s1", 3, ["a"])
+        context, method, message=messages.encode_hint("s1", 3, ["a"])
     )
     RpcBus(transport).converge("s2", 1, ["b"])
     assert recorder.called.acquire(timeout=ARRIVES_S)
@@ -177,15 +182,15 @@ def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
 
 
 def test_a_message_without_payload_is_dropped(caplog):
-    recorder = Recorder()
+    recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None)
     assert recorder.calls == []
     assert "malformed" in caplog.text
 
 
 def test_an_unknown_field_of_a_later_release_is_ignored():
-    hint = messages.decode(messages.encode("s1", 3, ["a"]) | {"colour": "red"})
-    assert hint == messages.Hint("s1", 3, ("a",))
+    hint = messages.decode_hint(messages.encode_hint("s1", 3, ["a"]) | {"colour": "red"})
+    assert hint == messages.ResourceHint("s1", 3, ("a",))
 
 
 def test_an_error_of_the_service_ends_the_message_not_the_worker(caplog):
@@ -193,7 +198,7 @@ def test_an_error_of_the_service_ends_the_message_not_the_worker(caplog):
         def converge(self, *args):
             raise errors.Unavailable("the database is away")
 
-    ConvergeEndpoint(Down()).converge(None, message=messages.encode("s1", 3, ["a"]))
+    ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint("s1", 3, ["a"]))
     assert "the database is away" in caplog.text
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.evaluate import Missing, StackFacts, build
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.evaluation.evaluation import (
+    MissingParameters,
+    StackContext,
+    evaluate_template,
+)
 from heat_convergence.template.template import Template
 
-FACTS = StackFacts("stack-id", "stack", "project")
-LATEST = "2021-04-16"
+STACK_CONTEXT = StackContext("stack-id", "stack", "project")
+LATEST_HOT_VERSION = "2021-04-16"
 
 
-class Inputs:
+class FakeResourceValues:
     """Attributes and reference ids as given; reference ids default to ``ref-<name>``."""
 
     def __init__(self, attributes=None, references=None):
@@ -25,37 +29,39 @@ class Inputs:
         return known if name is None else known.get(name)
 
 
-def hot(version=LATEST, **sections):
+def hot_template(version=LATEST_HOT_VERSION, **sections):
     return {"heat_template_version": version, **sections}
 
 
-def evaluated(source, environment=None, files=None, *, missing=Missing.REFUSE, **options):
-    return build(
+def evaluate(source, environment=None, files=None, *, missing=MissingParameters.REJECT, **options):
+    return evaluate_template(
         Template.parse(source),
         Environment.parse(environment or {}),
         files or {},
-        options.pop("facts", FACTS),
-        missing=missing,
+        options.pop("facts", STACK_CONTEXT),
+        missing_parameters=missing,
         **options,
     )
 
 
-def one_value(value, version=LATEST, *, files=None, environment=None, **sections):
+def evaluate_property(
+    value, version=LATEST_HOT_VERSION, *, files=None, environment=None, **sections
+):
     """What a template's only property comes to, with resources ``a`` and ``b`` beside."""
     resources = {
         "a": {"type": "T"},
         "b": {"type": "T"},
         "it": {"type": "T", "properties": {"value": value}},
     }
-    template = hot(version, resources=resources, **sections)
-    found = evaluated(template, environment, files)
+    template = hot_template(version, resources=resources, **sections)
+    found = evaluate(template, environment, files)
     return found.definitions["it"].properties["value"]
 
 
-def one_cfn_value(value, key="AWSTemplateFormatVersion", date="2010-09-09", **sections):
+def evaluate_cfn_property(value, key="AWSTemplateFormatVersion", date="2010-09-09", **sections):
     resources = {
         "a": {"Type": "T"},
         "it": {"Type": "T", "Properties": {"value": value}},
     }
-    found = evaluated({key: date, "Resources": resources, **sections})
+    found = evaluate({key: date, "Resources": resources, **sections})
     return found.definitions["it"].properties["value"]

@@ -1,11 +1,11 @@
 """Environments: documents, mappings, hooks, children, patches, merging of files."""
 
 import pytest
-from template_helpers import hot
+from template_helpers import hot_template
 
 from heat_convergence.common import errors
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.merging import merge_environment_files
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.environment.environment_merge import merge_environment_files
 from heat_convergence.template.template import Template
 
 EMPTY = {
@@ -98,19 +98,19 @@ def test_stacks_further_down_inherit_the_same():
     """So that what is found out about it is found out once."""
     base = {"B::X": "b.yaml"}
     above = registry({"A::*": "C::*", "resources": {"r": {"r2": {"A::X": "a.yaml"}}}}, base)
-    below = above.for_child("r").for_child("r2")
+    below = above.for_nested_stack("r").for_nested_stack("r2")
     assert below.resolve("A::X") == "C::X"
-    assert below.for_child("r").for_child("other") is below.for_child("r")
-    assert below.for_child("r").entries == {"A::*": "C::*", "resources": {}}
+    assert below.for_nested_stack("r").for_nested_stack("other") is below.for_nested_stack("r")
+    assert below.for_nested_stack("r").entries == {"A::*": "C::*", "resources": {}}
 
 
 def test_the_operators_entries_come_last():
     base = {"A::X": "base.yaml", "B::*": "C::*"}
-    assert registry({}, base).lookup("A::X").from_user is False
+    assert registry({}, base).find_implementation("A::X").from_user is False
     assert registry({"A::*": "U::*"}, base).resolve("A::X") == "U::X"
     assert registry({"A::X": "B::Q"}, base).resolve("A::X") == "C::Q"
     assert registry({"A::X": None}, base).resolve("A::X") == "A::X"
-    assert registry({"A::X": "x.yaml"}, base).lookup("A::X").is_template
+    assert registry({"A::X": "x.yaml"}, base).find_implementation("A::X").is_template
 
 
 def test_mappings_in_a_ring():
@@ -130,7 +130,7 @@ def test_hooks_and_restricted_actions():
     assert found.hooks("web1") == {"pre-create", "post-update"}
     assert found.hooks("Web1") == frozenset()
     assert found.restricted_actions("web9") == {"replace"}
-    child = found.for_child("group")
+    child = found.for_nested_stack("group")
     assert child.hooks("web7") == {"pre-delete"}
     assert child.hooks("exact") == {"pre-update"}
     assert child.hooks("group") == frozenset()
@@ -145,7 +145,7 @@ def test_child_environment():
             "encrypted_param_names": ["p"],
         }
     )
-    child = parent.for_child("r", {"q": 3})
+    child = parent.for_nested_stack("r", {"q": 3})
     assert child.parameters == {"q": 3}
     assert child.parameter_defaults == {"d": 2}
     assert child.registry.resolve("A") == "B"
@@ -168,7 +168,7 @@ def test_patch():
                 "C::*": None, "F": "G", "resources": {"r": {"hooks": "pre-update"}}},
         }
     )  # fmt: skip
-    patched = old.patched(new, ["a"])
+    patched = old.merged_with(new, ["a"])
     assert patched.parameters == {"b": 3}
     assert patched.registry.resolve("A") == "B"
     assert patched.registry.resolve("C::X") == "C::X"
@@ -178,7 +178,7 @@ def test_patch():
 
 
 SCHEMAS = Template.parse(
-    hot(
+    hot_template(
         parameters={
             "text": {"type": "string"},
             "number": {"type": "number"},
@@ -255,15 +255,21 @@ def test_a_chosen_strategy_stays():
 
 def test_merging_refuses():
     with pytest.raises(errors.InvalidMergeStrategyForParam):
-        merged("parameters: {flag: true}",
-               "parameters: {flag: false}\nparameter_merge_strategies: {flag: merge}")
+        merged(
+            "parameters: {flag: true}",
+            "parameters: {flag: false}\nparameter_merge_strategies: {flag: merge}",
+        )
     with pytest.raises(errors.ConflictingMergeStrategyForParam):
-        merged("parameters: {map: {}}\nparameter_merge_strategies: {map: merge}",
-               "parameters: {map: {}}\nparameter_merge_strategies: {map: deep_merge}")
+        merged(
+            "parameters: {map: {}}\nparameter_merge_strategies: {map: merge}",
+            "parameters: {map: {}}\nparameter_merge_strategies: {map: deep_merge}",
+        )
     with pytest.raises(errors.HTTPBadRequest, match="e0"):
         merged("parameters: [")
     with pytest.raises(errors.HTTPBadRequest, match="sideways"):
-        merged("parameters: {map: {}}",
-               "parameters: {map: {}}\nparameter_merge_strategies: {map: sideways}")
+        merged(
+            "parameters: {map: {}}",
+            "parameters: {map: {}}\nparameter_merge_strategies: {map: sideways}",
+        )
     with pytest.raises(errors.HTTPBadRequest, match="absent"):
         merge_environment_files({}, ["absent"], SCHEMAS)

@@ -1,16 +1,16 @@
 """What each function gives, and what it refuses."""
 
 import pytest
-from template_helpers import evaluated, hot, one_cfn_value, one_value
+from template_helpers import evaluate, evaluate_cfn_property, evaluate_property, hot_template
 
 from heat_convergence.common.errors import (
     InvalidTemplateReference,
     RequestLimitExceeded,
     StackValidationFailed,
 )
-from heat_convergence.template.environment import Environment
-from heat_convergence.template.evaluate import StackFacts, build
-from heat_convergence.template.limits import Limits
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.evaluation.evaluation import StackContext, evaluate_template
+from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.template import Template
 
 OLD, MIDDLE = "2013-05-23", "2016-10-14"
@@ -45,30 +45,61 @@ GIVES = [
     ({"str_replace": {"template": "aab", "params": {"a": "b", "aa": "A"}}}, "Ab"),
     ({"str_replace": {"template": "ab", "params": {"a": "b", "b": "a"}}}, "ba"),
     ({"str_replace": {"template": "x1y", "params": {"1": None}}}, "xy"),
-    ({"str_replace": {"template": "v", "params": {"v": [1, {"b": 1, "a": 2}]}}},
-     '[1, {"a": 2, "b": 1}]'),
+    (
+        {"str_replace": {"template": "v", "params": {"v": [1, {"b": 1, "a": 2}]}}},
+        '[1, {"a": 2, "b": 1}]',
+    ),
     ({"str_replace": {"template": "v", "params": {"v": True}}}, "True"),
     ({"str_replace": {"template": "v", "params": {"unused": "x"}}}, "v"),
     # repeat
-    ({"repeat": {"template": "%a%-%b%", "for_each": {"%a%": ["1", "2"], "%b%": ["3", "4"]}}},
-     ["1-3", "1-4", "2-3", "2-4"]),
+    (
+        {"repeat": {"template": "%a%-%b%", "for_each": {"%a%": ["1", "2"], "%b%": ["3", "4"]}}},
+        ["1-3", "1-4", "2-3", "2-4"],
+    ),
     ({"repeat": {"template": {"k%a%": ["%a%"]}, "for_each": {"%a%": ["1"]}}}, [{"k1": ["1"]}]),
-    ({"repeat": {"template": "%a%%b%", "for_each": {"%a%": ["1", "2"], "%b%": ["3", "4"]},
-                 "permutations": False}}, ["13", "24"]),
+    (
+        {
+            "repeat": {
+                "template": "%a%%b%",
+                "for_each": {"%a%": ["1", "2"], "%b%": ["3", "4"]},
+                "permutations": False,
+            }
+        },
+        ["13", "24"],
+    ),
     ({"repeat": {"template": "%k%", "for_each": {"%k%": {"b": 1, "a": 2}}}}, ["b", "a"]),
     ({"repeat": {"template": "%k%", "for_each": {"%k%": None}}}, []),
-    ({"repeat": {"template": "%k%%l%", "for_each": {"%k%": None, "%l%": ["a"]},
-                 "permutations": False}}, []),
+    (
+        {
+            "repeat": {
+                "template": "%k%%l%",
+                "for_each": {"%k%": None, "%l%": ["a"]},
+                "permutations": False,
+            }
+        },
+        [],
+    ),
     ({"repeat": {"template": {"get_param": ["conf", "%k%"]}, "for_each": {"%k%": ["7"]}}}, [""]),
     ({"repeat": {"template": "%k%", "for_each": {"%k%": [1, {"x": 2}]}}}, [1, {"x": 2}]),
     ({"repeat": {"template": "p%k%", "for_each": {"%k%": [80]}}}, ["p80"]),
-    ({"repeat": {"template": {"repeat": {"template": "%a%%b%", "for_each": {"%b%": ["1", "2"]}}},
-                 "for_each": {"%a%": ["x", "y"]}}}, [["x1", "x2"], ["y1", "y2"]]),
-    ({"repeat": {"template": {"list_join": ["/", ["%a%", "end"]]}, "for_each": {"%a%": ["x"]}}},
-     ["x/end"]),
+    (
+        {
+            "repeat": {
+                "template": {"repeat": {"template": "%a%%b%", "for_each": {"%b%": ["1", "2"]}}},
+                "for_each": {"%a%": ["x", "y"]},
+            }
+        },
+        [["x1", "x2"], ["y1", "y2"]],
+    ),
+    (
+        {"repeat": {"template": {"list_join": ["/", ["%a%", "end"]]}, "for_each": {"%a%": ["x"]}}},
+        ["x/end"],
+    ),
     # digest
-    ({"digest": ["sha256", ""]},
-     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    (
+        {"digest": ["sha256", ""]},
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    ),
     ({"digest": ["md5", "é"]}, "3406877694691ddd1dfb0aca54681407"),
     # str_split
     ({"str_split": [",", "a,b,c"]}, ["a", "b", "c"]),
@@ -76,8 +107,15 @@ GIVES = [
     ({"str_split": [",", None]}, None),
     # maps
     ({"map_merge": [{"a": 1, "b": 1}, None, {"b": 2}]}, {"a": 1, "b": 2}),
-    ({"map_replace": [{"k1": "v1", "k2": "v2"}, {"keys": {"k1": "K1"}, "values": {"v2": "V2"}}]},
-     {"K1": "v1", "k2": "V2"}),
+    (
+        {
+            "map_replace": [
+                {"k1": "v1", "k2": "v2"},
+                {"keys": {"k1": "K1"}, "values": {"v2": "V2"}},
+            ]
+        },
+        {"K1": "v1", "k2": "V2"},
+    ),
     ({"map_replace": [{"k": [1]}, {"values": {"x": 1}}]}, {"k": [1]}),
     ({"map_replace": [{"k": 1}, {"values": {"1": "one"}}]}, {"k": "one"}),
     ({"map_replace": [{"k": "v"}, {}]}, {"k": "v"}),
@@ -92,13 +130,26 @@ GIVES = [
     ({"contains": ["a", ["b", "a"]]}, True),
     ({"contains": ["c", ["b", "a"]]}, False),
     # make_url
-    ({"make_url": {"scheme": "http", "username": "u@x", "password": "p:w", "host": "h",
-                   "port": "8080", "path": "a b", "query": {"q": "1&2", "e": None},
-                   "fragment": "f g"}},
-     "http://u%40x:p%3Aw@h:8080/a%20b?q=1%262&e=#f%20g"),
+    (
+        {
+            "make_url": {
+                "scheme": "http",
+                "username": "u@x",
+                "password": "p:w",
+                "host": "h",
+                "port": "8080",
+                "path": "a b",
+                "query": {"q": "1&2", "e": None},
+                "fragment": "f g",
+            }
+        },
+        "http://u%40x:p%3Aw@h:8080/a%20b?q=1%262&e=#f%20g",
+    ),
     ({"make_url": {"scheme": "https", "host": "fe80::1", "port": 443}}, "https://[fe80::1]:443"),
-    ({"make_url": {"scheme": "mysql+pymysql", "host": "h", "path": "/db"}},
-     "mysql+pymysql://h/db"),
+    (
+        {"make_url": {"scheme": "mysql+pymysql", "host": "h", "path": "/db"}},
+        "mysql+pymysql://h/db",
+    ),
     ({"make_url": {"path": "/only"}}, "/only"),
     # if
     ({"if": [True, "yes"]}, "yes"),
@@ -168,35 +219,35 @@ REFUSES = [
 
 @pytest.mark.parametrize(("value", "expected"), GIVES)
 def test_gives(value, expected):
-    assert one_value(value, parameters=PARAMETERS) == expected
+    assert evaluate_property(value, parameters=PARAMETERS) == expected
 
 
 @pytest.mark.parametrize(("value", "told"), REFUSES)
 def test_refuses(value, told):
     with pytest.raises(StackValidationFailed, match=r"resources\.it\.properties\.value") as caught:
-        one_value(value, parameters=PARAMETERS)
+        evaluate_property(value, parameters=PARAMETERS)
     assert told in str(caught.value)
 
 
 def test_variants_of_older_versions():
-    assert one_value({"list_join": ["", ["a", None]]}, OLD) == "a"
+    assert evaluate_property({"list_join": ["", ["a", None]]}, OLD) == "a"
     with pytest.raises(StackValidationFailed, match="must be strings"):
-        one_value({"list_join": ["", [{"a": 1}]]}, OLD)
+        evaluate_property({"list_join": ["", [{"a": 1}]]}, OLD)
     with pytest.raises(StackValidationFailed, match="Wrong number"):
-        one_value({"list_join": ["", ["a"], ["b"]]}, OLD)
+        evaluate_property({"list_join": ["", ["a"], ["b"]]}, OLD)
     with pytest.raises(StackValidationFailed, match="string or number"):
-        one_value({"str_replace": {"template": "a", "params": {"a": []}}}, OLD)
+        evaluate_property({"str_replace": {"template": "a", "params": {"a": []}}}, OLD)
     with pytest.raises(StackValidationFailed, match="Wrong number"):
-        one_value({"get_attr": ["a"]}, OLD)
+        evaluate_property({"get_attr": ["a"]}, OLD)
     with pytest.raises(StackValidationFailed, match="must be a list"):
-        one_value({"repeat": {"template": 1, "for_each": {"a": {"k": 1}}}}, "2016-04-08")
+        evaluate_property({"repeat": {"template": 1, "for_each": {"a": {"k": 1}}}}, "2016-04-08")
     with pytest.raises(StackValidationFailed, match="permutations"):
-        one_value(
+        evaluate_property(
             {"repeat": {"template": 1, "for_each": {"a": []}, "permutations": True}}, MIDDLE
         )
     with pytest.raises(StackValidationFailed, match="Wrong number"):
-        one_value({"if": [True, 1]}, MIDDLE)
-    assert one_value({"Fn::Select": ["k", '{"k": 1}']}, "2014-10-16") == 1
+        evaluate_property({"if": [True, 1]}, MIDDLE)
+    assert evaluate_property({"Fn::Select": ["k", '{"k": 1}']}, "2014-10-16") == 1
 
 
 CFN_GIVES = [
@@ -222,7 +273,7 @@ def test_cfn_gives(value, expected):
         "Mappings": {"m": {"v": {"s": 1}}},
         "Conditions": {"c": {"Fn::Not": [{"Fn::Equals": [{"Ref": "p"}, "v"]}]}},
     }
-    assert one_cfn_value(value, **sections) == expected
+    assert evaluate_cfn_property(value, **sections) == expected
 
 
 @pytest.mark.parametrize(
@@ -243,21 +294,28 @@ def test_cfn_gives(value, expected):
 )
 def test_cfn_refuses(value):
     with pytest.raises(StackValidationFailed):
-        one_cfn_value(value, Mappings={"m": {"k": {"s": 1}}})
+        evaluate_cfn_property(value, Mappings={"m": {"k": {"s": 1}}})
 
 
 def test_cfn_references_become_the_hot_ones():
-    assert one_cfn_value({"Ref": "a"}).function == "get_resource"
-    assert one_cfn_value({"Fn::GetAtt": ["a", "x"]}).arguments == ["a", "x"]
+    assert evaluate_cfn_property({"Ref": "a"}).function == "get_resource"
+    assert evaluate_cfn_property({"Fn::GetAtt": ["a", "x"]}).arguments == ["a", "x"]
     with pytest.raises(InvalidTemplateReference):
-        one_cfn_value({"Ref": "absent"})
+        evaluate_cfn_property({"Ref": "absent"})
 
 
 def test_facade_of_a_nested_stack():
-    facts = StackFacts("i", "n", "p", facade={"metadata": {"a": 1}, "deletion_policy": "Retain"})
-    resources = {"it": {"type": "T", "properties": {
-        "m": {"resource_facade": "metadata"}, "d": {"resource_facade": "deletion_policy"}}}}
-    found = evaluated(hot(resources=resources), facts=facts).definitions["it"]
+    facts = StackContext("i", "n", "p", facade={"metadata": {"a": 1}, "deletion_policy": "Retain"})
+    resources = {
+        "it": {
+            "type": "T",
+            "properties": {
+                "m": {"resource_facade": "metadata"},
+                "d": {"resource_facade": "deletion_policy"},
+            },
+        }
+    }
+    found = evaluate(hot_template(resources=resources), facts=facts).definitions["it"]
     assert found.properties == {"m": {"a": 1}, "d": "Retain"}
 
 
@@ -265,15 +323,16 @@ def test_results_are_bounded():
     doubled = "x" * 1000
     for _ in range(12):
         doubled = {"list_join": ["", [doubled, doubled]]}
-    limits = Limits(max_result_size=100_000)
+    limits = TemplateLimits(max_result_size=100_000)
     big = Template.parse(
-        hot(resources={"it": {"type": "T", "properties": {"value": doubled}}}), limits=limits
+        hot_template(resources={"it": {"type": "T", "properties": {"value": doubled}}}),
+        limits=limits,
     )
     with pytest.raises(RequestLimitExceeded):
-        build(big, Environment(), {}, StackFacts("i", "n", "p"))
+        evaluate_template(big, Environment(), {}, StackContext("i", "n", "p"))
     many = {f"%{n}%": [str(i) for i in range(100)] for n in range(10)}
     with pytest.raises(RequestLimitExceeded):
-        one_value({"repeat": {"template": "x", "for_each": many}})
+        evaluate_property({"repeat": {"template": "x", "for_each": many}})
 
 
 YAQL = [
@@ -320,16 +379,18 @@ YAQL_BOMBS = [
 
 @pytest.mark.parametrize(("expression", "data", "expected"), YAQL)
 def test_yaql(expression, data, expected):
-    assert one_value({"yaql": {"expression": expression, "data": data}}) == expected
+    assert evaluate_property({"yaql": {"expression": expression, "data": data}}) == expected
 
 
 @pytest.mark.parametrize("expression", YAQL_BOMBS, ids=lambda text: text[:30])
 def test_yaql_is_bounded(expression):
     call = {"yaql": {"expression": expression, "data": {}}}
     resources = {"it": {"type": "T", "properties": {"value": call}}}
-    template = Template.parse(hot(resources=resources), limits=Limits(yaql_max_steps=2_000))
+    template = Template.parse(
+        hot_template(resources=resources), limits=TemplateLimits(yaql_max_steps=2_000)
+    )
     with pytest.raises(StackValidationFailed, match="YAQL"):
-        build(template, Environment(), {}, StackFacts("i", "n", "p"))
+        evaluate_template(template, Environment(), {}, StackContext("i", "n", "p"))
 
 
 @pytest.mark.parametrize("first", [10, 1000])
@@ -338,12 +399,12 @@ def test_yaql_is_bounded_by_its_own_limits(first):
     call = {"yaql": {"expression": "$.data.select($ + 1).len()", "data": [1] * 100}}
     for most in (first, 1010 - first):
         resources = {"r": {"type": "A::B::C", "properties": {"p": call}}}
-        limits = Limits(yaql_limit_iterators=most)
-        template = Template.parse(hot(resources=resources), limits=limits)
-        facts = StackFacts("i", "n", "p")
+        limits = TemplateLimits(yaql_limit_iterators=most)
+        template = Template.parse(hot_template(resources=resources), limits=limits)
+        facts = StackContext("i", "n", "p")
         if most < 100:
             with pytest.raises(StackValidationFailed, match="YAQL"):
-                build(template, Environment(), {}, facts)
+                evaluate_template(template, Environment(), {}, facts)
         else:
-            found = build(template, Environment(), {}, facts)
+            found = evaluate_template(template, Environment(), {}, facts)
             assert found.definitions["r"].properties == {"p": 100}

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-from template_helpers import evaluated, hot
+from template_helpers import evaluate, hot_template
 
 from heat_convergence.common import errors
-from heat_convergence.template import patterns
-from heat_convergence.template.constraints import (
+from heat_convergence.template import bounded_regex
+from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.parameters.constraints import (
     AllowedPattern,
     AllowedValues,
     CustomConstraint,
@@ -16,13 +17,12 @@ from heat_convergence.template.constraints import (
     Modulo,
     Range,
 )
-from heat_convergence.template.limits import Limits
-from heat_convergence.template.parameter_values import check_immutable
+from heat_convergence.template.parameters.parameter_values import check_immutable_parameters
 
 
-def value_of(declared, given=None, *, version="2021-04-16", **options):
+def evaluate_parameter(declared, given=None, *, version="2021-04-16", **options):
     environment = {} if given is None else {"parameters": {"p": given}}
-    found = evaluated(hot(version, parameters={"p": declared}), environment, **options)
+    found = evaluate(hot_template(version, parameters={"p": declared}), environment, **options)
     return found.parameters["p"]
 
 
@@ -47,10 +47,10 @@ def value_of(declared, given=None, *, version="2021-04-16", **options):
     ],
 )
 def test_conversion(kind, given, value, shown):
-    found = value_of({"type": kind}, given)
+    found = evaluate_parameter({"type": kind}, given)
     assert found.value == value
     assert type(found.value) is type(value)
-    assert found.api_text == shown
+    assert found.display_text == shown
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_conversion(kind, given, value, shown):
 )
 def test_bad_value(kind, given):
     with pytest.raises(errors.StackValidationFailed, match="Parameter 'p' is invalid"):
-        value_of({"type": kind}, given)
+        evaluate_parameter({"type": kind}, given)
 
 
 @pytest.mark.parametrize(
@@ -99,24 +99,26 @@ def test_constraints(kind, constraint, good, bad):
     custom = {"even": lambda value: len(value) % 2 == 0}
     declared = {"type": kind, "constraints": [constraint], "default": None}
     if good is not None:
-        value_of(declared, good, custom_constraints=custom)
+        evaluate_parameter(declared, good, custom_constraints=custom)
     with pytest.raises(errors.StackValidationFailed):
-        value_of(declared, bad, custom_constraints=custom)
+        evaluate_parameter(declared, bad, custom_constraints=custom)
     described = {**constraint, "description": "as I said"}
     with pytest.raises(errors.StackValidationFailed, match="as I said"):
-        value_of({**declared, "constraints": [described]}, bad, custom_constraints=custom)
+        evaluate_parameter(
+            {**declared, "constraints": [described]}, bad, custom_constraints=custom
+        )
 
 
 def test_first_failing_constraint_is_told():
     constraints = [{"length": {"max": 1}}, {"allowed_values": ["a"]}]
     with pytest.raises(errors.StackValidationFailed, match="length"):
-        value_of({"type": "string", "constraints": constraints}, "bb")
+        evaluate_parameter({"type": "string", "constraints": constraints}, "bb")
 
 
 def test_patterns_cannot_hang():
     declared = {"type": "string", "constraints": [{"allowed_pattern": "(a|aa)+$"}]}
     with pytest.raises(errors.StackValidationFailed, match="takes too long"):
-        value_of(declared, "a" * 60 + "b")
+        evaluate_parameter(declared, "a" * 60 + "b")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_patterns_cannot_hang():
 def test_patterns_that_grow_are_not_compiled(pattern):
     declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
     with pytest.raises(errors.InvalidSchemaError, match=r"repeats too much|malformed"):
-        value_of(declared, "a")
+        evaluate_parameter(declared, "a")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_patterns_that_grow_are_not_compiled(pattern):
 )
 def test_patterns_that_repeat_within_reason(pattern, value):
     declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
-    assert value_of(declared, value).value == value
+    assert evaluate_parameter(declared, value).value == value
 
 
 def test_few_patterns_of_a_template_may_be_slow():
@@ -158,7 +160,7 @@ def test_few_patterns_of_a_template_may_be_slow():
                   "constraints": [{"allowed_pattern": f"(?:x{{{n}}}|(a|a)+)$"}]}
         for n in range(300)
     }  # fmt: skip
-    patterns.compiled.cache_clear()
+    bounded_regex.compile_pattern.cache_clear()
     calls = []
 
     def matcher(pattern):
@@ -170,11 +172,11 @@ def test_few_patterns_of_a_template_may_be_slow():
         return SimpleNamespace(fullmatch=fullmatch)
 
     with (
-        mock.patch.object(patterns, "compiled", matcher),
+        mock.patch.object(bounded_regex, "compile_pattern", matcher),
         pytest.raises(errors.Error, match="takes too long"),
     ):
-        evaluated(hot(parameters=schemas))
-    assert calls.count(0.5) == Limits().regex_slow_matches
+        evaluate(hot_template(parameters=schemas))
+    assert calls.count(0.5) == TemplateLimits().regex_max_slow_matches
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_few_patterns_of_a_template_may_be_slow():
 )
 def test_bad_declaration(declared):
     with pytest.raises(errors.InvalidSchemaError, match="p"):
-        value_of(declared, "x")
+        evaluate_parameter(declared, "x")
 
 
 @pytest.mark.parametrize(
@@ -222,48 +224,48 @@ def test_bad_declaration(declared):
 )
 def test_newer_than_the_version(version, declared):
     with pytest.raises(errors.InvalidSchemaError):
-        value_of(declared, "2", version=version)
+        evaluate_parameter(declared, "2", version=version)
 
 
 def test_empty_default_may_break_a_constraint():
     declared = {"type": "string", "default": "", "constraints": [{"length": {"min": 3}}]}
-    assert value_of(declared).value == ""
+    assert evaluate_parameter(declared).value == ""
     with pytest.raises(errors.StackValidationFailed):
-        value_of(declared, "a")
+        evaluate_parameter(declared, "a")
 
 
 def test_missing_unknown_and_null():
     with pytest.raises(errors.UserParameterMissing, match="p"):
-        value_of({"type": "string"})
+        evaluate_parameter({"type": "string"})
     with pytest.raises(errors.UserParameterMissing):
-        value_of({"type": "string", "default": None})
+        evaluate_parameter({"type": "string", "default": None})
     with pytest.raises(errors.UnknownUserParameter, match=r'"size"'):
-        evaluated(
-            hot(parameters={"size": {"type": "number", "default": 1}}),
+        evaluate(
+            hot_template(parameters={"size": {"type": "number", "default": 1}}),
             {"parameters": {"siez": 1}},
         )
-    evaluated(hot(), {"parameter_defaults": {"anything": 1}})
+    evaluate(hot_template(), {"parameter_defaults": {"anything": 1}})
 
 
 def test_what_wins():
-    template = hot(parameters={"p": {"type": "string", "default": "own"}})
+    template = hot_template(parameters={"p": {"type": "string", "default": "own"}})
     both = {"parameters": {"p": "given"}, "parameter_defaults": {"p": "for all"}}
-    assert evaluated(template, both).parameters["p"].value == "given"
+    assert evaluate(template, both).parameters["p"].value == "given"
     del both["parameters"]
-    assert evaluated(template, both).parameters["p"].value == "for all"
-    assert evaluated(template).parameters["p"].value == "own"
-    assert not evaluated(template).parameters["p"].given
+    assert evaluate(template, both).parameters["p"].value == "for all"
+    assert evaluate(template).parameters["p"].value == "own"
+    assert not evaluate(template).parameters["p"].is_user_provided
 
 
 def test_hidden_values_are_never_shown():
     declared = {"type": "string", "hidden": True, "constraints": [{"length": {"max": 3}}]}
-    assert value_of(declared, "abc").api_text == "******"
+    assert evaluate_parameter(declared, "abc").display_text == "******"
     with pytest.raises(errors.StackValidationFailed) as caught:
-        value_of(declared, "secret")
+        evaluate_parameter(declared, "secret")
     assert "secret" not in str(caught.value)
     declared["constraints"][0]["description"] = "at most three letters"
     with pytest.raises(errors.StackValidationFailed, match="at most three letters"):
-        value_of(declared, "secret")
+        evaluate_parameter(declared, "secret")
 
 
 def test_cfn_declaration():
@@ -275,23 +277,23 @@ def test_cfn_declaration():
               "AllowedPattern": "[a-b]*", "AllowedValues": ["ab", "b"]},
     }  # fmt: skip
     template = {"AWSTemplateFormatVersion": "2010-09-09", "Parameters": parameters}
-    schema = evaluated(template).parameters["p"].schema
+    schema = evaluate(template).parameters["p"].schema
     assert (schema.hidden, schema.label, schema.constraints) == (True, "L", (Range(1, 5),))
-    assert evaluated(template).parameters["q"].schema.constraints == (
+    assert evaluate(template).parameters["q"].schema.constraints == (
         AllowedValues(("ab", "b")), AllowedPattern("[a-b]*"), Length(1, 2))  # fmt: skip
     parameters["p"]["NoEcho"] = False
     with pytest.raises(errors.StackValidationFailed, match="one to five"):
-        evaluated(template, {"parameters": {"p": 9}})
+        evaluate(template, {"parameters": {"p": 9}})
 
 
 def test_immutable():
-    template = hot(parameters={"p": {"type": "string", "immutable": True}})
-    before = evaluated(template, {"parameters": {"p": "a"}}).parameters
-    after = evaluated(template, {"parameters": {"p": "b"}}).parameters
-    check_immutable(before, before)
-    check_immutable({}, after)
+    template = hot_template(parameters={"p": {"type": "string", "immutable": True}})
+    before = evaluate(template, {"parameters": {"p": "a"}}).parameters
+    after = evaluate(template, {"parameters": {"p": "b"}}).parameters
+    check_immutable_parameters(before, before)
+    check_immutable_parameters({}, after)
     with pytest.raises(errors.ImmutableParameterModified, match="p"):
-        check_immutable(before, after)
+        check_immutable_parameters(before, after)
 
 
 @pytest.mark.parametrize(
@@ -306,13 +308,13 @@ def test_immutable():
     ],
 )
 def test_constraints_describe_themselves(constraint, described):
-    assert constraint.describe() == described
+    assert constraint.to_dict() == described
 
 
 def test_constraints_refuse_what_they_cannot_judge():
-    assert "number" in Range(1).check("x")
-    assert "length" in Length(1).check(5)
-    assert "whole" in Modulo(2, 0).check("x")
-    assert "malformed" in AllowedPattern("(").check("x")
-    assert CustomConstraint("c").check("x", {"c": lambda value: "because"}) == "because"
-    assert CustomConstraint("c").check("x", {"c": lambda value: None}) is None
+    assert "number" in Range(1).find_violation("x")
+    assert "length" in Length(1).find_violation(5)
+    assert "whole" in Modulo(2, 0).find_violation("x")
+    assert "malformed" in AllowedPattern("(").find_violation("x")
+    assert CustomConstraint("c").find_violation("x", {"c": lambda value: "because"}) == "because"
+    assert CustomConstraint("c").find_violation("x", {"c": lambda value: None}) is None

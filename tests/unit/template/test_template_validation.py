@@ -1,10 +1,10 @@
 """Mistakes: the error's type, its text, its place, and that all are told together."""
 
 import pytest
-from template_helpers import FACTS, evaluated, hot
+from template_helpers import STACK_CONTEXT, evaluate, hot_template
 
 from heat_convergence.common import errors
-from heat_convergence.template.evaluate import Missing
+from heat_convergence.template.evaluation.evaluation import MissingParameters
 from heat_convergence.template.template import Template
 
 T = {"type": "T"}
@@ -12,7 +12,7 @@ OLD = "2013-05-23"
 
 
 def resources(**named):
-    return hot(resources=named)
+    return hot_template(resources=named)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def resources(**named):
             errors.InvalidTemplateVersion,
         ),
         ({"AWSTemplateFormatVersion": "2012-12-12"}, errors.InvalidTemplateVersion),
-        (hot(resorces={}), errors.StackValidationFailed),
-        (hot("2016-04-08", conditions={}), errors.StackValidationFailed),
+        (hot_template(resorces={}), errors.StackValidationFailed),
+        (hot_template("2016-04-08", conditions={}), errors.StackValidationFailed),
         ({"HeatTemplateFormatVersion": "2012-12-12", "Conditions": {}},
          errors.StackValidationFailed),
     ],
@@ -46,22 +46,22 @@ def test_not_a_template(source, error):
 
 def test_version_by_date_in_text_and_by_alias():
     assert Template.parse("heat_template_version: 2015-04-30").version.date == "2015-04-30"
-    assert Template.parse(hot("wallaby")).version.date == "2021-04-16"
+    assert Template.parse(hot_template("wallaby")).version.date == "2021-04-16"
     assert Template.empty().version.date == "2015-04-30"
 
 
 def test_section_error_is_the_callers():
     with pytest.raises(errors.InvalidTemplateSection, match=r'"output"; did you mean "outputs"'):
-        Template.parse(hot(output={}), section_error=errors.InvalidTemplateSection)
+        Template.parse(hot_template(output={}), section_error=errors.InvalidTemplateSection)
 
 
 def condition(**named):
-    return hot(conditions=named)
+    return hot_template(conditions=named)
 
 
 CASES = [
     # resources
-    (hot(resources=[]), errors.StackValidationFailed, "resources"),
+    (hot_template(resources=[]), errors.StackValidationFailed, "resources"),
     (resources(r="text"), errors.StackValidationFailed, "resources.r"),
     (resources(r=None), errors.StackValidationFailed, "resources.r"),
     (resources(r={}), errors.StackValidationFailed, "resources.r.type"),
@@ -76,9 +76,9 @@ CASES = [
     (resources(r={**T, "depends_on": "x"}), errors.InvalidTemplateReference, '"x"'),
     (resources(r={**T, "depends_on": "r"}), errors.CircularDependencyException, "r -> r"),
     (resources(r={**T, "deletion_policy": "Destroy"}), errors.StackValidationFailed, "Destroy"),
-    (hot(OLD, resources={"r": {**T, "deletion_policy": "delete"}}),
+    (hot_template(OLD, resources={"r": {**T, "deletion_policy": "delete"}}),
      errors.StackValidationFailed, 'mean "Delete"'),
-    (hot(OLD, resources={"r": {**T, "condition": True}}), errors.StackValidationFailed,
+    (hot_template(OLD, resources={"r": {**T, "condition": True}}), errors.StackValidationFailed,
      "condition"),
     (resources(**{"a/b": T}), errors.StackValidationFailed, "/"),
     (resources(r={**T, "external_id": "i", "depends_on": "s"}, s=T),
@@ -110,33 +110,33 @@ CASES = [
      "cannot be used in conditions"),
     (condition(c={"equals": [{"list_join": ["", []]}, 1]}), errors.StackValidationFailed,
      "list_join"),
-    (hot(conditions=[]), errors.StackValidationFailed, "conditions"),
+    (hot_template(conditions=[]), errors.StackValidationFailed, "conditions"),
     (resources(r={**T, "condition": "undefined"}), errors.StackValidationFailed,
      "resources.r.condition"),
-    (hot(parameters={"p": {"type": "string", "default": "x"}},
+    (hot_template(parameters={"p": {"type": "string", "default": "x"}},
          conditions={"c": {"get_param": "p"}}, resources={"r": {**T, "condition": "c"}}),
      errors.StackValidationFailed, "true or false"),
     # outputs
-    (hot(outputs=[]), errors.StackValidationFailed, "outputs"),
-    (hot(outputs={"o": "text"}), errors.StackValidationFailed, "outputs.o"),
-    (hot(outputs={"o": {"description": "d"}}), errors.StackValidationFailed, "outputs.o"),
-    (hot(outputs={"o": {"value": {"get_attr": ["s", "x"]}}}), errors.StackValidationFailed,
+    (hot_template(outputs=[]), errors.StackValidationFailed, "outputs"),
+    (hot_template(outputs={"o": "text"}), errors.StackValidationFailed, "outputs.o"),
+    (hot_template(outputs={"o": {"description": "d"}}), errors.StackValidationFailed, "outputs.o"),
+    (hot_template(outputs={"o": {"value": {"get_attr": ["s", "x"]}}}), errors.StackValidationFailed,  # noqa: E501
      "outputs.o.value.get_attr"),
-    (hot(outputs={"o": {"value": {"get_resource": "s"}}}), errors.InvalidTemplateReference, "s"),
-    (hot(outputs={"o": {"value": {"list_join": 1}}}), errors.StackValidationFailed, "list_join"),
+    (hot_template(outputs={"o": {"value": {"get_resource": "s"}}}), errors.InvalidTemplateReference, "s"),  # noqa: E501
+    (hot_template(outputs={"o": {"value": {"list_join": 1}}}), errors.StackValidationFailed, "list_join"),  # noqa: E501
     # groups
-    (hot(parameter_groups={"a": 1}), errors.StackValidationFailed, "parameter_groups"),
-    (hot(parameter_groups=7), errors.StackValidationFailed, "parameter_groups"),
-    (hot(parameter_groups=["a"]), errors.StackValidationFailed, "parameter_groups[0]"),
-    (hot(parameter_groups=[{"label": "l"}]), errors.StackValidationFailed, "parameter_groups[0]"),
-    (hot(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed, '"p"'),
-    (hot(parameters={"p": {"type": "string", "default": "x"}},
+    (hot_template(parameter_groups={"a": 1}), errors.StackValidationFailed, "parameter_groups"),
+    (hot_template(parameter_groups=7), errors.StackValidationFailed, "parameter_groups"),
+    (hot_template(parameter_groups=["a"]), errors.StackValidationFailed, "parameter_groups[0]"),
+    (hot_template(parameter_groups=[{"label": "l"}]), errors.StackValidationFailed, "parameter_groups[0]"),  # noqa: E501
+    (hot_template(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed, '"p"'),
+    (hot_template(parameters={"p": {"type": "string", "default": "x"}},
          parameter_groups=[{"parameters": ["p"]}, {"parameters": ["p"]}]),
      errors.StackValidationFailed, "in a group already"),
-    (hot(parameter_groups=[{"parameters": [], "lable": 1}]), errors.StackValidationFailed,
+    (hot_template(parameter_groups=[{"parameters": [], "lable": 1}]), errors.StackValidationFailed,
      'mean "label"'),
     # names
-    (hot(parameters={"r": {"type": "string", "default": "x"}}, resources={"r": T}),
+    (hot_template(parameters={"r": {"type": "string", "default": "x"}}, resources={"r": T}),
      errors.StackValidationFailed, '"r"'),
 ]  # fmt: skip
 
@@ -144,27 +144,27 @@ CASES = [
 @pytest.mark.parametrize(("source", "error", "told"), CASES)
 def test_mistake(source, error, told):
     with pytest.raises(errors.Error) as caught:
-        evaluated(source)
+        evaluate(source)
     assert type(caught.value) is error
     assert told in str(caught.value)
 
 
 ACCEPTED = [
     {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"r": {"Type": "T", "Other": 1}}},
-    hot(outputs={"o": {"value": 1, "other": 2}}),
-    hot(outputs={"o": {"value": {"get_param": "undeclared"}}}),
-    hot(outputs={"o": {"value": {"digest": ["none", "x"]}, "description": None}}),
-    hot(resources={"r": {**T, "properties": None, "depends_on": None, "metadata": None}}),
-    hot(resources={"r": {**T, "depends_on": ["off"]}, "off": {**T, "condition": False}}),
-    hot(resources=None, outputs=None, parameters=None),
-    hot(conditions={"c": {"equals": [{"get_param": "undeclared"}, 1]}}),
-    hot(resources={"r": {**T, "properties": {"unknown_function": {"x": 1}}}}),
+    hot_template(outputs={"o": {"value": 1, "other": 2}}),
+    hot_template(outputs={"o": {"value": {"get_param": "undeclared"}}}),
+    hot_template(outputs={"o": {"value": {"digest": ["none", "x"]}, "description": None}}),
+    hot_template(resources={"r": {**T, "properties": None, "depends_on": None, "metadata": None}}),
+    hot_template(resources={"r": {**T, "depends_on": ["off"]}, "off": {**T, "condition": False}}),
+    hot_template(resources=None, outputs=None, parameters=None),
+    hot_template(conditions={"c": {"equals": [{"get_param": "undeclared"}, 1]}}),
+    hot_template(resources={"r": {**T, "properties": {"unknown_function": {"x": 1}}}}),
 ]
 
 
 @pytest.mark.parametrize("source", ACCEPTED)
 def test_accepted(source):
-    evaluated(source)
+    evaluate(source)
 
 
 def test_all_mistakes_are_told_with_their_places_in_the_order_of_checks():
@@ -188,7 +188,7 @@ conditions:
   c: 1
 """
     with pytest.raises(errors.InvalidSchemaError) as caught:
-        evaluated(text)
+        evaluate(text)
     lines = str(caught.value).splitlines()
     expected = [
         ("Invalid parameter flavor", '"string"', "(line 14, column 3)"),
@@ -208,11 +208,11 @@ conditions:
 
 def test_many_mistakes_are_counted():
     with pytest.raises(errors.StackValidationFailed, match=r"and 49 more"):
-        evaluated(resources(**{f"r{n}": {} for n in range(100)}))
+        evaluate(resources(**{f"r{n}": {} for n in range(100)}))
 
 
 def test_values_are_not_judged_when_they_may_be_missing():
-    source = hot(
+    source = hot_template(
         parameters={"p": {"type": "json"}, "flag": {"type": "boolean"}},
         resources={
             "maybe": {**T, "condition": {"get_param": "flag"}},
@@ -222,17 +222,17 @@ def test_values_are_not_judged_when_they_may_be_missing():
                 "c": {"str_split": [",", "a", 7]}}},
         },
     )  # fmt: skip
-    found = evaluated(source, missing=Missing.ALLOW)
+    found = evaluate(source, missing=MissingParameters.ALLOW)
     assert set(found.definitions) == {"maybe", "r"}
     assert found.definitions["r"].requires == {"maybe"}
     with pytest.raises(errors.UserParameterMissing):
-        evaluated(source)
+        evaluate(source)
     with pytest.raises(errors.StackValidationFailed):
-        evaluated(hot(resources={"r": {}}), missing=Missing.ALLOW)
+        evaluate(hot_template(resources={"r": {}}), missing=MissingParameters.ALLOW)
 
 
 def test_definitions_outputs_and_parameters():
-    source = hot(
+    source = hot_template(
         description="d",
         parameters={
             "secret": {"type": "string", "default": "s3", "hidden": True},
@@ -251,7 +251,7 @@ def test_definitions_outputs_and_parameters():
             "omitted": {"value": {"if": ["never", 1]}},
         },
     )
-    found = evaluated(source)
+    found = evaluate(source)
     assert sorted(found.definitions) == ["a", "b", "c"]
     a, b, c = (found.definitions[name] for name in "abc")
     assert a.sensitive
@@ -260,21 +260,21 @@ def test_definitions_outputs_and_parameters():
     assert (a.deletion_policy, b.deletion_policy, c.deletion_policy) == (
         "Retain", "Delete", "Retain")  # fmt: skip
     assert b.requires == {"a", "c"}
-    assert b.draws_on == {"c"}
+    assert b.referenced_names == {"c"}
     assert c.external_id == "ext"
     assert c.metadata == {"v": "o"}
-    assert found.graph.order() == ("a", "c", "b")
+    assert found.graph.topological_order() == ("a", "c", "b")
     assert not found.outputs["off"].enabled
     assert found.outputs["off"].value is None
     assert found.outputs["on"].sensitive
     assert found.outputs["on"].description == "said"
     assert found.outputs["omitted"].value is None
-    assert found.hidden_values == {"secret": "s3"}
+    assert found.hidden_parameter_values == {"secret": "s3"}
     assert found.description == "d"
     assert found.api_parameters() == {
-        "OS::project_id": FACTS.project_id,
-        "OS::stack_id": FACTS.id,
-        "OS::stack_name": FACTS.name,
+        "OS::project_id": STACK_CONTEXT.project_id,
+        "OS::stack_id": STACK_CONTEXT.id,
+        "OS::stack_name": STACK_CONTEXT.name,
         "open": "o",
         "secret": "******",
     }
@@ -292,5 +292,5 @@ def test_definitions_outputs_and_parameters():
 )  # fmt: skip
 def test_a_reference_tells_where_it_stands(sections, where):
     with pytest.raises(errors.InvalidTemplateReference) as caught:
-        evaluated(hot(**sections))
+        evaluate(hot_template(**sections))
     assert str(caught.value) == f'The specified reference "s" (in {where}) is incorrect.'

@@ -4,14 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
-from template_helpers import evaluated
+from template_helpers import evaluate
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.template.functions.builtin import BUILTIN
-from heat_convergence.template.versions import KNOWN_FUNCTIONS, VERSIONS, Kind
+from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS
+from heat_convergence.template.parsing.template_versions import (
+    KNOWN_FUNCTIONS,
+    TEMPLATE_VERSIONS,
+    TemplateFormat,
+)
 
 HERE = Path(__file__).parent
-FACTS = json.loads((HERE / "data" / "functions.json").read_text())["versions"]
+HEAT_VERSIONS = json.loads((HERE / "data" / "functions.json").read_text())["versions"]
 SHARED = HERE.parents[3] / "shared" / "heat-facts" / "template_functions.json"
 
 # For each function a call that can be evaluated at once, and what it gives.
@@ -70,7 +74,7 @@ def template_with(version, value=None, condition=None):
             "it": {words.type: "T", words.properties: {"value": value}},
         },
     }
-    if version.kind is Kind.HOT:
+    if version.template_format is TemplateFormat.HOT:
         template[words.parameters] = {"p": {"type": "string", "default": "v"}}
     else:
         template["Mappings"] = {"m": {"k": {"s": "mapped"}}}
@@ -80,30 +84,30 @@ def template_with(version, value=None, condition=None):
     return template
 
 
-def fold(version, value):
-    found = evaluated(template_with(version, value), files={"f": "content"})
+def evaluate_output(version, value):
+    found = evaluate(template_with(version, value), files={"f": "content"})
     return found.definitions["it"].properties["value"]
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the facts are not beside this checkout")
 def test_copy_of_the_facts_is_current():
-    assert json.loads(SHARED.read_text())["versions"] == FACTS
+    assert json.loads(SHARED.read_text())["versions"] == HEAT_VERSIONS
 
 
 def test_same_versions():
-    assert list(VERSIONS) == list(FACTS)
+    assert list(TEMPLATE_VERSIONS) == list(HEAT_VERSIONS)
 
 
-@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize("name", HEAT_VERSIONS)
 def test_table_entry(name):
-    version, fact = VERSIONS[name], FACTS[name]
+    version, fact = TEMPLATE_VERSIONS[name], HEAT_VERSIONS[name]
     assert version.key == fact["version_key"]
     assert version.date == fact["version"]
     assert list(version.aliases) == fact["aliases"]
-    assert version.kind.value == fact["api_list_entry"]["type"]
+    assert version.template_format.value == fact["api_list_entry"]["type"]
     assert sorted(version.sections) == sorted(fact["sections"])
     assert sorted(version.resource_keys) == sorted(fact["resource_keys"])
-    assert (version.kind is Kind.HOT) == fact["unknown_resource_key_rejected"]
+    assert (version.template_format is TemplateFormat.HOT) == fact["unknown_resource_key_rejected"]
     assert sorted(version.output_keys) == sorted(fact["output_keys"])
     assert version.deletion_policies == fact["deletion_policies"]
     assert version.functions == fact["functions"]
@@ -121,25 +125,25 @@ def test_every_function_has_a_sample_and_code():
     assert len(KNOWN_FUNCTIONS) == 41
     used = {
         pair
-        for version in VERSIONS.values()
+        for version in TEMPLATE_VERSIONS.values()
         for pair in [*version.functions.items(), *version.condition_functions.items()]
     }
-    assert used == set(BUILTIN)
+    assert used == set(BUILTIN_FUNCTIONS)
 
 
-BY_VERSION = pytest.mark.parametrize("version", VERSIONS.values(), ids=lambda v: v.id)
+BY_VERSION = pytest.mark.parametrize("version", TEMPLATE_VERSIONS.values(), ids=lambda v: v.id)
 
 
 @BY_VERSION
 def test_functions_present_and_absent(version):
-    fact = FACTS[version.id]
+    fact = HEAT_VERSIONS[version.id]
     for name, (arguments, expected) in SAMPLES.items():
         call = {name: arguments}
         if name in fact["removed_functions"]:
             with pytest.raises(StackValidationFailed, match="InvalidTemplateVersion"):
-                fold(version, call)
+                evaluate_output(version, call)
             continue
-        folded = fold(version, call)
+        folded = evaluate_output(version, call)
         if name not in fact["functions"]:
             assert folded == call  # plain data
         elif expected is not None:
@@ -150,15 +154,15 @@ def test_functions_present_and_absent(version):
 
 @BY_VERSION
 def test_every_function_refuses_arguments_of_the_wrong_kind(version):
-    for name in FACTS[version.id]["functions"].keys() - {"Fn::GetAZs"}:  # which takes any
+    for name in HEAT_VERSIONS[version.id]["functions"].keys() - {"Fn::GetAZs"}:  # which takes any
         with pytest.raises(StackValidationFailed) as caught:
-            fold(version, {"deep": [{name: 5}]})
+            evaluate_output(version, {"deep": [{name: 5}]})
         words = version.dialect
         where = f"{words.resources}.it.{words.properties}.value.deep[0].{name}"
         assert where in str(caught.value), name
-    for name in FACTS[version.id]["condition_functions"]:
+    for name in HEAT_VERSIONS[version.id]["condition_functions"]:
         with pytest.raises(StackValidationFailed) as caught:
-            evaluated(template_with(version, condition={name: 5}))
+            evaluate(template_with(version, condition={name: 5}))
         assert f"{version.dialect.conditions}.c.{name}" in str(caught.value), name
 
 
@@ -173,18 +177,18 @@ def test_every_function_takes_calls_for_arguments(version):
             inner = {"Fn::Select": [0, [arguments]], "str_split": ["/", f"{arguments}/", 0]}
             if name == "Ref":
                 continue  # a name that must stand there
-            assert fold(version, {name: {select: inner[select]}}) == expected, name
+            assert evaluate_output(version, {name: {select: inner[select]}}) == expected, name
 
 
 @BY_VERSION
 def test_condition_functions_present_and_absent(version):
     for name in SAMPLES:
         template = template_with_condition(version, name)
-        if name in FACTS[version.id]["condition_functions"]:
-            assert "it" in evaluated(template).definitions
+        if name in HEAT_VERSIONS[version.id]["condition_functions"]:
+            assert "it" in evaluate(template).definitions
         else:
             with pytest.raises(StackValidationFailed):
-                evaluated(template)
+                evaluate(template)
 
 
 def template_with_condition(version, name):
@@ -197,7 +201,7 @@ def template_with_condition(version, name):
     arguments = special.get(name, SAMPLES[name][0])
     template = template_with(version, condition={name: arguments})
     flag = {"type": "boolean", "default": True}
-    if version.kind is Kind.CFN:
+    if version.template_format is TemplateFormat.CFN:
         flag = {"Type": "Boolean", "Default": True}
         template["Mappings"] = {"m": {"k": {"s": True}}}
     template[version.dialect.parameters]["flag"] = flag

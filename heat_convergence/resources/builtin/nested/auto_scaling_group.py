@@ -2,7 +2,7 @@
 
 Decides the members' names, which of them go first, and how a changed definition is
 rolled out.  How many there are is told by properties and by scaling policies
-(``nesting.scaling``).  Source: heat-facts ``resource_groups.md``.
+(``nesting.scaling_notification``).  Source: heat-facts ``resource_groups.md``.
 """
 
 from __future__ import annotations
@@ -14,39 +14,51 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import InvalidTemplateAttribute, StackValidationFailed
-from heat_convergence.convergence.model import ADOPTED, Resource, Status
-from heat_convergence.resources.adjustment import Bounds
-from heat_convergence.resources.builtin.nested.batches import Pace, roll
-from heat_convergence.resources.builtin.nested.members import (
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
+from heat_convergence.resources.builtin.nested.group_type import (
     REFS,
     REFS_MAP,
-    Group,
+    GroupType,
+    build_template_text,
     current_members,
-    sampled,
-    template_text,
+    with_placeholders,
 )
-from heat_convergence.resources.nesting.kinds import (
-    INNER,
-    Ask,
-    Behind,
-    ChildSource,
-    NestedSchema,
-    Read,
-    normal,
+from heat_convergence.resources.builtin.nested.rolling_update import (
+    RollingUpdatePolicy,
+    roll_by_order,
 )
-from heat_convergence.resources.nesting.scaling import COOLDOWN_END, SCALING, Scalable
-from heat_convergence.resources.plugin import View
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.nested.group_scaling import (
+    COOLDOWN_END_KEY,
+    SCALING_KEY,
+    ScalableGroupType,
+)
+from heat_convergence.resources.nested.nested_type import (
+    MEMBER_ATTRIBUTE_PREFIX,
+    AttributePath,
+    NestedStackRequest,
+    NestedStackSource,
+    NestedStackView,
+    NestedTypeSchema,
+    normalize_attribute_path,
+)
+from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.scaling_adjustment import ScalingBounds
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     SupportStatus,
 )
-from heat_convergence.template.constraints import Range
 from heat_convergence.template.expression import is_known
+from heat_convergence.template.parameters.constraints import Range
 
 Json = Any
-OUTPUTS, OUTPUTS_LIST, SIZE = "outputs", "outputs_list", "current_size"
+OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE, SIZE_ATTRIBUTE = (
+    "outputs",
+    "outputs_list",
+    "current_size",
+)
 _NAMED, _ROLLING = "named", "rolling"  # in data: how many names were given; a roll-out's size
 _NAME_LENGTH = 12
 _SAMPLE = "member"
@@ -56,11 +68,13 @@ def _integer(description: str, **more: Any) -> PropertySchema:
     return PropertySchema(type=PropertyType.INTEGER, description=description, **more)
 
 
-class AutoScalingGroup(Group, Scalable):
+class AutoScalingGroup(GroupType, ScalableGroupType):
     name = "OS::Heat::AutoScalingGroup"
-    whole = frozenset({REFS, REFS_MAP, OUTPUTS, OUTPUTS_LIST, SIZE})
-    by_name = frozenset({OUTPUTS, OUTPUTS_LIST})
-    schema = NestedSchema(
+    group_attributes = frozenset(
+        {REFS, REFS_MAP, OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE, SIZE_ATTRIBUTE}
+    )
+    attributes_by_member = frozenset({OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE})
+    schema = NestedTypeSchema(
         description="Resources of one definition, whose number policies change.",
         support_status=SupportStatus(version="2014.1"),
         properties={
@@ -114,17 +128,17 @@ class AutoScalingGroup(Group, Scalable):
             ),
         },
         attributes={
-            OUTPUTS: AttributeSchema(
+            OUTPUTS_ATTRIBUTE: AttributeSchema(
                 PropertyType.MAP,
                 "One attribute of all members, by their names.",
                 support_status=SupportStatus(version="2014.2"),
             ),
-            OUTPUTS_LIST: AttributeSchema(
+            OUTPUTS_LIST_ATTRIBUTE: AttributeSchema(
                 PropertyType.LIST,
                 "One attribute of all members, the oldest first.",
                 support_status=SupportStatus(version="2014.2"),
             ),
-            SIZE: AttributeSchema(
+            SIZE_ATTRIBUTE: AttributeSchema(
                 PropertyType.INTEGER,
                 "How many members there are.",
                 support_status=SupportStatus(version="2015.1"),
@@ -152,125 +166,134 @@ class AutoScalingGroup(Group, Scalable):
         above = desired is not None and most is not None and desired > most
         if above or (desired is not None and least is not None and desired < least):
             raise StackValidationFailed(
-                f"desired_capacity {desired} is not between min_size {least}"
-                f" and max_size {most}",
+                f"desired_capacity {desired} is not between min_size {least} and max_size {most}",
                 path="desired_capacity",
             )
 
     # -- the stack behind it
 
-    def source(self, ask: Ask) -> ChildSource:
+    def source(self, ask: NestedStackRequest) -> NestedStackSource:
         definition = dict(ask.properties["resource"])
         adopted = _adopted(ask)
         if adopted:
-            return ChildSource(template_text(dict.fromkeys(adopted, definition)))
-        old = _in_order(current_members(ask), ask.members())
+            return NestedStackSource(build_template_text(dict.fromkeys(adopted, definition)))
+        old = _in_order(current_members(ask), ask.load_members())
         final = _wanted_size(ask, old)
         names = _Names(ask)
-        pace = Pace.of(ask.properties.get("rolling_updates") or {})
+        pace = RollingUpdatePolicy.from_policy(ask.properties.get("rolling_updates") or {})
         outdated = [name for name in old.present if old.present[name] != definition]
-        data = {key: ask.data[key] for key in (COOLDOWN_END,) if key in ask.data}
-        if not outdated or ask.size is not None:
+        data = {key: ask.data[key] for key in (COOLDOWN_END_KEY,) if key in ask.data}
+        if not outdated or ask.requested_size is not None:
             members = _resized(old.present, definition, final, names)
-            return ChildSource(template_text(members), data={**data, _NAMED: names.given})
+            return NestedStackSource(
+                build_template_text(members), data={**data, _NAMED: names.given}
+            )
         target = ask.data.get(_ROLLING) or max(old.working, 1)
-        pace.check(target, ask.timeout_s)
-        members = roll(old.present, definition, target, pace, names.next)
+        pace.check_timeout(target, ask.timeout_s)
+        members = roll_by_order(old.present, definition, target, pace, names.next)
         more = len(members) != final or any(each != definition for each in members.values())
         if more:
             data[_ROLLING] = target
-        return ChildSource(
-            template_text(members),
+        return NestedStackSource(
+            build_template_text(members),
             data={**data, _NAMED: names.given},
-            more=more,
+            has_next_step=more,
             pause_s=pace.pause_s,
         )
 
-    def sample(self, ask: Ask) -> ChildSource | None:
+    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         definition = ask.properties.get("resource")
         if not isinstance(definition, Mapping) or not isinstance(definition.get("type"), str):
             return None
-        return ChildSource(template_text({_SAMPLE: sampled(dict(definition))}))
+        return NestedStackSource(
+            build_template_text({_SAMPLE: with_placeholders(dict(definition))})
+        )
 
-    def final(self, ask: Ask) -> ChildSource | None:
+    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         if not is_known({**ask.properties, "resource": None}):
             return None
-        definition = sampled(dict(ask.properties["resource"]))
-        old = _in_order(current_members(ask), ask.members())
+        definition = with_placeholders(dict(ask.properties["resource"]))
+        old = _in_order(current_members(ask), ask.load_members())
         present = dict.fromkeys(old.present, definition)
         members = _resized(present, definition, _wanted_size(ask, old), _Names(ask))
-        return ChildSource(template_text(members))
+        return NestedStackSource(build_template_text(members))
 
-    def size(self, ask: Ask) -> int:
+    def member_count(self, ask: NestedStackRequest) -> int:
         given = ask.properties
         found = given.get("desired_capacity") or given.get("min_size")
         return found if isinstance(found, int) else 1
 
     # -- scaling
 
-    def bounds(self, properties: Mapping[str, Json]) -> Bounds:
-        return Bounds(
+    def scaling_bounds(self, properties: Mapping[str, Json]) -> ScalingBounds:
+        return ScalingBounds(
             int(properties["min_size"]),
             int(properties["max_size"]),
             float(properties.get("cooldown") or 0),
         )
 
-    def ended(self, data: Mapping[str, Json], now: datetime) -> Mapping[str, Json] | None:
+    def data_after_completion(
+        self, data: Mapping[str, Json], now: datetime
+    ) -> Mapping[str, Json] | None:
         """The time to cool down begins when the scaling is over."""
-        scaling = data.get(SCALING)
+        scaling = data.get(SCALING_KEY)
         if scaling is None:
             return None
         until = now + timedelta(seconds=scaling["cooldown_s"])
-        kept = {key: item for key, item in data.items() if key != SCALING}
-        return {**kept, COOLDOWN_END: {until.isoformat(): scaling["why"]}}
+        kept = {key: item for key, item in data.items() if key != SCALING_KEY}
+        return {**kept, COOLDOWN_END_KEY: {until.isoformat(): scaling["why"]}}
 
-    def metadata_of(self, view: View, given: Mapping[str, Json]) -> Mapping[str, Json]:
+    def shown_metadata(
+        self, view: ResourceContext, given: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
         return {
             **given,
-            COOLDOWN_END: view.data.get(COOLDOWN_END) or {},
-            "scaling_in_progress": SCALING in view.data,
+            COOLDOWN_END_KEY: view.data.get(COOLDOWN_END_KEY) or {},
+            "scaling_in_progress": SCALING_KEY in view.data,
         }
 
     # -- attributes
 
-    def ordered(self, behind: Behind, names: Sequence[str]) -> list[str]:
+    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
         """The oldest first, without those that have failed."""
-        rows = behind.inputs(names).rows
+        rows = behind.load_inputs(names).rows
         found = [rows[name] for name in names if name in rows]
         working = [row for row in found if row.status is not Status.FAILED]
         return [row.name for row in sorted(working, key=lambda row: (row.created_at, row.name))]
 
-    def member_named(self, part: str, names: Sequence[str]) -> str:
+    def resolve_member_name(self, part: str, names: Sequence[str]) -> str:
         """N counts members as they are ordered."""
         at = int(part) if part.isdecimal() else len(names)
         return names[at] if at < len(names) else ""
 
-    def facts(self, behind: Behind, names: Sequence[str]) -> dict[str, Json]:
-        return {SIZE: len(names)}
+    def group_attribute_values(
+        self, behind: NestedStackView, names: Sequence[str]
+    ) -> dict[str, Json]:
+        return {SIZE_ATTRIBUTE: len(names)}
 
-    def _value(self, behind: Behind, names: Sequence[str], read: Read) -> Json:
+    def _value(self, behind: NestedStackView, names: Sequence[str], read: AttributePath) -> Json:
         name, *path = read
-        if name == OUTPUTS:
-            return {each: behind.inner(each, path) for each in names} if path else None
-        if name == OUTPUTS_LIST:
-            return [behind.inner(each, path) for each in names] if path else None
+        if name == OUTPUTS_ATTRIBUTE:
+            return {each: behind.member_value(each, path) for each in names} if path else None
+        if name == OUTPUTS_LIST_ATTRIBUTE:
+            return [behind.member_value(each, path) for each in names] if path else None
         return super()._value(behind, names, read)
 
-    def passes_on(
-        self, reads: Collection[Read], members: Collection[str]
-    ) -> dict[str, set[Read]]:
+    def member_attribute_paths(
+        self, reads: Collection[AttributePath], members: Collection[str]
+    ) -> dict[str, set[AttributePath]]:
         """Which member is the N-th is known when they are there: all may be."""
         inner = (
             path
             for name, *path in reads
-            if name in self.by_name or name.startswith(INNER)
+            if name in self.attributes_by_member or name.startswith(MEMBER_ATTRIBUTE_PREFIX)
         )
-        below = {normal(path[0], path[1:]) for path in inner if path} - {None}
+        below = {normalize_attribute_path(path[0], path[1:]) for path in inner if path} - {None}
         return {each: {read for read in below if read} for each in members} if below else {}
 
-    def check_read(self, name: str, path: Sequence[Json]) -> None:
+    def check_attribute_path(self, name: str, path: Sequence[Json]) -> None:
         """Raises ``InvalidTemplateAttribute`` for what can't be read."""
-        if name in self.by_name and not path:
+        if name in self.attributes_by_member and not path:
             raise InvalidTemplateAttribute(
                 f'The attribute "{name}" of {self.name} takes the name of another'
             )
@@ -278,18 +301,18 @@ class AutoScalingGroup(Group, Scalable):
 
 class _Members:
     """Definitions in the order in which members go: those that failed, then the oldest;
-    ``working`` is how many have not failed."""
+    ``track`` is how many have not failed."""
 
     def __init__(self, present: Mapping[str, Json], working: int) -> None:
         self.present = present
         self.working = working
 
 
-def _adopted(ask: Ask) -> list[str]:
+def _adopted(ask: NestedStackRequest) -> list[str]:
     """Names of members that come with a group which is handed over: they keep them,
     for under others they would be made anew."""
-    document = ask.data.get(ADOPTED)
-    if ask.current() is not None or not isinstance(document, Mapping):
+    document = ask.data.get(ADOPTED_STACK)
+    if ask.load_template() is not None or not isinstance(document, Mapping):
         return []
     return sorted(document.get("resources") or {})
 
@@ -307,11 +330,11 @@ def _in_order(definitions: Mapping[str, Json], rows: Sequence[Resource]) -> _Mem
     return _Members(present, len(definitions.keys() - failed))
 
 
-def _wanted_size(ask: Ask, old: _Members) -> int:
+def _wanted_size(ask: NestedStackRequest, old: _Members) -> int:
     given = ask.properties
-    if ask.size is not None:
-        found = ask.size
-    elif ask.current() is None:
+    if ask.requested_size is not None:
+        found = ask.requested_size
+    elif ask.load_template() is None:
         found = given.get("desired_capacity") or given["min_size"]
     else:
         desired = given.get("desired_capacity")
@@ -331,9 +354,9 @@ class _Names:
     """New members' names: never one twice, and the same when asked again for the same
     step after a crash."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: NestedStackRequest) -> None:
         self.given = int(ask.data.get(_NAMED) or 0)
-        self._seed = ask.seed
+        self._seed = ask.random_seed
 
     def next(self) -> str:
         digest = hashlib.sha256(f"{self._seed} {self.given}".encode()).digest()

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from heat_convergence.resources.nesting.kinds import (
-    REFERENCE,
-    Ask,
-    Behind,
-    ChildSource,
-    NestedSchema,
+from heat_convergence.resources.nested.nested_type import (
+    REFERENCE_ID_KEY,
+    AttributePath,
+    AttributeRecorder,
+    NestedStackRequest,
+    NestedStackSource,
+    NestedStackView,
     NestedType,
-    Read,
-    Reading,
-    arn,
-    known_or_unknown,
-    read_key,
+    NestedTypeSchema,
+    attribute_path_key,
+    replace_unresolved,
+    stack_arn,
 )
-from heat_convergence.resources.plugin import View
-from heat_convergence.resources.schema import PropertySchema, PropertyType
+from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType
 
 Json = Any
 _OUTPUTS = "Outputs."
@@ -30,7 +30,7 @@ _OUTPUTS = "Outputs."
 
 class CloudFormationStack(NestedType):
     name = "AWS::CloudFormation::Stack"
-    schema = NestedSchema(
+    schema = NestedTypeSchema(
         description="A stack within the stack.",
         accepts_any_attribute=True,
         properties={
@@ -53,44 +53,50 @@ class CloudFormationStack(NestedType):
         },
     )
 
-    def source(self, ask: Ask) -> ChildSource:
+    def source(self, ask: NestedStackRequest) -> NestedStackSource:
         url = ask.properties["TemplateURL"]
         ask.files.template(url)  # tells what is wrong with it
-        return ChildSource(
+        return NestedStackSource(
             ask.files[url],
             parameters=ask.properties.get("Parameters") or {},
             timeout_mins=ask.properties.get("TimeoutInMinutes"),
         )
 
-    def sample(self, ask: Ask) -> ChildSource | None:
+    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         url = ask.properties.get("TemplateURL")
         if not isinstance(url, str):
             return None
         given = ask.properties.get("Parameters")
-        parameters = known_or_unknown(given) if isinstance(given, dict) else {}
+        parameters = replace_unresolved(given) if isinstance(given, dict) else {}
         ask.files.template(url)
-        return ChildSource(ask.files[url], parameters=parameters)
+        return NestedStackSource(ask.files[url], parameters=parameters)
 
-    def where(self, ask: Ask) -> str:
+    def error_path_suffix(self, ask: NestedStackRequest) -> str:
         url = ask.properties.get("TemplateURL")
-        return f"<{url}>" if isinstance(url, str) else self.path_word
+        return f"<{url}>" if isinstance(url, str) else self.error_path_label
 
-    def read(self, behind: Behind, reads: Collection[Read]) -> dict[str, Json]:
-        values, untold = behind.outputs()
+    def read_attributes(
+        self, behind: NestedStackView, reads: Collection[AttributePath]
+    ) -> dict[str, Json]:
+        values, untold = behind.evaluate_outputs()
         outputs = {f"{_OUTPUTS}{name}": value for name, value in values.items()}
-        reading = Reading()
-        reading.untold = {read_key((f"{_OUTPUTS}{name}",)): why for name, why in untold.items()}
+        reading = AttributeRecorder()
+        reading.errors = {
+            attribute_path_key((f"{_OUTPUTS}{name}",)): why for name, why in untold.items()
+        }
         for read in reads:
             if read[0] not in outputs:
-                reading.untold[read_key(read)] = f"The template has no output for {read[0]}"
+                reading.errors[attribute_path_key(read)] = (
+                    f"The template has no output for {read[0]}"
+                )
         stack = behind.stack
         return {
             **outputs,
-            REFERENCE: arn(stack.project_id, stack.name, stack.id),
-        } | reading.recorded()
+            REFERENCE_ID_KEY: stack_arn(stack.project_id, stack.name, stack.id),
+        } | reading.as_attributes()
 
-    def reference_id(self, view: View) -> Json:
-        found = view.attributes.get(REFERENCE)
+    def reference_id(self, view: ResourceContext) -> Json:
+        found = view.attributes.get(REFERENCE_ID_KEY)
         if found is None and view.physical_id is not None:
-            return arn(view.project_id, view.physical_name, view.physical_id)
+            return stack_arn(view.project_id, view.physical_name, view.physical_id)
         return found or view.name

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from heat_convergence.resources.builtin.nested.members import (
+from heat_convergence.resources.builtin.nested.group_type import (
     ATTRIBUTES,
     REFS,
-    Group,
-    sampled,
-    template_text,
+    GroupType,
+    build_template_text,
+    with_placeholders,
 )
-from heat_convergence.resources.nesting.kinds import Ask, Behind, ChildSource, NestedSchema
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.nested.nested_type import (
+    NestedStackRequest,
+    NestedStackSource,
+    NestedStackView,
+    NestedTypeSchema,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
@@ -28,10 +33,10 @@ from heat_convergence.template.expression import is_known
 Json = Any
 
 
-class ResourceChain(Group):
+class ResourceChain(GroupType):
     name = "OS::Heat::ResourceChain"
-    whole = frozenset({REFS, ATTRIBUTES})
-    schema = NestedSchema(
+    group_attributes = frozenset({REFS, ATTRIBUTES})
+    schema = NestedTypeSchema(
         description="Resources of the types in a list, each made after the one before.",
         support_status=SupportStatus(version="6.0.0"),
         accepts_any_attribute=True,
@@ -59,7 +64,7 @@ class ResourceChain(Group):
         },
     )
 
-    def source(self, ask: Ask) -> ChildSource:
+    def source(self, ask: NestedStackRequest) -> NestedStackSource:
         members: dict[str, Json] = {}
         for at, kind in enumerate(ask.properties.get("resources") or ()):
             members[str(at)] = {"type": kind}
@@ -67,16 +72,18 @@ class ResourceChain(Group):
                 members[str(at)]["properties"] = ask.properties["resource_properties"]
             if at and not ask.properties.get("concurrent"):
                 members[str(at)]["depends_on"] = [str(at - 1)]
-        return ChildSource(template_text(members))
+        return NestedStackSource(build_template_text(members))
 
-    def sample(self, ask: Ask) -> ChildSource | None:
+    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         types = ask.properties.get("resources")
         if not isinstance(types, list) or not is_known(types):
             return None
-        return self.source(ask.having(sampled(ask.properties)))
+        return self.source(ask.with_properties(with_placeholders(ask.properties)))
 
-    def ordered(self, behind: Behind, names: Sequence[str]) -> list[str]:
+    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
         return sorted(names, key=lambda name: (len(name), name))
 
-    def facts(self, behind: Behind, names: Sequence[str]) -> dict[str, Json]:
+    def group_attribute_values(
+        self, behind: NestedStackView, names: Sequence[str]
+    ) -> dict[str, Json]:
         return {}

@@ -12,36 +12,39 @@ from itertools import count, islice
 from typing import Any
 
 from heat_convergence.common.errors import InvalidTemplateAttribute
-from heat_convergence.convergence.model import ADOPTED
-from heat_convergence.resources.builtin.nested.batches import Pace, step
-from heat_convergence.resources.builtin.nested.members import (
+from heat_convergence.convergence.model.resource import ADOPTED_STACK
+from heat_convergence.resources.builtin.nested.group_type import (
     ATTRIBUTES,
     REFS,
     REFS_MAP,
-    Group,
+    GroupType,
+    build_template_text,
     current_members,
-    sampled,
-    template_text,
+    with_placeholders,
 )
-from heat_convergence.resources.nesting.kinds import (
-    REFERENCE,
-    Ask,
-    Behind,
-    ChildSource,
-    NestedSchema,
+from heat_convergence.resources.builtin.nested.rolling_update import (
+    RollingUpdatePolicy,
+    roll_by_name,
 )
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.nested.nested_type import (
+    REFERENCE_ID_KEY,
+    NestedStackRequest,
+    NestedStackSource,
+    NestedStackView,
+    NestedTypeSchema,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     SupportStatus,
 )
-from heat_convergence.template.constraints import AllowedValues, Length, Range
 from heat_convergence.template.expression import is_known
+from heat_convergence.template.parameters.constraints import AllowedValues, Length, Range
 
 Json = Any
-REMOVED = "removed_rsrc_list"
-INDEX = "%index%"
+REMOVED_ATTRIBUTE = "removed_rsrc_list"
+DEFAULT_INDEX_VAR = "%index%"
 _MOST_GAPS = 10_000  # numbers that a document leaves out
 
 
@@ -71,10 +74,10 @@ _PAUSE = PropertySchema(
 _BATCH = _integer("How many members change at once, at most.", 1, 1)
 
 
-class ResourceGroup(Group):
+class ResourceGroup(GroupType):
     name = "OS::Heat::ResourceGroup"
-    whole = frozenset({REFS, REFS_MAP, ATTRIBUTES, REMOVED})
-    schema = NestedSchema(
+    group_attributes = frozenset({REFS, REFS_MAP, ATTRIBUTES, REMOVED_ATTRIBUTE})
+    schema = NestedTypeSchema(
         description="A number of resources of one definition, numbered from 0.",
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
@@ -88,7 +91,7 @@ class ResourceGroup(Group):
             ),
             "index_var": _text(
                 "What stands for the member's number in strings of its properties.",
-                default=INDEX,
+                default=DEFAULT_INDEX_VAR,
                 constraints=(Length(min=3),),
                 support_status=SupportStatus(version="2014.2"),
             ),
@@ -141,7 +144,7 @@ class ResourceGroup(Group):
                 "One attribute of all members, by their names.",
                 support_status=SupportStatus(version="2014.2"),
             ),
-            REMOVED: AttributeSchema(
+            REMOVED_ATTRIBUTE: AttributeSchema(
                 PropertyType.LIST,
                 "The names of members that were removed.",
                 support_status=SupportStatus(version="7.0.0"),
@@ -165,35 +168,39 @@ class ResourceGroup(Group):
         },
     )
 
-    def source(self, ask: Ask) -> ChildSource:
+    def source(self, ask: NestedStackRequest) -> NestedStackSource:
         old = current_members(ask)
         removed = _removed(ask, old)
         target = list(islice(_names(removed), int(ask.properties.get("count") or 0)))
         members, more, pace = self._members(ask, old, target, removed)
-        return ChildSource(
-            template_text(members),
+        return NestedStackSource(
+            build_template_text(members),
             data={"removed": removed, "making": more and _is_made(ask)},
-            more=more,
+            has_next_step=more,
             pause_s=pace.pause_s,
         )
 
     def _members(
-        self, ask: Ask, old: Mapping[str, Json], target: Sequence[str], removed: Sequence[str]
-    ) -> tuple[dict[str, Json], bool, Pace]:
+        self,
+        ask: NestedStackRequest,
+        old: Mapping[str, Json],
+        target: Sequence[str],
+        removed: Sequence[str],
+    ) -> tuple[dict[str, Json], bool, RollingUpdatePolicy]:
         def new(name: str) -> Json:
-            return member(ask.properties, name)
+            return member_definition(ask.properties, name)
 
         policy = ask.update_policy
         making = _is_made(ask)
         section = policy.get("batch_create" if making else "rolling_update")
-        if ADOPTED in ask.data and ask.current() is None:
+        if ADOPTED_STACK in ask.data and ask.load_template() is None:
             section = None  # all of them are there, and are taken over at once
         kept = {name: item for name, item in old.items() if name not in removed}
         changed = any(kept[name] != new(name) for name in kept)
         if section is None or not (making or changed):
-            return {name: new(name) for name in target}, False, Pace()
-        pace = Pace.of(section)
-        pace.check(len(target), ask.timeout_s)
+            return {name: new(name) for name in target}, False, RollingUpdatePolicy()
+        pace = RollingUpdatePolicy.from_policy(section)
+        pace.check_timeout(len(target), ask.timeout_s)
         if making:
             size = min(len(kept) + pace.batch_size, len(target))
             return {name: new(name) for name in target[:size]}, size < len(target), pace
@@ -201,36 +208,40 @@ class ResourceGroup(Group):
         def name_of(at: int) -> str:
             return next(islice(_names(removed), at, None))
 
-        members, more = step(kept, new, target, name_of, pace)
+        members, more = roll_by_name(kept, new, target, name_of, pace)
         return members, more, pace
 
-    def taken_over(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
+    def data_after_adoption(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
         return {"removed": _told(document)}
 
-    def sample(self, ask: Ask) -> ChildSource | None:
+    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         if ask.properties.get("count") == 0:
             return None
-        definition = member(ask.properties, "0")
+        definition = member_definition(ask.properties, "0")
         if not isinstance(definition["type"], str):
             return None
-        return ChildSource(template_text({"0": sampled(definition)}))
+        return NestedStackSource(build_template_text({"0": with_placeholders(definition)}))
 
-    def final(self, ask: Ask) -> ChildSource | None:
+    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
         if not is_known({**ask.properties, "resource_def": None}):
             return None
-        return self.source(replace(ask, properties=sampled(ask.properties), update_policy={}))
+        return self.source(
+            replace(ask, properties=with_placeholders(ask.properties), update_policy={})
+        )
 
-    def size(self, ask: Ask) -> int:
+    def member_count(self, ask: NestedStackRequest) -> int:
         number = ask.properties.get("count")
         return number if isinstance(number, int) else 1
 
-    def ordered(self, behind: Behind, names: Sequence[str]) -> list[str]:
+    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
         return sorted(names, key=lambda name: (len(name), name))
 
-    def facts(self, behind: Behind, names: Sequence[str]) -> dict[str, Json]:
-        return {REMOVED: list(behind.row.data.get("removed") or ())}
+    def group_attribute_values(
+        self, behind: NestedStackView, names: Sequence[str]
+    ) -> dict[str, Json]:
+        return {REMOVED_ATTRIBUTE: list(behind.owner_resource.data.get("removed") or ())}
 
-    def check_read(self, name: str, path: Sequence[Json]) -> None:
+    def check_attribute_path(self, name: str, path: Sequence[Json]) -> None:
         """Raises ``InvalidTemplateAttribute`` for what can't be read."""
         if name == ATTRIBUTES and not path:
             raise InvalidTemplateAttribute(
@@ -238,12 +249,12 @@ class ResourceGroup(Group):
             )
 
 
-def member(properties: Mapping[str, Json], name: str) -> dict[str, Json]:
+def member_definition(properties: Mapping[str, Json], name: str) -> dict[str, Json]:
     """A member's definition, its number put in; null properties are dropped."""
     definition = properties.get("resource_def")
     definition = definition if isinstance(definition, Mapping) else {}
     mark = properties.get("index_var")
-    mark = mark if isinstance(mark, str) and mark else INDEX
+    mark = mark if isinstance(mark, str) and mark else DEFAULT_INDEX_VAR
     given = definition.get("properties")
     found: dict[str, Json] = {"type": definition.get("type")}
     if isinstance(given, Mapping):
@@ -266,9 +277,9 @@ def _numbered(value: Json, mark: str, name: str) -> Json:
     return value
 
 
-def _is_made(ask: Ask) -> bool:
+def _is_made(ask: NestedStackRequest) -> bool:
     """Whether the group is being made, perhaps in batches."""
-    return ask.current() is None or bool(ask.data.get("making"))
+    return ask.load_template() is None or bool(ask.data.get("making"))
 
 
 def _names(removed: Iterable[str]) -> Iterable[str]:
@@ -276,7 +287,7 @@ def _names(removed: Iterable[str]) -> Iterable[str]:
     return (name for name in map(str, count()) if name not in gone)
 
 
-def _removed(ask: Ask, old: Mapping[str, Json]) -> list[str]:
+def _removed(ask: NestedStackRequest, old: Mapping[str, Json]) -> list[str]:
     """Names that are not used (again), sorted by number."""
     before = _handed(ask) or [str(name) for name in ask.data.get("removed") or ()]
     asked = [
@@ -298,10 +309,10 @@ def _removed(ask: Ask, old: Mapping[str, Json]) -> list[str]:
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def _handed(ask: Ask) -> list[str]:
+def _handed(ask: NestedStackRequest) -> list[str]:
     """Of a group that is handed over."""
-    document = ask.data.get(ADOPTED)
-    if not isinstance(document, Mapping) or ask.current() is not None:
+    document = ask.data.get(ADOPTED_STACK)
+    if not isinstance(document, Mapping) or ask.load_template() is not None:
         return []
     return _told(document)
 
@@ -317,11 +328,11 @@ def _told(document: Mapping[str, Json]) -> list[str]:
     return sorted(gaps.union(map(str, told if isinstance(told, list) else ())))
 
 
-def _references(ask: Ask) -> dict[str, str]:
+def _references(ask: NestedStackRequest) -> dict[str, str]:
     """Reference id → member's name, as far as rows tell."""
     found = {}
-    for row in ask.members():
-        for reference in (row.physical_id, row.attributes.get(REFERENCE)):
+    for row in ask.load_members():
+        for reference in (row.physical_id, row.attributes.get(REFERENCE_ID_KEY)):
             if isinstance(reference, str):
                 found[reference] = row.name
     return found

@@ -1,6 +1,6 @@
 """``OS::Heat::ScalingPolicy``: a signal to it changes the size of a group.
 
-Says what is wanted of the group; ``nesting.scaling`` does it, or passes it over.
+Says what is wanted of the group; ``nesting.scaling_notification`` does it, or passes it over.
 Source: heat-facts ``resource_groups.md``.
 """
 
@@ -13,16 +13,19 @@ from heat_convergence.common.errors import (
     ResourceNotAvailable,
     ResourcePropertyValueDependency,
 )
-from heat_convergence.resources.adjustment import Adjustment, Kind
-from heat_convergence.resources.builtin.signals.responder import (
-    Guest,
-    Responder,
-    must_be_made,
-    native_url,
-    signed_url,
+from heat_convergence.resources.builtin.signals.signal_responder import (
+    SignalResponder,
+    SignalUser,
+    native_signal_url,
+    require_created,
+    signed_signal_url,
 )
-from heat_convergence.resources.plugin import Signalled, View
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.protocol.resource_type import ResourceContext, SignalResult
+from heat_convergence.resources.protocol.scaling_adjustment import (
+    AdjustmentType,
+    ScalingAdjustment,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     CacheMode,
     PropertySchema,
@@ -30,13 +33,13 @@ from heat_convergence.resources.schema import (
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.template.constraints import AllowedValues, Range
+from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any
 _GROUP, _STEP, _KIND = "auto_scaling_group_id", "min_adjustment_step", "adjustment_type"
 
 
-class ScalingPolicy(Responder):
+class ScalingPolicy(SignalResponder):
     name = "OS::Heat::ScalingPolicy"
     schema = TypeSchema(
         description="Makes a scaling group larger or smaller when it is signalled.",
@@ -58,7 +61,7 @@ class ScalingPolicy(Responder):
                 " percents more.",
                 required=True,
                 update_allowed=True,
-                constraints=(AllowedValues(tuple(str(kind) for kind in Kind)),),
+                constraints=(AllowedValues(tuple(str(kind) for kind in AdjustmentType)),),
             ),
             "cooldown": PropertySchema(
                 type=PropertyType.NUMBER,
@@ -89,35 +92,37 @@ class ScalingPolicy(Responder):
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         kind = properties.get(_KIND)
-        if properties.get(_STEP) is not None and kind not in (None, Kind.PERCENT):
+        if properties.get(_STEP) is not None and kind not in (None, AdjustmentType.PERCENT):
             raise ResourcePropertyValueDependency(
-                f"{_STEP} goes with the {_KIND} {Kind.PERCENT}, not with {kind}."
+                f"{_STEP} goes with the {_KIND} {AdjustmentType.PERCENT}, not with {kind}."
             )
 
-    def signs(self, view: View) -> bool:
+    def needs_signed_url(self, view: ResourceContext) -> bool:
         return True
 
-    def made(self, view: View, guest: Guest) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+    def initial_state(
+        self, view: ResourceContext, guest: SignalUser
+    ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
         urls = {
-            "alarm_url": signed_url(view, guest, "signal", "POST"),
-            "signal_url": native_url(view, guest),
+            "alarm_url": signed_signal_url(view, guest, "signal", "POST"),
+            "signal_url": native_signal_url(view, guest),
         }
         return urls, {}
 
-    def scales(self, properties: Mapping[str, Json]) -> str | None:
+    def scaled_group_id(self, properties: Mapping[str, Json]) -> str | None:
         found = properties.get(_GROUP)
         return None if found is None else str(found)
 
-    def signal(self, view: View, details: Json) -> Signalled:
-        must_be_made(view)
+    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
+        require_created(view)
         given = view.properties
         if not given:  # adopted, and not looked at yet
             raise ResourceNotAvailable(view.name)
-        return Signalled(
-            adjust=Adjustment(
-                kind=Kind(given[_KIND]),
+        return SignalResult(
+            scaling_adjustment=ScalingAdjustment(
+                adjustment_type=AdjustmentType(given[_KIND]),
                 amount=float(given["scaling_adjustment"]),
-                least_step=given.get(_STEP),
+                min_adjustment_step=given.get(_STEP),
                 cooldown_s=given.get("cooldown"),
             )
         )

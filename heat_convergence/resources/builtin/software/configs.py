@@ -13,18 +13,22 @@ from typing import Any, ClassVar
 import yaml
 
 from heat_convergence.common.errors import StackValidationFailed
-from heat_convergence.convergence.model import Observed
-from heat_convergence.db.software import Config
-from heat_convergence.resources.plugin import Look, ResourceType, View
-from heat_convergence.resources.schema import (
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.db.statements.software import SoftwareConfigRow
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.resources.software import software_of
-from heat_convergence.template.constraints import AllowedValues, Length
+from heat_convergence.resources.protocol.software_config_store import require_config_store
+from heat_convergence.template.parameters.constraints import AllowedValues, Length
 
 Json = Any
 CONFIG = "config"
@@ -62,39 +66,37 @@ def _values(description: str, **more: PropertySchema) -> PropertySchema:
     )
 
 
-GROUP = _text("Which tool on the server takes it.", default=_UNGROUPED)
-INPUTS = _values(
+GROUP_PROPERTY = _text("Which tool on the server takes it.", default=_UNGROUPED)
+INPUTS_PROPERTY = _values(
     "What it takes when it is deployed.",
     default=PropertySchema(type=PropertyType.ANY, description="The value where none is given."),
     replace_on_change=_flag("Whether another value is deployed by a new deployment."),
 )
-OUTPUTS = _values(
+OUTPUTS_PROPERTY = _values(
     "What it gives back.",
     error_output=_flag("Whether giving it at all means that the deployment failed."),
 )
-OPTIONS = _map("What the tool is to know beside it.")
-_ATTRIBUTES = {
-    CONFIG: AttributeSchema(PropertyType.STRING, "The configuration as it is stored.")
-}
+OPTIONS_PROPERTY = _map("What the tool is to know beside it.")
+_ATTRIBUTES = {CONFIG: AttributeSchema(PropertyType.STRING, "The configuration as it is stored.")}
 
 
 class StoredConfig(ResourceType):
-    """``content`` is what is stored under ``config``."""
+    """``build_content`` is what is stored under ``config``."""
 
-    tool: ClassVar[str] = _UNGROUPED  # where no property says otherwise
+    default_group: ClassVar[str] = _UNGROUPED  # where no property says otherwise
 
-    def content(self, view: View) -> Json:
+    def build_content(self, view: ResourceContext) -> Json:
         """The configuration."""
         return view.properties.get(CONFIG)
 
-    def create(self, view: View) -> Look:
-        given, content = view.properties, self.content(view)
-        software_of(view).keep(
-            Config(
+    def create(self, view: ResourceContext) -> VerbResult:
+        given, content = view.properties, self.build_content(view)
+        require_config_store(view).store_config(
+            SoftwareConfigRow(
                 id=view.resource_id,
                 project_id=view.project_id,
                 name=view.physical_name,
-                tool=given.get("group") or self.tool,
+                group=given.get("group") or self.default_group,
                 body={
                     CONFIG: "" if content is None else content,
                     "inputs": given.get("inputs") or [],
@@ -104,27 +106,31 @@ class StoredConfig(ResourceType):
                 created_at=view.now,
             )
         )
-        return Look(Observed.READY, view.resource_id, attributes={CONFIG: content})
+        return VerbResult(ObservedState.READY, view.resource_id, attributes={CONFIG: content})
 
-    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
-        return Look(Observed.READY, view.physical_id)
+    def update(
+        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+    ) -> VerbResult:
+        return VerbResult(ObservedState.READY, view.physical_id)
 
-    def delete(self, view: View) -> Look:
+    def delete(self, view: ResourceContext) -> VerbResult:
         if view.physical_id is not None:
-            software_of(view).forget(view.project_id, view.physical_id)
-        return Look(Observed.ABSENT)
+            require_config_store(view).delete_config(view.project_id, view.physical_id)
+        return VerbResult(ObservedState.ABSENT)
 
-    def observe(self, view: View) -> Look:
+    def observe(self, view: ResourceContext) -> VerbResult:
         if view.physical_id is None:
-            return Look(Observed.ABSENT)
-        there = software_of(view).find(view.project_id, view.physical_id) is not None
-        return Look(Observed.READY if there else Observed.ABSENT, view.physical_id)
+            return VerbResult(ObservedState.ABSENT)
+        there = (
+            require_config_store(view).find_config(view.project_id, view.physical_id) is not None
+        )
+        return VerbResult(ObservedState.READY if there else ObservedState.ABSENT, view.physical_id)
 
-    def find(self, view: View) -> str | None:
-        found = software_of(view).find(view.project_id, view.resource_id)
+    def find(self, view: ResourceContext) -> str | None:
+        found = require_config_store(view).find_config(view.project_id, view.resource_id)
         return None if found is None else found.id
 
-    def found(self, view: View) -> Look:
+    def resume_create(self, view: ResourceContext) -> VerbResult:
         return self.create(view)  # which stores nothing again
 
 
@@ -134,11 +140,11 @@ class SoftwareConfig(StoredConfig):
         description="A script, or another text for a tool on servers.",
         support_status=SupportStatus(version="2014.1"),
         properties={
-            "group": GROUP,
+            "group": GROUP_PROPERTY,
             CONFIG: _text("The text."),
-            "options": OPTIONS,
-            "inputs": INPUTS,
-            "outputs": OUTPUTS,
+            "options": OPTIONS_PROPERTY,
+            "inputs": INPUTS_PROPERTY,
+            "outputs": OUTPUTS_PROPERTY,
         },
         attributes=_ATTRIBUTES,
     )
@@ -150,10 +156,10 @@ class StructuredConfig(StoredConfig):
         description="A map for a tool on servers.",
         support_status=SupportStatus(version="2014.1"),
         properties={
-            "group": GROUP,
-            "options": OPTIONS,
-            "inputs": INPUTS,
-            "outputs": OUTPUTS,
+            "group": GROUP_PROPERTY,
+            "options": OPTIONS_PROPERTY,
+            "inputs": INPUTS_PROPERTY,
+            "outputs": OUTPUTS_PROPERTY,
             CONFIG: _map("The map."),
         },
         attributes=_ATTRIBUTES,
@@ -169,7 +175,7 @@ class CloudConfig(StoredConfig):
         attributes=_ATTRIBUTES,
     )
 
-    def content(self, view: View) -> Json:
+    def build_content(self, view: ResourceContext) -> Json:
         told = yaml.safe_dump(
             view.properties.get("cloud_config") or {}, default_flow_style=False, allow_unicode=True
         )
@@ -178,7 +184,7 @@ class CloudConfig(StoredConfig):
 
 class SoftwareComponent(StoredConfig):
     name = "OS::Heat::SoftwareComponent"
-    tool = "component"
+    default_group = "component"
     schema = TypeSchema(
         description="Several configurations of one piece of software, one for each action.",
         support_status=SupportStatus(version="2014.2"),
@@ -203,14 +209,14 @@ class SoftwareComponent(StoredConfig):
                     },
                 ),
             ),
-            "inputs": INPUTS,
-            "outputs": OUTPUTS,
-            "options": OPTIONS,
+            "inputs": INPUTS_PROPERTY,
+            "outputs": OUTPUTS_PROPERTY,
+            "options": OPTIONS_PROPERTY,
         },
         attributes=_ATTRIBUTES,
     )
 
-    def content(self, view: View) -> Json:
+    def build_content(self, view: ResourceContext) -> Json:
         return {"configs": view.properties["configs"]}
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:

@@ -18,30 +18,36 @@ from heat_convergence.common.errors import (
     ResourceFailure,
     StackValidationFailed,
 )
-from heat_convergence.convergence.model import Action, Observed
-from heat_convergence.db.software import Config, Deployment
-from heat_convergence.resources.builtin.signals.responder import (
-    Guest,
-    Responder,
-    must_be_made,
-    native_url,
-    signed_url,
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
+from heat_convergence.resources.builtin.signals.signal_responder import (
+    SignalResponder,
+    SignalUser,
+    native_signal_url,
+    require_created,
+    signed_signal_url,
 )
-from heat_convergence.resources.builtin.software import derived
-from heat_convergence.resources.builtin.software.gone_servers import is_gone
-from heat_convergence.resources.plugin import Look, NeedsReplacement, Signalled, View
-from heat_convergence.resources.schema import (
+from heat_convergence.resources.builtin.software import deployment_inputs
+from heat_convergence.resources.builtin.software.server_existence import server_is_gone
+from heat_convergence.resources.protocol.resource_type import (
+    NeedsReplacement,
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
     PropertyType,
     SupportStatus,
     TypeSchema,
 )
-from heat_convergence.resources.software import software_of
-from heat_convergence.template.constraints import AllowedValues
+from heat_convergence.resources.protocol.software_config_store import require_config_store
+from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
-CFN, HEAT, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
+CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
 _ELSEWHERE = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
 _ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
 _NAMING = (Action.CREATE, Action.UPDATE)  # after which other outputs may be read
@@ -53,7 +59,7 @@ def _text(description: str, **more: Any) -> PropertySchema:
     return PropertySchema(type=PropertyType.STRING, description=description, **more)
 
 
-PROPERTIES = {
+DEPLOYMENT_PROPERTIES = {
     "config": _text("The id of the configuration.", update_allowed=True),
     "server": _text("The id of the server.", required=True),
     "input_values": PropertySchema(
@@ -71,153 +77,168 @@ PROPERTIES = {
     "name": _text("What the server is told as its name.", update_allowed=True),
     "signal_transport": _text(
         "How the server says that it is done.",
-        default=CFN,
+        default=CFN_SIGNAL,
         constraints=(
-            AllowedValues((CFN, "TEMP_URL_SIGNAL", HEAT, NO_SIGNAL, "ZAQAR_SIGNAL")),
+            AllowedValues((CFN_SIGNAL, "TEMP_URL_SIGNAL", HEAT_SIGNAL, NO_SIGNAL, "ZAQAR_SIGNAL")),
         ),
     ),
 }
-ATTRIBUTES = {
-    derived.STDOUT: AttributeSchema(PropertyType.STRING, "What it wrote."),
-    derived.STDERR: AttributeSchema(PropertyType.STRING, "What it wrote of errors."),
-    derived.CODE: AttributeSchema(PropertyType.STRING, "The status that it ended with."),
+DEPLOYMENT_ATTRIBUTES = {
+    deployment_inputs.STDOUT: AttributeSchema(PropertyType.STRING, "What it wrote."),
+    deployment_inputs.STDERR: AttributeSchema(PropertyType.STRING, "What it wrote of errors."),
+    deployment_inputs.STATUS_CODE: AttributeSchema(
+        PropertyType.STRING, "The status that it ended with."
+    ),
 }
 
 
-class SoftwareDeployment(Responder):
+class SoftwareDeployment(SignalResponder):
     name = "OS::Heat::SoftwareDeployment"
-    no_signal_during: ClassVar[frozenset[Action]] = frozenset()
-    deploys_on: ClassVar[str | None] = "server"
+    no_signal_actions: ClassVar[frozenset[Action]] = frozenset()
+    server_property: ClassVar[str | None] = "server"
     schema = TypeSchema(
         description="Puts a configuration on a server, and waits until the server is done.",
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
-        properties=PROPERTIES,
-        attributes=ATTRIBUTES,
+        properties=DEPLOYMENT_PROPERTIES,
+        attributes=DEPLOYMENT_ATTRIBUTES,
     )
 
     # -- verbs
 
-    def create(self, view: View) -> Look:
+    def create(self, view: ResourceContext) -> VerbResult:
         guest = self._guest(view)
         look = self._deploy(view, view.properties, guest)
-        return Look(
+        return VerbResult(
             look.observed,
             view.resource_id,
             attributes=look.attributes,
-            data=guest.data(),
+            data=guest.to_data(),
             reason=look.reason,
-            again_s=look.again_s,
+            poll_after_s=look.poll_after_s,
         )
 
-    def update(self, view: View, after: Mapping[str, Json], changed: frozenset[str]) -> Look:
+    def update(
+        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+    ) -> VerbResult:
         config = self._config(view, view.properties.get("config"))
         values = [each.get("input_values") or {} for each in (view.properties, after)]
-        if derived.replaced_by(config, *values):
+        if deployment_inputs.inputs_require_replacement(config, *values):
             raise NeedsReplacement
-        return self._deploy(view, after, Guest.of(view.data, view.project_id))
+        return self._deploy(view, after, SignalUser.from_data(view.data, view.project_id))
 
-    def delete(self, view: View) -> Look:
+    def delete(self, view: ResourceContext) -> VerbResult:
         if view.physical_id is not None and view.data:
-            guest = Guest.of(view.data, view.project_id)
+            guest = SignalUser.from_data(view.data, view.project_id)
             look = self._deploy(view, view.properties, guest)
-            if look.observed is Observed.BUSY:
+            if look.observed is ObservedState.BUSY:
                 return look
-            if look.observed is Observed.FAILED:
+            if look.observed is ObservedState.FAILED:
                 return look
         return self._undeploy(view)
 
-    def suspend(self, view: View) -> Look:
-        return self._deploy(view, view.properties, Guest.of(view.data, view.project_id))
+    def suspend(self, view: ResourceContext) -> VerbResult:
+        return self._deploy(
+            view, view.properties, SignalUser.from_data(view.data, view.project_id)
+        )
 
-    def resume(self, view: View) -> Look:
-        return self._deploy(view, view.properties, Guest.of(view.data, view.project_id))
+    def resume(self, view: ResourceContext) -> VerbResult:
+        return self._deploy(
+            view, view.properties, SignalUser.from_data(view.data, view.project_id)
+        )
 
-    def observe(self, view: View) -> Look:
+    def observe(self, view: ResourceContext) -> VerbResult:
         if view.physical_id is None:
-            return Look(Observed.ABSENT)
+            return VerbResult(ObservedState.ABSENT)
         look = self._look(view, view.properties)
-        if view.action is Action.DELETE and look.observed is Observed.READY:
+        if view.action is Action.DELETE and look.observed is ObservedState.READY:
             return self._undeploy(view)
         return look
 
-    def find(self, view: View) -> str | None:
-        found = software_of(view).deployment(view.project_id, view.resource_id)
+    def find(self, view: ResourceContext) -> str | None:
+        found = require_config_store(view).find_deployment(view.project_id, view.resource_id)
         user = super().find(view)
         return view.resource_id if found is not None or user is not None else None
 
-    def signal(self, view: View, details: Json) -> Signalled:
-        must_be_made(view)
+    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
+        require_created(view)
         outputs = dict(details) if isinstance(details, Mapping) else {}
         this = _derived_id(view)
         before = view.data.get(_SIGNAL)
         if before is not None and before["of"] == this:
-            return Signalled(reason=f"deployment {view.physical_id} has ended already")
-        code = outputs.get(derived.CODE)
+            return SignalResult(reason=f"deployment {view.physical_id} has ended already")
+        code = outputs.get(deployment_inputs.STATUS_CODE)
         told = "succeeded" if code is None or str(code) == "0" else f"failed ({code})"
         data = {**view.data, _SIGNAL: {"of": this, "outputs": outputs}}
-        return Signalled(reason=f"deployment {view.physical_id} {told}", data=data)
+        return SignalResult(reason=f"deployment {view.physical_id} {told}", data=data)
 
     # -- what clients see
 
-    def attribute(self, view: View, name: str) -> Json:
+    def attribute(self, view: ResourceContext, name: str) -> Json:
         """Raises ``InvalidTemplateAttribute`` for what is no output."""
         known = view.attributes.get(_KNOWN)
-        if known is not None and name not in (*known, *ATTRIBUTES, "show"):
+        if known is not None and name not in (*known, *DEPLOYMENT_ATTRIBUTES, "show"):
             raise InvalidTemplateAttribute(
                 f"The Referenced Attribute ({view.name} {name}) is incorrect."
             )
         return view.attributes.get(name)
 
-    def attribute_names(self, view: View) -> Iterable[str]:
-        return sorted({*ATTRIBUTES, *(view.attributes.get(_KNOWN) or ())})
+    def attribute_names(self, view: ResourceContext) -> Iterable[str]:
+        return sorted({*DEPLOYMENT_ATTRIBUTES, *(view.attributes.get(_KNOWN) or ())})
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         if properties.get("signal_transport") in _ELSEWHERE:
             raise StackValidationFailed(
                 f"{properties['signal_transport']} is not supported: one of"
-                f" {CFN}, {HEAT}, {NO_SIGNAL} is",
+                f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL} is",
                 path="signal_transport",
             )
 
     # -- what is deployed
 
-    def content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
+    def build_content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
         """What of the configuration the server is given."""
         return content
 
-    def has_user(self, view: View) -> bool:
+    def needs_user(self, view: ResourceContext) -> bool:
         return bool(view.properties["signal_transport"] != NO_SIGNAL)
 
-    def signs(self, view: View) -> bool:
-        return bool(view.properties["signal_transport"] == CFN)
+    def needs_signed_url(self, view: ResourceContext) -> bool:
+        return bool(view.properties["signal_transport"] == CFN_SIGNAL)
 
-    def _deploy(self, view: View, properties: Mapping[str, Json], guest: Guest) -> Look:
+    def _deploy(
+        self, view: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
+    ) -> VerbResult:
         """READY at once where the action is none of its own."""
         action = _told(view.action)
         listed = action in properties["actions"]
         if not listed and view.action not in _NAMING:
-            return Look(Observed.READY, view.physical_id)
+            return VerbResult(ObservedState.READY, view.physical_id)
         config = self._config(view, properties.get("config"))
-        found = derived.chosen(config, action) if listed else None
+        found = deployment_inputs.select_config(config, action) if listed else None
         if found is None:
-            return Look(Observed.READY, view.physical_id, attributes=_attributes(view, config))
+            return VerbResult(
+                ObservedState.READY, view.physical_id, attributes=_attributes(view, config)
+            )
         tool, content = found
         values = properties.get("input_values") or {}
         given = {
-            each["name"]: each["value"] for each in derived.inputs(config, values, {})
+            each["name"]: each["value"]
+            for each in deployment_inputs.build_inputs(config, values, {})
         }
         body = {
-            "config": self.content(content, properties, given),
-            "inputs": derived.inputs(config, values, self._further(view, properties, guest)),
+            "config": self.build_content(content, properties, given),
+            "inputs": deployment_inputs.build_inputs(
+                config, values, self._further(view, properties, guest)
+            ),
             "outputs": [] if config is None else config.body.get("outputs") or [],
             "options": {} if config is None else config.body.get("options") or {},
         }
         name = properties.get("name") or view.physical_name
-        new = Config(_derived_id(view), view.project_id, name, tool, body, view.now)
+        new = SoftwareConfigRow(_derived_id(view), view.project_id, name, tool, body, view.now)
         at_once = properties["signal_transport"] == NO_SIGNAL
-        software_of(view).deploy(
-            Deployment(
+        require_config_store(view).store_deployment(
+            SoftwareDeploymentRow(
                 id=view.resource_id,
                 project_id=view.project_id,
                 server_id=properties["server"],
@@ -236,44 +257,44 @@ class SoftwareDeployment(Responder):
         look = self._look(view, properties)
         return look if look.attributes else _with(look, _attributes(view, config))
 
-    def _look(self, view: View, properties: Mapping[str, Json]) -> Look:
-        this, store = _derived_id(view), software_of(view)
-        there = store.deployment(view.project_id, view.resource_id)
+    def _look(self, view: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
+        this, store = _derived_id(view), require_config_store(view)
+        there = store.find_deployment(view.project_id, view.resource_id)
         if there is None or there.config_id != this:
-            return Look(Observed.READY, view.physical_id)  # nothing was deployed
+            return VerbResult(ObservedState.READY, view.physical_id)  # nothing was deployed
         signal = view.data.get(_SIGNAL) or {}
         if there.status == "IN_PROGRESS" and signal.get("of") == this:
-            config = store.find(view.project_id, this)
-            failures = derived.failures(config, signal["outputs"])
+            config = store.find_config(view.project_id, this)
+            failures = deployment_inputs.failure_reasons(config, signal["outputs"])
             status = "FAILED" if failures else "COMPLETE"
             reason = ", ".join(failures) or "Outputs received"
-            there = store.ended(there, status, reason, signal["outputs"])
+            there = store.complete_deployment(there, status, reason, signal["outputs"])
         if there.status == "IN_PROGRESS":
-            if view.action is Action.DELETE and is_gone(view, properties["server"]):
-                return Look(Observed.READY, view.physical_id)
-            return Look(Observed.BUSY, view.physical_id, again_s=_LOOK_AGAIN_S)
-        config = store.find(view.project_id, this)
+            if view.action is Action.DELETE and server_is_gone(view, properties["server"]):
+                return VerbResult(ObservedState.READY, view.physical_id)
+            return VerbResult(ObservedState.BUSY, view.physical_id, poll_after_s=_LOOK_AGAIN_S)
+        config = store.find_config(view.project_id, this)
         attributes = {**_attributes(view, config), **(there.output_values or {})}
         if there.status == "FAILED":
             reason = f"Deployment to server failed: {there.status_reason}"
-            return Look(Observed.FAILED, view.physical_id, attributes, reason=reason)
-        return Look(Observed.READY, view.physical_id, attributes)
+            return VerbResult(ObservedState.FAILED, view.physical_id, attributes, reason=reason)
+        return VerbResult(ObservedState.READY, view.physical_id, attributes)
 
-    def _undeploy(self, view: View) -> Look:
-        software_of(view).undeploy(view.project_id, view.resource_id)
+    def _undeploy(self, view: ResourceContext) -> VerbResult:
+        require_config_store(view).delete_deployment(view.project_id, view.resource_id)
         return super().delete(view)
 
     @staticmethod
-    def _config(view: View, config_id: str | None) -> Config | None:
+    def _config(view: ResourceContext, config_id: str | None) -> SoftwareConfigRow | None:
         if not config_id:
             return None
-        found = software_of(view).find(view.project_id, config_id)
+        found = require_config_store(view).find_config(view.project_id, config_id)
         if found is None:
             raise ResourceFailure(f"there is no software config {config_id}")
         return found
 
     def _further(
-        self, view: View, properties: Mapping[str, Json], guest: Guest
+        self, view: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
     ) -> dict[str, Json]:
         transport = properties["signal_transport"]
         found = {
@@ -283,11 +304,11 @@ class SoftwareDeployment(Responder):
             "deploy_resource_name": view.name,
             "deploy_signal_transport": transport,
         }
-        if transport == CFN:
-            url = signed_url(view, guest, "signal", "POST")
-            found["deploy_signal_id"] = url or native_url(view, guest)
+        if transport == CFN_SIGNAL:
+            url = signed_signal_url(view, guest, "signal", "POST")
+            found["deploy_signal_id"] = url or native_signal_url(view, guest)
             found["deploy_signal_verb"] = "POST"
-        elif transport == HEAT and guest.user is not None:
+        elif transport == HEAT_SIGNAL and guest.user is not None:
             found |= {
                 "deploy_auth_url": view.cloud.guest_auth_url,
                 "deploy_username": view.physical_name,
@@ -306,7 +327,7 @@ class StructuredDeployment(SoftwareDeployment):
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
         properties={
-            **PROPERTIES,
+            **DEPLOYMENT_PROPERTIES,
             "input_key": _text(
                 "The name that stands for an input in the map.", default="get_input"
             ),
@@ -316,11 +337,11 @@ class StructuredDeployment(SoftwareDeployment):
                 constraints=(AllowedValues(("LAX", "STRICT")),),
             ),
         },
-        attributes=ATTRIBUTES,
+        attributes=DEPLOYMENT_ATTRIBUTES,
     )
 
-    def content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
-        return derived.filled_in(
+    def build_content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
+        return deployment_inputs.substitute_inputs(
             content,
             values,
             properties["input_key"],
@@ -328,7 +349,7 @@ class StructuredDeployment(SoftwareDeployment):
         )
 
 
-def _derived_id(view: View) -> str:
+def _derived_id(view: ResourceContext) -> str:
     """Of what is deployed in the view's action, which tries again begin anew."""
     began = f"{_told(view.action)} {view.started_at.timestamp():.3f}"
     return str(uuid.uuid5(uuid.UUID(view.resource_id), began))
@@ -339,12 +360,12 @@ def _told(action: Action) -> str:
     return str(action) if str(action) in _ACTIONS else str(Action.UPDATE)
 
 
-def _attributes(view: View, config: Config | None) -> dict[str, Json]:
+def _attributes(view: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
     """What was, with the names that may be read now."""
     outputs = [] if config is None else config.body.get("outputs") or ()
     return {**view.attributes, _KNOWN: [each["name"] for each in outputs]}
 
 
-def _with(look: Look, attributes: Mapping[str, Json]) -> Look:
-    return Look(look.observed, look.physical_id, attributes, reason=look.reason,
-                again_s=look.again_s)  # fmt: skip
+def _with(look: VerbResult, attributes: Mapping[str, Json]) -> VerbResult:
+    return VerbResult(look.observed, look.physical_id, attributes, reason=look.reason,
+                poll_after_s=look.poll_after_s)  # fmt: skip

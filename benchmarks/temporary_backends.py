@@ -1,0 +1,63 @@
+"""Databases and virtual hosts of a run's own, taken away after it.
+
+Decides names; needs an account that may create databases, and ``rabbitmqctl``
+for a virtual host.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+
+DATABASE_URLS = {
+    "mariadb": "mysql+pymysql://root@127.0.0.1:3306/",
+    "postgresql": "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres",
+}
+DEFAULT_BROKER_URL = "rabbit://guest:guest@127.0.0.1:5672/"
+
+
+@contextmanager
+def temporary_database(where: str, folder: Path) -> Iterator[str]:
+    """``where`` is ``sqlite``, a key of ``DATABASE_URLS``, or the URL of a server."""
+    if where == "sqlite":
+        yield f"sqlite:///{folder}/benchmark.sqlite"
+        return
+    server = make_url(DATABASE_URLS.get(where, where))
+    name = f"hc_bench_{uuid.uuid4().hex[:8]}"
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    force = " WITH (FORCE)" if server.get_backend_name() == "postgresql" else ""
+    try:
+        yield server.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {name}{force}")
+
+
+@contextmanager
+def temporary_vhost(url: str) -> Iterator[str]:
+    """A place on the broker at ``url``; without ``rabbitmqctl``, the one it names."""
+    control = shutil.which("rabbitmqctl")
+    if control is None:
+        yield url
+        return
+    parsed = make_url(url)
+    name = f"hc_bench_{uuid.uuid4().hex[:8]}"
+    _run(control, "add_vhost", name)
+    _run(control, "set_permissions", "-p", name, str(parsed.username), ".*", ".*", ".*")
+    try:
+        yield parsed.set(database=name).render_as_string(hide_password=False)
+    finally:
+        _run(control, "delete_vhost", name)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, timeout=60)

@@ -1,0 +1,63 @@
+"""Events of a stack, of its tree, of one resource; one event.
+
+Called by the root controller.  Reads only.
+"""
+
+from __future__ import annotations
+
+import webob
+
+from heat_convergence.api.controllers.base import Controller, get_stack
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.requests.list_queries import parse_event_list_query
+from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.views import events as view
+from heat_convergence.common import errors
+from heat_convergence.db.reads import events, stacks
+
+
+class EventsController(Controller):
+    def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        query = QueryParams(request.GET)
+        at = parse_event_list_query(query)
+        depth = query.non_negative_int("nested_depth") or 0
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            known, root = {stack.id: stack}, None
+            if depth > 0:
+                root = stacks.get_root(conn, stack)
+                levels = min(depth, self.options.max_nested_stack_depth)
+                known |= {s.id: s for s, _level in stacks.get_tree(conn, stack.id, levels)}
+            found = events.list_page(conn, known.keys(), at)
+        base_url = request.base_url
+        items = [
+            view.format_event(event, known[event.stack_id], base_url, root) for event in found
+        ]
+        return json_response({"events": items})
+
+    def resource_index(
+        self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
+    ) -> webob.Response:
+        at = parse_event_list_query(QueryParams(request.GET), resource_name)
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            found = events.list_page(conn, [stack.id], at)
+        if not found:
+            raise errors.EntityNotFound("Event", resource_name)
+        items = [view.format_event(event, stack, request.base_url) for event in found]
+        return json_response({"events": items})
+
+    def show(
+        self,
+        request: ApiRequest,
+        stack_name: str,
+        stack_id: str,
+        resource_name: str,
+        event_id: str,
+    ) -> webob.Response:
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            event = events.get(conn, stack.id, event_id)
+        if event is None or event.resource_name != resource_name:
+            raise errors.EntityNotFound("Event", event_id)
+        return json_response({"event": view.format_event_detail(event, stack, request.base_url)})

@@ -1,0 +1,171 @@
+"""Resources of a stack and of its tree; one resource, its metadata.
+
+Called by the root controller.  Reads only; a list costs the same few statements
+whatever its length, and is sent while it is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import webob
+
+from heat_convergence.api.controllers.base import Controller, get_stack
+from heat_convergence.api.http import ApiRequest, json_response, stream_list_response
+from heat_convergence.api.nested_attributes import read_nested_attributes
+from heat_convergence.api.requests.list_queries import ResourceListQuery, parse_resource_list_query
+from heat_convergence.api.requests.params import InvalidRequestValue, QueryParams
+from heat_convergence.api.views import resources as view
+from heat_convergence.api.views import software as software_view
+from heat_convergence.api.views.definitions import format_definition
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads import resources, stacks
+from heat_convergence.db.reads.resources import ResourceRow
+from heat_convergence.db.statements import goals, software
+from heat_convergence.db.statements.resources import get_inputs as rows_by_name
+from heat_convergence.resources.protocol.resource_context import RowInputs, dependency_context
+from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
+from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
+from heat_convergence.template.evaluation.evaluation import resolve_value
+from heat_convergence.template.evaluation.references import referenced_resources
+from heat_convergence.template.evaluation.resource_definition import (
+    collect_definition_hashes,
+    load_section,
+)
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The rows of a list and what stands around them."""
+
+    known: Mapping[str, Stack]
+    nested: Mapping[tuple[str, str], Stack]
+    rows: Sequence[ResourceRow]
+    chosen: frozenset[str] | None
+
+
+class ResourcesController(Controller):
+    def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        query = QueryParams(request.GET)
+        asked = parse_resource_list_query(query, self.options.max_nested_stack_depth)
+        found = self._read(request, stack_name, stack_id, asked)
+        return stream_list_response("resources", self._items(found, asked, request.base_url))
+
+    def show(
+        self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
+    ) -> webob.Response:
+        query = QueryParams(request.GET)
+        extra, detail = query.values("with_attr"), query.last("detail")
+        if detail not in (None, "definition"):
+            raise InvalidRequestValue(f'"detail" must be "definition", not "{detail}".')
+        texts: Mapping[str, str] = {}
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            (row,) = with_resource_breakpoint_reasons(
+                conn, {stack.id: stack}, [_named(conn, stack, resource_name)]
+            )
+            users = resources.list_requiring(conn, stack.id, row.name)
+            nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
+            inside: Mapping[str, Json] = {}
+            if extra and nested is not None:
+                inside = read_nested_attributes(conn, self.services, row, nested, extra)
+            if detail is not None:
+                texts = goals.get_contents(conn, collect_definition_hashes(row.definition))
+        shown = view.format_resource(
+            row, stack, request.base_url, required_by=users, nested_stack=nested
+        )
+        if detail is not None:
+            shown["definition"] = format_definition(row.definition, texts)
+        told = self._detail(row, stack, extra)
+        told["attributes"] |= {
+            name: value for name, value in inside.items() if told["attributes"].get(name) is None
+        }
+        return json_response({"resource": shown | told})
+
+    def metadata(
+        self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
+    ) -> webob.Response:
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            row = _named(conn, stack, resource_name)
+            texts = goals.get_contents(
+                conn, collect_definition_hashes(row.definition, ["metadata"])
+            )
+            metadata = load_section(row.definition, "metadata", texts)
+            rows = rows_by_name(
+                conn, stack.id, referenced_resources(metadata, self.services.functions)
+            )
+        given = self.services
+        inputs = RowInputs(rows, stack, given.registry, given.clock())
+        where = f"resources.{row.name}.metadata"
+        shown = resolve_value(
+            metadata, inputs, limits=given.limits, functions=given.functions, location=where
+        )
+        kind = given.registry.find(row.implementation)
+        if kind is not None:
+            viewed = dependency_context(input_from_row(row), stack, given.clock())
+            shown = kind.shown_metadata(viewed, shown or {})
+            if kind.shows_deployments(viewed):
+                shown = {**shown, "deployments": self._deployed(stack, row)}
+        return json_response({"metadata": shown or {}})
+
+    def _deployed(self, stack: Stack, row: ResourceRow) -> list[dict[str, Json]]:
+        """The stack's project's, whoever asks: a server's agent is of another."""
+        if row.physical_id is None:
+            return []
+        with self.database.read() as conn:
+            found = software.list_server_configs(conn, stack.project_id, row.physical_id)
+        return [software_view.format_config(config) for config in found]
+
+    def _read(
+        self, request: ApiRequest, name: str, stack_id: str, asked: ResourceListQuery
+    ) -> _Found:
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, name, stack_id)
+            known = {stack.id: stack}
+            if asked.nested_depth:
+                known |= {s.id: s for s, _ in stacks.get_tree(conn, stack.id, asked.nested_depth)}
+            nested = stacks.list_children(conn, known.keys())
+            rows = resources.list_by_stacks(conn, known.keys(), detailed=asked.with_detail)
+            rows = with_resource_breakpoint_reasons(conn, known, rows)
+            chosen = None
+            if asked.filters is not None:
+                chosen = resources.find_matching_ids(conn, known.keys(), asked.filters)
+        return _Found(known, nested, rows, chosen)
+
+    def _items(
+        self, found: _Found, asked: ResourceListQuery, base_url: str
+    ) -> Iterator[dict[str, Json]]:
+        users = view.index_required_by(found.rows)
+        for row in found.rows:
+            if found.chosen is not None and row.id not in found.chosen:
+                continue
+            stack = found.known[row.stack_id]
+            place = (row.stack_id, row.name)
+            item = view.format_resource(
+                row,
+                stack,
+                base_url,
+                required_by=users.get(place, ()),
+                nested_stack=found.nested.get(place),
+            )
+            yield item | self._detail(row, stack, ()) if asked.with_detail else item
+
+    def _detail(self, row: ResourceRow, stack: Stack, extra: Sequence[str]) -> dict[str, Json]:
+        viewer = AttributeReader(stack, self.services.registry, self.services.clock())
+        return {
+            "description": row.definition.get("description", ""),
+            "attributes": viewer.read_attributes(row, extra),
+        }
+
+
+def _named(conn: Any, stack: Stack, resource_name: str) -> ResourceRow:
+    row = resources.get_by_name(conn, stack.id, resource_name)
+    if row is None:
+        raise errors.ResourceNotFound(resource_name, stack.name)
+    return row

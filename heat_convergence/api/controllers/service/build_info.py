@@ -1,0 +1,26 @@
+"""About the service itself: its build and its worker processes.
+
+Called by the root controller.  Must not ask the processes: what they last
+reported stands in the database.
+"""
+
+from __future__ import annotations
+
+import webob
+
+from heat_convergence.api.controllers.base import Controller
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.views.services import format_service
+from heat_convergence.db.reads import services
+
+
+class BuildInfoController(Controller):
+    def build_info(self, _request: ApiRequest) -> webob.Response:
+        revision = {"revision": self.options.revision}
+        return json_response({"api": revision, "engine": revision})
+
+    def service_list(self, _request: ApiRequest) -> webob.Response:
+        with self.database.read() as conn:
+            found = services.list_services(conn)
+        now = self.services.clock()
+        return json_response({"services": [format_service(service, now) for service in found]})

@@ -1,0 +1,49 @@
+"""Resource types: which there are, their schemas, a template to start from.
+
+Called by the root controller.  Shows nobody a type that policy keeps from them.
+"""
+
+from __future__ import annotations
+
+import webob
+
+from heat_convergence.api.controllers.base import Controller
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.requests.list_queries import parse_template_type
+from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.services import ApiServices
+from heat_convergence.common import errors
+
+
+class ResourceTypesController(Controller):
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._registry = services.registry
+        self._enforcer = enforcer
+
+    def index(self, request: ApiRequest) -> webob.Response:
+        query = QueryParams(request.GET)
+        described = query.boolean("with_description")
+        types = self._registry.list_view(
+            with_description=described,
+            support_status=query.last("support_status"),
+            name=query.last("name"),
+            version=query.last("version"),
+        )
+        named = ((each["resource_type"] if described else each, each) for each in types)
+        shown = [each for name, each in named if self._enforcer.allows_type(request, name)]
+        return json_response({"resource_types": shown})
+
+    def show(self, request: ApiRequest, type_name: str) -> webob.Response:
+        self._refuse_forbidden(request, type_name)
+        return json_response(self._registry.schema_view(type_name))
+
+    def template(self, request: ApiRequest, type_name: str) -> webob.Response:
+        kind = parse_template_type(QueryParams(request.GET))
+        self._refuse_forbidden(request, type_name)
+        return json_response(self._registry.generate_template(type_name, kind))
+
+    def _refuse_forbidden(self, request: ApiRequest, type_name: str) -> None:
+        if not self._enforcer.allows_type(request, type_name):
+            raise errors.Forbidden(f"You are not authorized to use {type_name}.")

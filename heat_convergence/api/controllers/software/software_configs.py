@@ -1,0 +1,95 @@
+"""Software configurations: immutable texts that deployments put on servers.
+
+Called by the root controller.  Decides whose configurations are seen, and that one
+in use is not deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import webob
+
+from heat_convergence.api import quotas
+from heat_convergence.api.controllers.base import Controller, write_with_retry
+from heat_convergence.api.http import ApiRequest, empty_response, json_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.requests.software import parse_config_body
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.views import software as view
+from heat_convergence.common import errors
+from heat_convergence.db.statements import software
+from heat_convergence.db.statements.software import SoftwareConfigRow
+
+
+class SoftwareConfigsController(Controller):
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
+
+    def index(self, request: ApiRequest) -> webob.Response:
+        query = QueryParams(request.GET)
+        everywhere = query.boolean("global_tenant")
+        if everywhere:
+            self._enforcer.enforce(request, "software_configs:global_index")
+        project_id = None if everywhere else request.project_id
+        limit, marker = query.non_negative_int("limit"), query.last("marker")
+        with self.database.read() as conn:
+            found = software.list_configs(conn, project_id, limit, marker)
+        admin = request.caller.is_cloud_admin
+        return json_response(
+            {
+                "software_configs": [
+                    view.format_config_summary(c, with_project=admin) for c in found
+                ]
+            }
+        )
+
+    def create(self, request: ApiRequest) -> webob.Response:
+        body = parse_config_body(request.require_json_object())
+        new = SoftwareConfigRow(
+            id=self.services.ids(),
+            project_id=request.project_id,
+            name=body.name,
+            group=body.tool,
+            body=body.content,
+            created_at=self.services.clock(),
+        )
+
+        def insert(conn: Any) -> None:
+            quotas.check_software_quota(
+                software.count_configs(conn, new.project_id),
+                self.options.max_software_configs_per_tenant,
+                "software configs",
+                request.caller,
+            )
+            software.insert_config(conn, new)
+
+        write_with_retry(self.services, insert)
+        return json_response({"software_config": view.format_config(new)})
+
+    def show(self, request: ApiRequest, config_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            found = get_project_config(conn, request.project_id, config_id)
+        return json_response({"software_config": view.format_config(found)})
+
+    def delete(self, request: ApiRequest, config_id: str) -> webob.Response:
+        def delete(conn: Any) -> None:
+            get_project_config(conn, request.project_id, config_id)
+            if software.is_config_in_use(conn, config_id):
+                raise errors.InvalidRestrictedAction(
+                    f"The software config {config_id} is used by a deployment."
+                )
+            software.delete_config(conn, config_id)
+
+        write_with_retry(self.services, delete)
+        return empty_response()
+
+
+def get_project_config(conn: Any, project_id: str, config_id: str) -> SoftwareConfigRow:
+    """Another project's does not exist: ``NotFound``."""
+    found = software.get_config(conn, config_id)
+    if found is None or found.project_id != project_id:
+        raise errors.NotFound(f"Software config with id {config_id} not found")
+    return found

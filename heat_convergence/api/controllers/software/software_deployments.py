@@ -1,0 +1,97 @@
+"""Software deployments: which configuration is on which server, and how it went.
+
+Called by the root controller.  Decides whose deployments are seen: a project's own,
+and those that its users on servers carry out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import webob
+
+from heat_convergence.api import quotas
+from heat_convergence.api.controllers.base import Controller, write_with_retry
+from heat_convergence.api.controllers.software.software_configs import get_project_config
+from heat_convergence.api.http import ApiRequest, empty_response, json_response
+from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.requests.software import parse_deployment_body, parse_deployment_update
+from heat_convergence.api.views import software as view
+from heat_convergence.common import errors
+from heat_convergence.db.statements import software
+from heat_convergence.db.statements.software import SoftwareDeploymentRow
+
+
+class SoftwareDeploymentsController(Controller):
+    def index(self, request: ApiRequest) -> webob.Response:
+        server_id = QueryParams(request.GET).last("server_id")
+        with self.database.read() as conn:
+            found = software.list_deployments(conn, request.project_id, server_id)
+        return json_response({"software_deployments": [view.format_deployment(d) for d in found]})
+
+    def metadata(self, request: ApiRequest, server_id: str) -> webob.Response:
+        """What an agent on the server asks for."""
+        with self.database.read() as conn:
+            found = software.list_server_configs(conn, request.project_id, server_id)
+        return json_response({"metadata": [view.format_config(config) for config in found]})
+
+    def create(self, request: ApiRequest) -> webob.Response:
+        new = SoftwareDeploymentRow(
+            id=self.services.ids(),
+            project_id=request.project_id,
+            created_at=self.services.clock(),
+            **parse_deployment_body(request.require_json_object()),
+        )
+
+        def insert(conn: Any) -> None:
+            quotas.check_software_quota(
+                software.count_deployments(conn, new.project_id),
+                self.options.max_software_deployments_per_tenant,
+                "software deployments",
+                request.caller,
+            )
+            get_project_config(conn, request.project_id, new.config_id)
+            software.insert_deployment(conn, new)
+
+        write_with_retry(self.services, insert)
+        return json_response({"software_deployment": view.format_deployment(new)})
+
+    def show(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            found = _deployment_of(conn, request.project_id, deployment_id)
+        return json_response({"software_deployment": view.format_deployment(found)})
+
+    def update(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        changes = parse_deployment_update(request.require_json_object())
+
+        def update(conn: Any) -> SoftwareDeploymentRow:
+            found = _deployment_of(conn, request.project_id, deployment_id)
+            if "config_id" in changes:
+                get_project_config(conn, found.project_id, changes["config_id"])
+            if changes:
+                now = self.services.clock()
+                software.update_deployment(conn, found.id, changes | {"updated_at": now})
+            return _deployment_of(conn, request.project_id, deployment_id)
+
+        return json_response(
+            {
+                "software_deployment": view.format_deployment(
+                    write_with_retry(self.services, update)
+                )
+            }
+        )
+
+    def delete(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        def delete(conn: Any) -> None:
+            _deployment_of(conn, request.project_id, deployment_id)
+            software.delete_deployment(conn, deployment_id)
+
+        write_with_retry(self.services, delete)
+        return empty_response()
+
+
+def _deployment_of(conn: Any, project_id: str, deployment_id: str) -> SoftwareDeploymentRow:
+    found = software.get_deployment(conn, deployment_id)
+    if found is None or project_id not in (found.project_id, found.stack_user_project_id):
+        raise errors.NotFound(f"Software deployment with id {deployment_id} not found")
+    return found

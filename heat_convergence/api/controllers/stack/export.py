@@ -1,0 +1,74 @@
+"""A stack as a document: exported, or abandoned with it, for another to adopt.
+
+Called by the root controller.  Both only where the operator allows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import webob
+
+from heat_convergence.api.controllers.base import (
+    Controller,
+    get_undeleted_stack,
+    run_in_transaction,
+)
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.common import errors
+from heat_convergence.convergence.lifecycle import stack_actions
+from heat_convergence.convergence.lifecycle.stack_export import (
+    SecretVisibility,
+    export_stack,
+    keep_expressions,
+)
+from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.model.resource import InputResource, Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.store import SqlTransaction
+from heat_convergence.resources.protocol.resource_context import RowInputs
+from heat_convergence.template.evaluation.evaluation import resolve_value
+from heat_convergence.template.evaluation.references import referenced_resources
+
+Json = Any
+
+
+class ExportController(Controller):
+    def export(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        self._refuse_disabled()
+        with self.database.read() as conn:
+            stack = get_undeleted_stack(conn, request, stack_name, stack_id)
+            reader = SqlTransaction(conn)
+            below = reader.get_descendant_stacks(stack.tree_id)
+            shown, _sensitive = export_stack(
+                reader, stack, SecretVisibility.SHOWN, below, resolve_metadata=self._finish
+            )
+        return json_response(shown)
+
+    def abandon(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        self._refuse_disabled()
+        with self.database.read() as conn:
+            stack = get_undeleted_stack(conn, request, stack_name, stack_id)
+        means = TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
+        shown = run_in_transaction(
+            self.services,
+            lambda tx: stack_actions.abandon_stack(
+                tx, stack.id, means, resolve_metadata=self._finish
+            ),
+        )
+        return json_response(shown)
+
+    def _finish(self, stack: Stack, value: Json, named: Mapping[str, Resource]) -> Json:
+        given = self.services
+        names = referenced_resources(value, given.functions) & named.keys()
+        rows = {name: InputResource.from_resource(named[name]) for name in names}
+        inputs = RowInputs(rows, stack, given.registry, given.clock())
+        try:
+            return resolve_value(value, inputs, limits=given.limits, functions=given.functions)
+        except errors.Error:  # told of the resource when its turn came
+            return keep_expressions(stack, value, named)
+
+    def _refuse_disabled(self) -> None:
+        if not self.options.enable_stack_abandon:
+            raise errors.NotSupported("Stack Abandon is not enabled (enable_stack_abandon).")

@@ -1,0 +1,79 @@
+"""Actions on a stack: suspend, resume, check, and the two ways to cancel.
+
+Called by the root controller.  Decides in which states an action is refused or
+already done; what it does is a traversal's affair.
+"""
+
+from __future__ import annotations
+
+import webob
+
+from heat_convergence.api.controllers.base import (
+    Controller,
+    get_undeleted_stack,
+    run_in_transaction,
+)
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.requests.actions import parse_action_name
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.stack_builder import StackBuilder
+from heat_convergence.api.trust_delegation import renew_delegation
+from heat_convergence.convergence.lifecycle import stack_actions, traversal
+from heat_convergence.convergence.lifecycle.progress import ProgressResult
+from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports import Transaction
+
+_VERBS = {"suspend": Action.SUSPEND, "resume": Action.RESUME, "check": Action.CHECK}
+
+
+class StackActionsController(Controller):
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
+        self._goals = StackBuilder(services)
+
+    def action(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        name = parse_action_name(request.require_json_object())
+        self._enforcer.enforce(request, f"actions:{name}")
+        with self.database.read() as conn:
+            stack = get_undeleted_stack(conn, request, stack_name, stack_id)
+        renew_delegation(self.services, request, stack)
+        if name in _VERBS:
+            self._verb(stack, _VERBS[name])
+        else:
+            self._cancel(stack, name)
+        return json_response(None)
+
+    def _cancel(self, stack: Stack, name: str) -> None:
+        means = self._means()
+
+        def cancel(tx: Transaction) -> ProgressResult:
+            if name == "cancel_update":
+                return stack_actions.cancel_update(tx, stack.id, means, self._goals.rebuild)
+            return stack_actions.cancel_without_rollback(tx, stack.id, means)
+
+        advanced = run_in_transaction(self.services, cancel)
+        self._post(StartedTraversal(advanced.stack or stack, advanced.outgoing_messages))
+
+    def _verb(self, stack: Stack, action: Action) -> None:
+        done = stack.action is action and stack.status is Status.COMPLETE
+        if done and action is not Action.CHECK:
+            return
+        means = self._means()
+        self._post(
+            run_in_transaction(
+                self.services,
+                lambda tx: traversal.start_traversal(
+                    tx, stack_id=stack.id, action=action, context=means
+                ),
+            )
+        )
+
+    def _means(self) -> TraversalContext:
+        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
+
+    def _post(self, begun: StartedTraversal) -> None:
+        traversal.send_first_messages(self.services.bus, begun, self.services.settings)

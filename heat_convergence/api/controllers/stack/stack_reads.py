@@ -1,0 +1,132 @@
+"""Stacks: lists, one stack, and the texts it was made of.
+
+Called by the root controller.  Reads only; the number of statements does not
+depend on the number of resources.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import webob
+
+from heat_convergence.api import goal_view
+from heat_convergence.api.controllers.base import Controller, get_stack
+from heat_convergence.api.goal_view import OutputResolver
+from heat_convergence.api.http import ApiRequest, json_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.requests.list_queries import parse_stack_list_query
+from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.services import ApiServices
+from heat_convergence.api.views import stacks as view
+from heat_convergence.api.views.links import make_link, stacks_url
+from heat_convergence.common.errors import RowsContradict
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads.stacks import StackFilter
+from heat_convergence.db.statements import goals, resources
+from heat_convergence.stacks.reads.breakpoint_status import with_breakpoint_reasons
+
+Json = Any
+
+
+class StackReadsController(Controller):
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
+
+    def index(self, request: ApiRequest) -> webob.Response:
+        query = QueryParams(request.GET)
+        asked = parse_stack_list_query(query, request.project_id, self.options.hidden_stack_tags)
+        if asked.all_projects:
+            self._enforcer.enforce(request, "stacks:global_index")
+        with self.database.read() as conn:
+            found = with_breakpoint_reasons(
+                conn, stacks.list_page(conn, asked.filters, asked.page)
+            )
+            count = stacks.count(conn, asked.filters) if asked.with_count else None
+        answer = self._list(request, found)
+        if asked.page.limit and len(found) == asked.page.limit:
+            answer["links"] = [make_link(_next_url(request, found[-1].id), "next")]
+        if count is not None:
+            answer["count"] = count
+        return json_response(answer)
+
+    def detail(self, request: ApiRequest) -> webob.Response:
+        hidden = self.options.hidden_stack_tags
+        which = StackFilter(request.project_id, not_tags_any=hidden)
+        with self.database.read() as conn:
+            found = with_breakpoint_reasons(conn, stacks.list_page(conn, which))
+        return json_response(self._list(request, found))
+
+    def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        resolve = QueryParams(request.GET).boolean("resolve_outputs", default=True)
+        with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
+            (stack,) = with_breakpoint_reasons(conn, [stack])
+            goal = goals.get_with_parameters(conn, stack.goal_id)
+            if goal is None:
+                raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+            resolve = resolve and stack.deleted_at is None
+            names = (
+                goal_view.resources_read_by_outputs(goal, self.services.functions)
+                if resolve
+                else ()
+            )
+            rows = resources.get_inputs(conn, stack.id, names)
+        shown = self._shown(request, stack, goal)
+        if resolve:
+            reader = OutputResolver(stack, rows, self.services)
+            shown["outputs"] = reader.resolve_all(goal)
+        return json_response({"stack": shown})
+
+    def template(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            goal = self._goal(conn, request, stack_name, stack_id)
+            text = goals.get_contents(conn, [goal.template_hash])[goal.template_hash]
+        return json_response(goal_view.parse_stored_template(text, self.services.limits))
+
+    def environment(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            goal = self._goal(conn, request, stack_name, stack_id)
+        return json_response(goal_view.format_environment(goal))
+
+    def files(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        with self.database.read() as conn:
+            goal = self._goal(conn, request, stack_name, stack_id)
+            texts = goals.get_contents(conn, set(goal.files.values()))
+        return json_response({name: texts[key] for name, key in sorted(goal.files.items())})
+
+    def _list(self, request: ApiRequest, found: list[Stack]) -> dict[str, Json]:
+        admin = request.caller.is_cloud_admin
+        base_url = request.base_url
+        return {
+            "stacks": [view.format_stack_summary(s, base_url, with_project=admin) for s in found]
+        }
+
+    @staticmethod
+    def _shown(request: ApiRequest, stack: Stack, goal: Goal) -> dict[str, Json]:
+        shown = view.format_stack(
+            stack,
+            request.base_url,
+            description=goal.description,
+            parameters=goal.parameters,
+        )
+        return shown | view.format_stack_status(stack)
+
+    @staticmethod
+    def _goal(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Goal:
+        stack = get_stack(conn, request, name, stack_id)
+        goal = goals.get(conn, stack.goal_id)
+        if goal is None:
+            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+        return goal
+
+
+def _next_url(request: ApiRequest, last_id: str) -> str:
+    """The same query with the marker moved."""
+    kept = [(name, value) for name, value in request.GET.items() if name != "marker"]
+    query = urlencode([*kept, ("marker", last_id)])
+    return f"{stacks_url(request.base_url, request.project_id)}?{query}"

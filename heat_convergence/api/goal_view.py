@@ -1,0 +1,98 @@
+"""A stored goal as clients read it: outputs, environment, template.
+
+Called by the controllers that show stacks.  Evaluates what was left open when the
+stack was made, from rows it is handed; never asks the database or the cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.api.services import ApiServices
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.resource import InputResource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.resources.protocol.resource_context import RowInputs
+from heat_convergence.template.evaluation.evaluation import resolve_value
+from heat_convergence.template.evaluation.output_definition import OutputDefinition
+from heat_convergence.template.evaluation.references import referenced_resources
+from heat_convergence.template.functions.function import Function
+from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.parsing.document_loader import load_document
+from heat_convergence.template.text_redaction import MASK
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class OutputResolver:
+    """Finishes the outputs of one stack; ``rows`` are what they draw on."""
+
+    stack: Stack
+    rows: Mapping[str, InputResource]
+    services: ApiServices
+
+    def resolve_all(self, goal: Goal) -> list[dict[str, Json]]:
+        return [self.resolve(output) for output in output_definitions(goal)]
+
+    def resolve(self, output: OutputDefinition) -> dict[str, Json]:
+        """A mistake that only shows now is told in the output, not as a failure."""
+        shown: dict[str, Json] = {
+            "output_key": output.name,
+            "description": output.description,
+            "output_value": None,
+        }
+        if not output.enabled:
+            return shown
+        try:
+            shown["output_value"] = self._finished(output)
+        except errors.Error as error:
+            shown["output_error"] = str(error)
+        return shown
+
+    def _finished(self, output: OutputDefinition) -> Json:
+        given = self.services
+        inputs = RowInputs(self.rows, self.stack, given.registry, given.clock())
+        where = f"outputs.{output.name}.value"
+        return resolve_value(
+            output.value, inputs, limits=given.limits, functions=given.functions, location=where
+        )
+
+
+def output_definitions(goal: Goal) -> Iterator[OutputDefinition]:
+    """In the order of their names."""
+    for name, data in sorted(goal.outputs.items()):
+        yield OutputDefinition.load(name, data)
+
+
+def resources_read_by_outputs(goal: Goal, functions: Mapping[str, Function]) -> frozenset[str]:
+    """Names of the resources that the outputs read."""
+    found = (referenced_resources(output.value, functions) for output in output_definitions(goal))
+    return frozenset().union(*found)
+
+
+def parse_stored_template(text: str, limits: TemplateLimits) -> Json:
+    """The stored text as the map that it is."""
+    return load_document(text, limits=limits).data
+
+
+def format_environment(goal: Goal) -> dict[str, Json]:
+    """The five sections; values of hidden parameters are masked."""
+    environment = goal.environment
+    return {
+        "parameters": _masked(environment.get("parameters"), goal),
+        "resource_registry": environment.get("resource_registry") or {"resources": {}},
+        "parameter_defaults": _masked(environment.get("parameter_defaults"), goal),
+        "event_sinks": environment.get("event_sinks") or [],
+        "encrypted_param_names": environment.get("encrypted_param_names") or [],
+    }
+
+
+def _masked(values: Mapping[str, Json] | None, goal: Goal) -> dict[str, Json]:
+    return {
+        name: MASK if goal.parameters.get(name) == MASK else value
+        for name, value in (values or {}).items()
+    }

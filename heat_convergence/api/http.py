@@ -1,0 +1,163 @@
+"""The request as the handlers see it, and the few shapes of their answers.
+
+Decides how a body is read (size, type, JSON) and how documents are encoded.
+Used by every controller; knows no noun of the service.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pecan
+import webob
+from webob.exc import status_map
+
+from heat_convergence.api.context import Caller
+from heat_convergence.api.routes import RouteMatch
+from heat_convergence.common import errors
+
+Json = Any
+MAX_BODY_BYTES_KEY = "heat_convergence.max_body_bytes"
+CALLER_KEY = "heat_convergence.caller"
+_PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
+_ENCODER = json.JSONEncoder(separators=(", ", ": "), ensure_ascii=False)
+_ITEMS_PER_CHUNK = 200
+_ESCAPES = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
+_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+
+
+class ApiRequest(pecan.Request):
+    """A request whose body is read at most once."""
+
+    route_match: RouteMatch
+    project_id: str
+    _document: Json = None
+    _read: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        return self.environ[CALLER_KEY]
+
+    @property
+    def base_url(self) -> str:
+        """Scheme, host and mount point, without a slash at the end."""
+        return self.application_url.rstrip("/")
+
+    @property
+    def json_object(self) -> Mapping[str, Json] | None:
+        """The body's JSON object; None when there is none or it is of no type that
+        is read.  Raises ``HTTPBadRequest`` and ``RequestLimitExceeded``."""
+        if not self._read:
+            self._document = self._parse()
+            self._read = True
+        return self._document
+
+    @property
+    def json(self) -> Json:  # pecan reads it to find arguments
+        return self.json_object
+
+    @property
+    def params(self) -> Any:  # a body never holds form fields here
+        return self.GET
+
+    def require_json_object(self) -> Mapping[str, Json]:
+        document = self.json_object
+        if document is None:
+            raise errors.HTTPBadRequest("The request has no body that is a JSON object.")
+        return document
+
+    def _parse(self) -> Mapping[str, Json] | None:
+        text = self._body_bytes()
+        kind = (self.content_type or "").lower()
+        if kind not in _PARSED_TYPES or not text.lstrip().startswith(b"{"):
+            return None
+        try:
+            # Not from bytes, which json would take for UTF-16 or let half characters pass.
+            document = json.loads(text.decode(), parse_constant=_refuse_constant)
+            if _ESCAPES.search(text):
+                _check_storable(document)
+        except RecursionError as error:
+            raise errors.HTTPBadRequest("The request body is nested too deeply.") from error
+        except ValueError as error:
+            raise errors.HTTPBadRequest(f"The request body is not JSON: {error}") from error
+        return document
+
+    def _body_bytes(self) -> bytes:
+        limit = self.environ[MAX_BODY_BYTES_KEY]
+        if not self.is_body_readable:
+            return b""
+        if self.content_length is not None and self.content_length > limit:
+            raise self._too_large(limit)
+        try:
+            text = self.body_file.read(limit + 1)
+        except (OSError, ValueError) as error:  # shorter than it said, or no chunks
+            raise errors.HTTPBadRequest("The request body cannot be read to its end.") from error
+        if len(text) > limit:
+            raise self._too_large(limit)
+        return text
+
+    @staticmethod
+    def _too_large(limit: int) -> errors.RequestLimitExceeded:
+        return errors.RequestLimitExceeded(
+            f"Request limit exceeded: the request body is larger than max_json_body_size"
+            f" ({limit} bytes)."
+        )
+
+
+def json_response(document: Json, status: int = 200) -> webob.Response:
+    return webob.Response(
+        body=encode_json(document), status=status, content_type="application/json", charset="UTF-8"
+    )
+
+
+def text_response(status: int) -> webob.Response:
+    """The plain text body that goes with statuses which are no document."""
+    answer = webob.Response(status=status, content_type="text/plain", charset="UTF-8")
+    explanation = " ".join(status_map[status].explanation.split())
+    answer.text = f"{answer.status}\n\n{explanation}\n\n"
+    return answer
+
+
+def empty_response(status: int = 204) -> webob.Response:
+    answer = webob.Response(status=status)
+    answer.content_type = None
+    return answer
+
+
+def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
+    """``{key: [items]}``, encoded while it is sent: a long list is never held as text."""
+    answer = webob.Response(content_type="application/json", charset="UTF-8")
+    answer.app_iter = _chunks(key, items)
+    return answer
+
+
+def encode_json(document: Json) -> bytes:
+    return _ENCODER.encode(document).encode()
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check_storable(document: Json) -> None:
+    """Raises ``ValueError`` for strings that no database takes as text."""
+    text = json.dumps(document, ensure_ascii=False)
+    text.encode()  # halves of surrogate pairs
+    if _NUL.search(text):
+        raise ValueError("a string holds the character NUL")
+
+
+def _chunks(key: str, items: Iterable[Json]) -> Iterator[bytes]:
+    yield b'{"%s": [' % key.encode()
+    chunk: list[str] = []
+    separator = ""
+    for item in items:
+        chunk.append(separator + _ENCODER.encode(item))
+        separator = ", "
+        if len(chunk) == _ITEMS_PER_CHUNK:
+            yield "".join(chunk).encode()
+            chunk.clear()
+    yield "".join(chunk).encode() + b"]}"

@@ -1,0 +1,83 @@
+"""Calls of signed URLs: a guest signals a resource without a token.
+
+``/v1/signal/{arn}`` and ``/v1/waitcondition/{arn}``, with the query that
+``client_settings.signed_urls`` put there.  Decides who calls, by asking Keystone, and passes on
+the request as a signal by that user; must not decide what the user may do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import webob
+
+from heat_convergence.api.context import StackUserDomain, caller_from_signature
+from heat_convergence.api.http import CALLER_KEY
+from heat_convergence.api.middleware.faults import MethodNotAllowed, RouteNotFound, WsgiApplication
+from heat_convergence.api.services import SignerLookup
+from heat_convergence.clients.signed_urls import Signer, ec2_credentials
+from heat_convergence.common import errors
+
+_PATH = re.compile(r"/v1/(?:signal|waitcondition)/(?P<arn>.+)")
+_ARN = re.compile(
+    r"arn:openstack:heat::[^:/]+:stacks/(?P<stack>[^/]+/[^/]+)/resources/(?P<resource>[^/]+)"
+)
+_METHODS = frozenset({"POST", "PUT"})
+
+
+class Ec2SignatureAuth:
+    """WSGI middleware; ``others`` takes every other request, ``create_application`` those whose
+    caller is known."""
+
+    def __init__(
+        self,
+        others: WsgiApplication,
+        application: WsgiApplication,
+        signer_of: SignerLookup,
+        domain: StackUserDomain,
+    ) -> None:
+        self._others = others
+        self._application = application
+        self._signer_of = signer_of
+        self._domain = domain
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
+        called = _PATH.fullmatch(path)
+        if called is None:
+            return self._others(environ, start_response)
+        arn = _ARN.fullmatch(called["arn"])
+        if arn is None:
+            raise RouteNotFound(path)
+        if environ["REQUEST_METHOD"] not in _METHODS:
+            raise MethodNotAllowed(path)
+        caller = caller_from_signature(environ, self._signer(environ, path), self._domain)
+        below = f"/{caller.project_id}/stacks/{arn['stack']}/resources/{arn['resource']}/signal"
+        signal = {
+            **environ,
+            CALLER_KEY: caller,
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": below.encode().decode("latin-1"),
+            "QUERY_STRING": "",
+            "CONTENT_TYPE": "application/json",  # curl says it is a form
+        }
+        return self._application(signal, start_response)
+
+    def _signer(self, environ: dict[str, Any], path: str) -> Signer:
+        request = webob.Request(environ)
+        full = environ.get("SCRIPT_NAME", "") + path
+        credentials = ec2_credentials(request.method, _host(request), full, dict(request.GET))
+        if credentials is None:
+            raise errors.HTTPForbidden("The URL is not signed.")
+        try:
+            return self._signer_of(credentials)
+        except errors.AuthorizationFailure as error:
+            raise errors.HTTPForbidden("The signature of the URL is not valid.") from error
+
+
+def _host(request: webob.Request) -> str:
+    """As the URL had it: some name the port that goes without saying, others do not."""
+    usual = {"http": ":80", "https": ":443"}.get(request.scheme, "")
+    return request.host.lower().removesuffix(usual)

@@ -1,0 +1,52 @@
+"""Which version of the API a path speaks, and the document that lists them.
+
+Decides, before anyone is authenticated, what becomes of paths without ``/v1``.
+Passes on what is of version 1 without ``/v1`` in its path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import webob
+
+from heat_convergence.api.http import json_response
+from heat_convergence.api.middleware.faults import RouteNotFound, WsgiApplication
+
+VERSION_PATH = "/v1"
+_ACCEPTED = ("/v1", "/v1.0")
+_ACCEPT_V1 = "application/vnd.openstack.orchestration-v1"
+_VERSION = re.compile(r"/v\d+(\.\d+)?")
+_LISTED_AT = ("", "/", "/versions")
+
+
+class VersionNegotiation:
+    """WSGI middleware; ``open_documents`` are served without a version or a token."""
+
+    def __init__(self, application: WsgiApplication, open_documents: dict[str, Any]) -> None:
+        self._application = application
+        self._open_documents = open_documents
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        head = "/" + path.lstrip("/").split("/", 1)[0]
+        if path in self._open_documents:
+            answer = json_response(self._open_documents[path])
+        elif path in _LISTED_AT or (_VERSION.fullmatch(head) and head not in _ACCEPTED):
+            answer = self._list(webob.Request(environ))
+        elif head in _ACCEPTED:
+            below = {**environ, "PATH_INFO": path[len(head) :]}
+            return self._application(below, start_response)
+        elif environ.get("HTTP_ACCEPT", "").startswith(_ACCEPT_V1):
+            return self._application(environ, start_response)
+        else:
+            raise RouteNotFound(path)
+        return answer(environ, start_response)
+
+    @staticmethod
+    def _list(request: webob.Request) -> webob.Response:
+        here = request.application_url.rstrip("/") + VERSION_PATH + "/"
+        version = {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": here}]}
+        return json_response({"versions": [version]}, 300)

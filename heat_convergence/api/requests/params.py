@@ -1,0 +1,133 @@
+"""Query strings and small values into typed ones.
+
+Used by every request parser.  Raises ``HTTPBadRequest``, or its kin that clients
+know under the name of a plain Python error; each message names the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from heat_convergence.common import errors
+
+if TYPE_CHECKING:  # engines read stacks' words, too, and no requests
+    from webob.multidict import MultiDict
+
+MAX_TAG_LENGTH = 80
+_LARGEST = 2**31 - 1
+
+
+class InvalidRequestValue(errors.HTTPBadRequest):
+    """A value that is not of its kind; clients know it as ``ValueError``."""
+
+    wire_type = "ValueError"
+
+
+class InvalidRequestType(errors.HTTPBadRequest):
+    """A list where text belongs; clients know it as ``AttributeError``."""
+
+    wire_type = "AttributeError"
+
+
+class MissingRequestKey(errors.HTTPBadRequest):
+    """A name that its map does not have; clients know it as ``KeyError``."""
+
+    wire_type = "KeyError"
+
+
+def parse_boolean(name: str, value: Any) -> bool:
+    """``true`` or ``false`` in any case, or a JSON boolean; nothing else."""
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise InvalidRequestValue(
+            f'"{value}" is not a boolean: "{name}" must be "true" or "false".'
+        )
+    return text == "true"
+
+
+def parse_non_negative_int(name: str, value: Any) -> int:
+    """An integer of at least zero that databases take."""
+    try:
+        number = int(str(value))
+    except ValueError as error:
+        raise errors.HTTPBadRequest(f'"{name}" must be an integer, not "{value}".') from error
+    if number < 0:
+        raise errors.HTTPBadRequest(f'"{name}" must not be negative, but is {number}.')
+    if number > _LARGEST:
+        raise errors.HTTPBadRequest(f'"{name}" must be at most {_LARGEST}, but is {number}.')
+    return number
+
+
+def parse_tags(value: Any) -> tuple[str, ...]:
+    """A comma-separated string of tags."""
+    if value is None or value == "":
+        return ()
+    if not isinstance(value, str):
+        raise InvalidRequestType('"tags" must be a string with commas between the tags.')
+    tags = tuple(tag.strip() for tag in value.split(","))
+    for tag in tags:
+        if not 0 < len(tag) <= MAX_TAG_LENGTH:
+            raise errors.HTTPBadRequest(
+                f'Invalid tag "{tag}": a tag has 1 to {MAX_TAG_LENGTH} characters.'
+            )
+    return tags
+
+
+class QueryParams:
+    """The query string; empty values count as absent."""
+
+    def __init__(self, given: MultiDict[str, str]) -> None:
+        self._given = [(name, value) for name, value in given.items() if value != ""]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for name, _value in self._given)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        return tuple(value for key, value in self._given if key == name)
+
+    def last(self, name: str) -> str | None:
+        """The last of several."""
+        values = self.values(name)
+        return values[-1] if values else None
+
+    def boolean(self, name: str, *, default: bool = False) -> bool:
+        value = self.last(name)
+        return default if value is None else parse_boolean(name, value)
+
+    def non_negative_int(self, name: str) -> int | None:
+        value = self.last(name)
+        return None if value is None else parse_non_negative_int(name, value)
+
+    def tags(self, name: str) -> tuple[str, ...]:
+        value = self.last(name)
+        return () if value is None else tuple(tag.strip() for tag in value.split(","))
+
+    def sort_descending(self) -> bool | None:
+        """``sort_dir``; None when it is not given."""
+        value = self.last("sort_dir")
+        if value is None:
+            return None
+        if value not in ("asc", "desc"):
+            raise InvalidRequestValue(f'"sort_dir" must be "asc" or "desc", not "{value}".')
+        return value == "desc"
+
+    def sort_keys(self) -> tuple[str, ...]:
+        """``sort_keys``, as older clients' ``sort_key`` too."""
+        return self.values("sort_keys") or self.values("sort_key")
+
+    def reject_unknown(self, known: Collection[str]) -> None:
+        unknown = sorted(self.names - set(known))
+        if unknown:
+            raise errors.HTTPBadRequest(f'Invalid query parameter: "{unknown[0]}".')
+
+
+def collect_filters(query: QueryParams, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Filter name → the values given; ``names`` maps query names to filter names."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, column in names.items():
+        values = query.values(name)
+        if values:
+            found[column] = (*found.get(column, ()), *values)
+    return found

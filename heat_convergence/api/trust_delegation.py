@@ -1,0 +1,92 @@
+"""What a request leaves with the service, so that it can act for its user later.
+
+Called by the controllers that begin traversals, around their transactions.  Does
+nothing where the service knows no Keystone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heat_convergence.api.http import ApiRequest
+from heat_convergence.api.services import ApiServices
+from heat_convergence.clients.keystone import Requester
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.resources.driver.request_cloud import use_request_cloud
+
+LOG = logging.getLogger(__name__)
+_SLOTS = RequestLimiter(32)  # requests that a process has open at one service
+TOKEN_AUTH_KEY = "keystone.token_auth"  # where keystonemiddleware leaves it
+
+
+def requester_from_request(request: ApiRequest) -> Requester:
+    """The caller with the token that this request came with."""
+    caller = request.caller
+    return Requester(
+        user_id=caller.user_id or "",
+        project_id=request.project_id,
+        roles=tuple(caller.roles),
+        auth=request.environ.get(TOKEN_AUTH_KEY),
+        region=request.headers.get("X-Region-Name") or None,
+        password=request.headers.get("X-Auth-Key") or None,
+    )
+
+
+@contextmanager
+def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator[None]:
+    """Around a request that validates: services are asked with the caller's token."""
+    cloud: SdkCloudClient | None = None
+    if services.delegation is not None:
+        given = services.delegation.request_cloud(requester_from_request(request))
+        if given is not None:
+            project_id = request.project_id
+            cloud = SdkCloudClient(project_id, project_id, lambda: given.connection, _SLOTS)
+    with use_request_cloud(cloud):
+        yield
+
+
+@contextmanager
+def delegation_for_new_stack(
+    services: ApiServices, request: ApiRequest, stack: Stack
+) -> Iterator[None]:
+    """Around storing a new root stack: what was granted is taken back if it fails."""
+    delegation = services.delegation
+    if delegation is None:
+        yield
+        return
+    delegation.grant(stack.tree_id, requester_from_request(request), services.clock())
+    try:
+        yield
+    except errors.Error:
+        delegation.revoke(stack.tree_id)
+        raise
+
+
+def renew_delegation(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
+    """Before an action on a stack: a grant that was revoked is replaced by one of the
+    caller's, and an intact one is kept, whoever the caller is."""
+    if services.delegation is None:
+        return
+    if services.delegation.renew_if_revoked(
+        stack.tree_id, requester_from_request(request), services.clock()
+    ):
+        LOG.info(
+            "the service acts for user %(user)s from now on in stack %(stack)s",
+            {"stack": stack.id, "user": request.caller.user_id},
+        )
+
+
+def renew_delegation_if_possible(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
+    """Before a deletion, which must not fail for want of a grant: perhaps nothing of the
+    stack is in the cloud."""
+    try:
+        renew_delegation(services, request, stack)
+    except errors.Error as error:
+        LOG.warning(
+            "stack %(stack)s is deleted without a new grant: %(error)s",
+            {"stack": stack.id, "error": error},
+        )

@@ -1,0 +1,124 @@
+"""Options as the plain numbers that the parts are built with.
+
+Called by ``wiring``; the parts themselves know no configuration.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_config import cfg
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
+from heat_convergence.conf.clients import SDK_SERVICE_NAMES
+from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.template.limits import TemplateLimits
+
+
+def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
+    return ConvergenceSettings(
+        batch_size=conf.engine.batch_size,
+        jobs_in_flight=conf.engine.jobs_in_flight,
+        jobs_on_bus=conf.engine.jobs_on_bus,
+        jobs_in_hand=conf.engine.jobs_in_hand,
+        retry_limit=conf.action_retry_limit,
+        retry_backoff_s=conf.engine.retry_backoff,
+        retry_backoff_max_s=conf.engine.retry_backoff_max,
+        lease_s=conf.engine.lease,
+        repost_after_s=conf.engine.repost_after,
+        error_wait_s=float(conf.error_wait_time),
+        action_timeout_s=float(conf.stack_action_timeout),
+        sweep_interval_s=conf.observer.sweep_interval,
+        sweep_limit=conf.observer.sweep_limit,
+    )
+
+
+def template_limits(conf: cfg.ConfigOpts) -> TemplateLimits:
+    return TemplateLimits(
+        max_template_size=conf.max_template_size,
+        yaql_limit_iterators=conf.yaql.limit_iterators,
+        yaql_memory_quota_bytes=conf.yaql.memory_quota,
+    )
+
+
+def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
+    return ApiOptions(
+        max_json_body_bytes=conf.max_json_body_size,
+        max_stacks_per_tenant=conf.max_stacks_per_tenant,
+        max_resources_per_stack=conf.max_resources_per_stack,
+        max_nested_stack_depth=conf.max_nested_stack_depth,
+        max_snapshots_per_stack=conf.max_snapshots_per_stack,
+        max_software_configs_per_tenant=conf.max_software_configs_per_tenant,
+        max_software_deployments_per_tenant=conf.max_software_deployments_per_tenant,
+        enable_stack_adopt=conf.enable_stack_adopt,
+        enable_stack_abandon=conf.enable_stack_abandon,
+        observe_on_update=conf.observe_on_update,
+        hidden_stack_tags=tuple(conf.hidden_stack_tags),
+        revision=conf.revision.heat_revision,
+        region=conf.region_name_for_services,
+        template_fetch_timeout_s=conf.template_fetch_timeout,
+        fetch_private_addresses=conf.template_fetch_private_addresses,
+    )
+
+
+def property_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
+    """Defaults of properties that an operator chooses: type and property → value."""
+    deployments = (
+        "OS::Heat::SoftwareDeployment",
+        "OS::Heat::SoftwareDeploymentGroup",
+        "OS::Heat::SoftwareDeployments",
+        "OS::Heat::StructuredDeployment",
+        "OS::Heat::StructuredDeploymentGroup",
+        "OS::Heat::StructuredDeployments",
+    )
+    server = "OS::Nova::Server"
+    signal = conf.default_deployment_signal_transport
+    return {
+        (server, "software_config_transport"): conf.default_software_config_transport,
+        (server, "user_data_format"): conf.default_user_data_format,
+        **{(name, "signal_transport"): signal for name in deployments},
+    }
+
+
+def resource_type_traits(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
+    """What types are like by an operator's choice: type and trait → value."""
+    return {
+        ("OS::Nova::Server", "physical_name_limit"): conf.max_server_name_length,
+        ("OS::Cinder::Volume", "allows_snapshot_on_delete"): conf.volumes.backups_enabled,
+    }
+
+
+def client_settings(conf: cfg.ConfigOpts) -> ClientSettings:
+    """How other services are reached."""
+    given = conf.clients
+    interfaces = {
+        name: conf[group].endpoint_type
+        for group, name in SDK_SERVICE_NAMES.items()
+        if conf[group].endpoint_type
+    }
+    return ClientSettings(
+        deferred_auth_method=DeferredAuthMethod(conf.deferred_auth_method),
+        delegated_roles=tuple(conf.trusts_delegated_roles),
+        allow_redelegation=conf.allow_trusts_redelegation,
+        region=conf.region_name_for_services,
+        shared_services_region=conf.region_name_for_shared_services,
+        shared_service_types=tuple(conf.shared_services_types),
+        interface=given.endpoint_type,
+        interfaces=interfaces,
+        heat_url=conf.clients_heat.url,
+        waitcondition_url=conf.heat_waitcondition_server_url,
+        metadata_url=conf.heat_metadata_server_url,
+        auth_uri=conf.clients_keystone.auth_uri,
+        guest_keystone_interface=conf.server_keystone_endpoint_type,
+        send_scheduler_hints=conf.stack_scheduler_hints,
+        verify=False if given.insecure else given.ca_file or True,
+        cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,
+        timeout_s=given.timeout,
+        connect_retries=conf.client_retry_limit,
+        stack_user_role=conf.heat_stack_user_role,
+        stack_user_domain_id=conf.stack_user_domain_id,
+        stack_user_domain_name=conf.stack_user_domain_name,
+        stack_domain_admin=conf.stack_domain_admin,
+        stack_domain_admin_password=conf.stack_domain_admin_password,
+    )

@@ -1,0 +1,115 @@
+"""``heat-convergence standalone``: the whole service in one process, for one machine.
+
+Decides the embedded defaults: an SQLite file, the in-process transport, loopback,
+no authentication.  Everything else is what the daemons run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from socket import socket
+
+from oslo_config import cfg
+
+from heat_convergence.cli import config
+from heat_convergence.cli.components.assembly import ProcessComponents
+from heat_convergence.cli.daemons.api_daemon import ApiWorker
+from heat_convergence.cli.daemons.daemon_service import run_daemon
+from heat_convergence.cli.daemons.threaded_server import create_listener
+from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
+from heat_convergence.db.connection.database import create_database
+from heat_convergence.db.maintenance import schema_upgrade
+
+STANDALONE_PROJECT_ID = "standalone"
+LOOPBACK = "127.0.0.1"
+
+
+class StandaloneWorker:
+    """API, engine and observer over one database and one transport."""
+
+    def __init__(self, parts: ProcessComponents, listener: socket) -> None:
+        self._workers = (EngineWorker(parts), ObserverWorker(parts))
+        self._api = ApiWorker(parts, listener)
+
+    def start(self) -> None:
+        for worker in self._workers:
+            worker.start()
+        self._api.start()
+
+    def stop(self, *, timeout_s: float) -> None:
+        self._api.stop(timeout_s=timeout_s)
+        for worker in self._workers:
+            worker.stop(timeout_s=timeout_s)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parsed, rest = _parser().parse_known_args(arguments)
+    conf = config.load_config(rest, prog="heat-convergence-standalone")
+    database = Path(parsed.database).expanduser()
+    database.parent.mkdir(parents=True, exist_ok=True)
+    _embed(conf, database)
+    _upgrade(conf)
+    listener = create_listener(LOOPBACK, parsed.port, backlog=128)
+    port = listener.getsockname()[1]
+    if conf.clients_heat.url is None:
+        conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")
+    print(_instructions(port, database), flush=True)
+    return run_daemon(
+        conf, 1, lambda parts: StandaloneWorker(parts, listener), transport_url="fake://"
+    )
+
+
+def _embed(conf: cfg.ConfigOpts, database: Path) -> None:
+    conf.set_override("connection", f"sqlite:///{database}", group="database")
+    conf.set_override("auth_strategy", "noauth", group="heat_api")
+    if not conf.auth_encryption_key:
+        conf.set_override("auth_encryption_key", [_own_key(Path(f"{database}.key"))])
+
+
+def _own_key(path: Path) -> str:
+    """The key that lies beside the database; made the first time, for its owner alone."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text(encoding="ascii").strip()
+    key = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    return key
+
+
+def _upgrade(conf: cfg.ConfigOpts) -> None:
+    database = create_database(conf)
+    schema_upgrade.upgrade(database)
+    database.close()  # the worker is a fork and opens its own
+
+
+def _instructions(port: int, database: Path) -> str:
+    return (
+        f"Heat Convergence, standalone, on {database}\n"
+        "In another terminal:\n\n"
+        "  export OS_AUTH_TYPE=none\n"
+        f"  export OS_ENDPOINT=http://{LOOPBACK}:{port}/v1/{STANDALONE_PROJECT_ID}\n"
+        "  openstack stack list\n\n"
+        "Ctrl-C ends it; what stacks there are stays in the file."
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    parser = argparse.ArgumentParser(
+        prog="heat-convergence standalone",
+        description="Run the whole service in one process, reachable from this machine alone.",
+        epilog="All options of the daemons, such as --config-file and --debug, are taken too.",
+    )
+    parser.add_argument("--port", type=int, default=8004, help="0 for any free one")
+    parser.add_argument(
+        "--database",
+        default=f"{home}/heat-convergence/standalone.sqlite",
+        help="the SQLite file; made when it is not there (default: %(default)s)",
+    )
+    return parser

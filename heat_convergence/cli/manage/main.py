@@ -1,0 +1,119 @@
+"""``heat-convergence-manage``: the operator's tool for the database.
+
+Decides nothing: it names what ``db`` does and turns results into exit codes.
+Runs in the foreground on native threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from oslo_config import cfg
+
+from heat_convergence.cli import config
+from heat_convergence.cli.manage import service_commands, stack_commands
+from heat_convergence.common import errors
+from heat_convergence.db.connection.database import Database, create_database
+from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
+from heat_convergence.db.maintenance import schema_revisions, schema_upgrade
+
+OK, SCHEMA_DIFFERS, DATABASE_UNREACHABLE, REJECTED = 0, 1, 2, 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit codes: 0 done, 1 the schema is not the one of this release, or what a command
+    tells of, 2 no database, 3 it cannot be done as it was asked for."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        database = _database(parsed)
+    except (cfg.Error, errors.Error) as error:
+        print(error, file=sys.stderr)
+        return REJECTED
+    try:
+        return _run(database, parsed)
+    except errors.Unavailable as error:
+        print(f"The database does not answer: {error}", file=sys.stderr)
+        return DATABASE_UNREACHABLE
+    except errors.Error as error:
+        print(error, file=sys.stderr)
+        return REJECTED
+    finally:
+        database.close()
+
+
+def _database(parsed: argparse.Namespace) -> Database:
+    files = [f"--config-file={name}" for name in parsed.config_file or ()]
+    conf = config.load_config(files, prog="heat-convergence-manage")
+    if parsed.connection:
+        conf.set_override("connection", parsed.connection, group="database")
+    database = create_database(conf)
+    attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
+    return database
+
+
+def _run(database: Database, parsed: argparse.Namespace) -> int:
+    if parsed.noun != "db":
+        found = schema_revisions.get_current_revision(database)
+        # A later release's schema is good for this one; see docs/operating.rst.
+        if not schema_revisions.is_compatible(found):
+            print(
+                f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}:"
+                " heat-convergence-manage db upgrade",
+                file=sys.stderr,
+            )
+            return SCHEMA_DIFFERS
+    return int(parsed.run(database, parsed))
+
+
+def upgrade(database: Database, parsed: argparse.Namespace) -> int:
+    before = schema_revisions.get_current_revision(database)
+    schema_upgrade.upgrade(database, parsed.revision)
+    after = schema_revisions.get_current_revision(database)
+    print(f"The schema was at {before} and is at {after}.")
+    return OK
+
+
+def version(database: Database, parsed: argparse.Namespace) -> int:
+    print(schema_revisions.get_current_revision(database))
+    return OK
+
+
+def check(database: Database, parsed: argparse.Namespace) -> int:
+    found = schema_revisions.get_current_revision(database)
+    if found != schema_revisions.HEAD_REVISION:
+        print(f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}.")
+        return SCHEMA_DIFFERS
+    differences = schema_upgrade.find_schema_differences(database)
+    for difference in differences:
+        print(f"The schema differs from revision {found}: {difference}")
+    if differences:
+        return SCHEMA_DIFFERS
+    print(f"The schema is at {found}, the newest of this release, and complete.")
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="heat-convergence-manage")
+    parser.add_argument("--config-file", action="append", help="read options from here")
+    parser.add_argument("--connection", help="database URL, instead of the configured one")
+    nouns = parser.add_subparsers(dest="noun", required=True)
+    verbs = nouns.add_parser("db", help="the database's schema").add_subparsers(required=True)
+    described: tuple[tuple[Callable[..., int], str], ...] = (
+        (upgrade, "bring the schema to this release's"),
+        (version, "print the revision of the schema"),
+        (check, "compare the schema with this release's; exit code 1 if they differ"),
+    )
+    for run, text in described:
+        verb = verbs.add_parser(run.__name__, help=text)
+        verb.set_defaults(run=run)
+        if run is upgrade:
+            verb.add_argument("revision", nargs="?", default="head")
+    stack_commands.add_commands(nouns)
+    service_commands.add_commands(nouns)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

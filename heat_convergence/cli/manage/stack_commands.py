@@ -1,0 +1,195 @@
+"""``heat-convergence-manage`` about stacks: purging, and checking what is written.
+
+Called by ``manage``; decides what is printed and how long purging goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from heat_convergence.common.clock import utc_now
+from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.convergence import invariants
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.maintenance import consistency, purge
+from heat_convergence.db.maintenance.consistency import Inconsistency
+
+OK, INCONSISTENT = 0, 1
+_SECONDS = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
+_PAGE = 100
+# Rules that rows alone can be judged by, and what to do about each.
+_REMEDIES = {
+    1: "an observer's sweep mends it; if it stays, openstack stack update with its template",
+    2: "openstack stack update with its template",
+    7: "openstack stack update with its template",
+    9: "openstack stack cancel, or any other action on the stack",
+}
+
+
+def purge_deleted(database: Database, parsed: argparse.Namespace) -> int:
+    """Deletes stacks that have been deleted for at least so long, and what they left."""
+    before = _ago(parsed.age * _SECONDS[parsed.granularity])
+
+    def next_batch() -> list[str]:
+        return purge.find_deleted_stacks(database, before, parsed.project_id, parsed.batch_size)
+
+    stacks = _purge(database, next_batch)
+    contents = purge.purge_contents(database)
+    print(f"Purged {stacks} deleted stacks and {contents} texts.")
+    return OK
+
+
+def purge_project(database: Database, parsed: argparse.Namespace) -> int:
+    """Deletes all rows of a project that Keystone has no more."""
+    project_id = parsed.project_id
+    if not parsed.yes:
+        found = len(purge.find_project_stacks(database, project_id, 1_000_000))
+        print(
+            f"Project {project_id} has {found} stacks. What they have in the cloud will not"
+            " be deleted. Repeat with --yes to delete their rows."
+        )
+        return OK
+    stacks = _purge(
+        database, lambda: purge.find_project_stacks(database, project_id, parsed.batch_size)
+    )
+    software = purge.purge_software(database, project_id)
+    contents = purge.purge_contents(database)
+    print(
+        f"Purged {stacks} stacks, {software} software configs and deployments"
+        f" and {contents} texts of project {project_id}."
+    )
+    return OK
+
+
+def check_stacks(database: Database, parsed: argparse.Namespace) -> int:
+    """Prints rows that contradict each other, with the remedy."""
+    found = list(_contradictions(database, parsed.stack_id))
+    for each in found:
+        print(f"stack {each.stack_id}: {each.problem}\n  remedy: {each.remedy}")
+    if found:
+        return INCONSISTENT
+    print("Nothing contradicts itself.")
+    return OK
+
+
+def add_commands(nouns: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    purge = nouns.add_parser("purge_deleted", help="delete the rows of deleted stacks")
+    purge.add_argument(
+        "age",
+        nargs="?",
+        type=_age,
+        default=90,
+        help="how long they have been deleted at least (default: %(default)s)",
+    )
+    purge.add_argument(
+        "-g",
+        "--granularity",
+        choices=sorted(_SECONDS),
+        default="days",
+        help="unit of the age (default: %(default)s)",
+    )
+    purge.add_argument("-p", "--project-id", help="those of this project alone")
+    _add_batch_size(purge)
+    purge.set_defaults(run=purge_deleted)
+
+    project = nouns.add_parser("purge_project", help="delete all rows of a project")
+    project.add_argument("project_id")
+    project.add_argument("--yes", action="store_true", help="do it")
+    _add_batch_size(project)
+    project.set_defaults(run=purge_project)
+
+    stack = nouns.add_parser("stack", help="what is written of stacks")
+    verbs = stack.add_subparsers(required=True)
+    verb = verbs.add_parser(
+        "check",
+        help="rows that contradict each other, with the remedy; exit code 1 if there are any",
+    )
+    verb.add_argument("stack_id", nargs="?", help="of this stack alone")
+    verb.set_defaults(run=check_stacks)
+
+
+def _add_batch_size(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-b",
+        "--batch-size",
+        "--batch_size",
+        type=_positive,
+        default=20,
+        help="stacks in a transaction (default: %(default)s)",
+    )
+
+
+def _purge(database: Database, next_batch: Callable[[], list[str]]) -> int:
+    """Batch after batch until there is none."""
+    gone, last = 0, None
+    while batch := next_batch():
+        done = retry_transaction(partial(purge.purge_stacks, database, batch), wait=time.sleep)
+        if not done and batch == last:
+            break  # nothing moves: somebody else purges the same
+        gone, last = gone + done, batch
+    return gone
+
+
+def _contradictions(database: Database, only: str | None) -> Iterator[Inconsistency]:
+    with database.read() as conn:
+        everywhere = [
+            each
+            for each in consistency.find_inconsistencies(conn)
+            if only in (None, each.stack_id)
+        ]
+    yield from everywhere
+    for stack_id in [only] if only else _all(database):
+        # Daemons work meanwhile: only what is found twice is there.
+        again = set(_broken(database, stack_id))
+        if again:
+            yield from (each for each in _broken(database, stack_id) if each in again)
+
+
+def _broken(database: Database, stack_id: str) -> list[Inconsistency]:
+    with database.read() as conn:
+        found = consistency.load_stack_state(conn, stack_id)
+    if found is None:
+        return [Inconsistency(stack_id, "there is no such stack", "look at its id")]
+    return [
+        Inconsistency(stack_id, str(violation), _REMEDIES[violation.rule])
+        for violation in invariants.find_violations(
+            invariants.Transition(now=utc_now(), after=found)
+        )
+        if violation.rule in _REMEDIES
+    ]
+
+
+def _all(database: Database) -> Iterator[str]:
+    last = ""
+    while True:
+        with database.read() as conn:
+            page = consistency.list_live_stacks(conn, last, _PAGE)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        last = page[-1]
+
+
+def _ago(seconds: int) -> datetime:
+    try:
+        return utc_now() - timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _age(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("an age is not negative")
+    return number
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number

@@ -1,0 +1,210 @@
+"""A stack as one document: what abandon and export give, snapshots keep, adopt takes.
+
+Called by ``saving`` and the API, in a transaction or on a reading connection.  Must
+show everything that exists: what is under way or on its way out is listed too, so
+that nothing is orphaned silently.  Source: heat-facts ``rest_api.md``, view abandon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+from heat_convergence.common.errors import RowsContradict
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.template.evaluation.resource_definition import (
+    collect_definition_hashes,
+    load_section,
+)
+from heat_convergence.template.expression import to_template_form
+from heat_convergence.template.parsing.document_loader import load_document
+from heat_convergence.template.text_redaction import MASK
+
+Value = Any  # JSON with expressions in it
+MetadataResolver = Callable[[Stack, Value, Mapping[str, Resource]], Json]
+EntryAnnotator = Callable[[Stack, Resource, dict[str, Json]], dict[str, Json]]
+_METADATA = "metadata"
+
+
+class SecretVisibility(Enum):
+    """Whether values of hidden parameters stand in the document."""
+
+    SHOWN = "shown"  # whoever adopts the stack needs them
+    MASKED = "masked"
+
+
+class StackExportReader(Protocol):
+    """The part of ``ports.Transaction`` that this takes."""
+
+    def get_goal(self, goal_id: str) -> Goal | None: ...
+    def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...
+    def get_stack_resources(self, stack_id: str) -> list[Resource]: ...
+    def get_tags(self, stack_id: str) -> tuple[str, ...]: ...
+
+
+def keep_expressions(stack: Stack, value: Value, named: Mapping[str, Resource]) -> Json:
+    """What reads other resources stays as the template has it."""
+    return to_template_form(value)
+
+
+def keep_entry(stack: Stack, row: Resource, entry: dict[str, Json]) -> dict[str, Json]:
+    """The entry of a resource without a further word."""
+    return entry
+
+
+def export_stack(
+    reader: StackExportReader,
+    stack: Stack,
+    secret_visibility: SecretVisibility,
+    nested_stacks: Sequence[Stack] = (),
+    *,
+    resolve_metadata: MetadataResolver = keep_expressions,
+    annotate_entry: EntryAnnotator = keep_entry,
+) -> tuple[dict[str, Json], bool]:
+    """The document, and whether there are secrets in it.
+
+    The stacks of the tree that are given as ``below`` are told in the place of the
+    resources that they are behind.  ``finish`` tells what metadata come to, ``mark``
+    what else is to be known of a resource.
+    """
+    nested = {
+        child.owner_resource_id: export_stack(
+            reader,
+            child,
+            secret_visibility,
+            nested_stacks,
+            resolve_metadata=resolve_metadata,
+            annotate_entry=annotate_entry,
+        )
+        for child in nested_stacks
+        if child.owner_id == stack.id
+    }
+    behind = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
+    goal = reader.get_goal(stack.goal_id)
+    if goal is None:
+        raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+    rows = reader.get_stack_resources(stack.id)
+    long = {key for row in rows for key in collect_definition_hashes(row.definition, [_METADATA])}
+    texts = reader.get_contents({goal.template_hash, *goal.files.values(), *long})
+    named = {row.name: row for row in rows if _wanted(row)}
+
+    def metadata(row: Resource) -> Json:
+        return resolve_metadata(stack, load_section(row.definition, _METADATA, texts), named) or {}
+
+    shown = {
+        "name": stack.name,
+        "id": stack.id,
+        "action": str(stack.action),
+        "status": str(stack.status),
+        "environment": _environment(goal, secret_visibility),
+        "files": {name: texts[key] for name, key in sorted(goal.files.items())},
+        "template": load_document(texts[goal.template_hash]).data,
+        "resources": {
+            name: _with_data(behind.get(row.id), row)
+            or annotate_entry(
+                stack, row, row.data.get(ADOPTED_STACK) or _resource(row, metadata(row))
+            )
+            for name, row in named.items()
+        },
+        "project_id": stack.project_id,
+        "stack_user_project_id": None,
+        "tags": list(reader.get_tags(stack.id)),
+        "in_flight": [
+            _loose(row) | ({"nested": nested} if nested else {})
+            for row in rows
+            if _is_loose(row)
+            for nested in [behind.get(row.id) or row.data.get(ADOPTED_STACK)]
+        ],
+    }
+    sensitive = any(row.sensitive for row in rows)
+    sensitive = sensitive or any(secret for _shown, secret in nested.values())
+    # Files and the template itself may hold hidden values, masked or not.
+    return shown, sensitive or goal.sensitive
+
+
+def _with_data(shown: Mapping[str, Json] | None, row: Resource) -> Mapping[str, Json] | None:
+    """Of a stack behind a resource, also what that one remembers beside it."""
+    data = {name: item for name, item in row.data.items() if name != ADOPTED_STACK}
+    return {**shown, "resource_data": data} if shown and data else shown
+
+
+def _environment(goal: Goal, secrets: SecretVisibility) -> dict[str, Json]:
+    shown = dict(goal.environment)
+    if secrets is SecretVisibility.MASKED:
+        for section in ("parameters", "parameter_defaults"):
+            if section in shown:
+                shown[section] = {
+                    name: MASK if goal.parameters.get(name) == MASK else value
+                    for name, value in shown[section].items()
+                }
+    return shown
+
+
+def _wanted(row: Resource) -> bool:
+    return row.desired is DesiredState.PRESENT
+
+
+def _resource(row: Resource, metadata: Json) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "resource_id": row.physical_id,
+        "type": row.type,
+        "action": str(row.action),
+        "status": str(row.status),
+        "metadata": metadata,
+        "resource_data": dict(row.data),
+        **({} if row.implementation == row.type else {"implementation": row.implementation}),
+        **({"paused": True} if row.suspended else {}),
+    }
+
+
+def _is_loose(row: Resource) -> bool:
+    """Whether something of it may exist, or be changed yet, that ``resources`` does
+    not tell: it is being worked on, or is not wanted and not gone."""
+    if row.lease_token is not None or row.status is Status.IN_PROGRESS:
+        return True
+    if row.desired is DesiredState.PRESENT:
+        unknown = row.physical_id is None and row.action is not Action.INIT
+        return unknown and not row.awaits_stack_adoption
+    if row.awaits_stack_adoption:
+        return True
+    gone = row.action is Action.DELETE and row.status is Status.COMPLETE
+    return not gone and (row.physical_id is not None or row.action is not Action.INIT)
+
+
+def _loose(row: Resource) -> dict[str, Json]:
+    return {
+        "name": row.name,
+        "type": row.type,
+        "physical_name": row.physical_name,
+        "resource_id": row.physical_id,
+        "action": str(row.action),
+        "status": str(row.status),
+        "wanted": _wanted(row),
+    }
+
+
+def resource_entries(saved: Mapping[str, Json] | None) -> Sequence[tuple[str, Mapping[str, Json]]]:
+    """Name and entry of each resource of a document; see ``is_stack_entry``."""
+    return sorted(((saved or {}).get("resources") or {}).items())
+
+
+def is_suspended_entry(entry: Mapping[str, Json]) -> bool:
+    """Whether the resource, or something in the stack behind it, was suspended when the
+    document was written, or tried to be, and not seen resumed since."""
+    action, status = entry.get("action"), entry.get("status")
+    if is_stack_entry(entry):
+        return any(is_suspended_entry(each) for _name, each in resource_entries(entry))
+    resuming = action == Action.RESUME and status != Status.COMPLETE
+    return entry.get("paused") is True or action == Action.SUSPEND or resuming
+
+
+def is_stack_entry(entry: Mapping[str, Json]) -> bool:
+    """Whether in the place of a resource stands the document of the stack behind it."""
+    return "template" in entry

@@ -1,0 +1,27 @@
+"""One change of state, as the events API shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.json_value import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One change of state, as the events API tells it."""
+
+    id: str
+    stack_id: str
+    resource_name: str
+    resource_type: str
+    physical_id: str | None
+    action: Action | str
+    status: Status
+    reason: str
+    created_at: datetime
+    properties: Mapping[str, Json] | None = None
+    sensitive: bool = False

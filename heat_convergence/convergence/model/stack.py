@@ -1,0 +1,52 @@
+"""A stack and the state of its newest traversal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from heat_convergence.convergence.model.action import Action, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack and the state of its newest traversal."""
+
+    id: str
+    name: str
+    project_id: str
+    version: int
+    action: Action
+    status: Status
+    status_reason: str
+    goal_id: str
+    created_at: datetime
+    username: str | None = None
+    complete_goal_id: str | None = None  # what a rollback returns to
+    disable_rollback: bool = True
+    timeout_mins: int | None = None
+    deadline_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+    owner_id: str | None = None  # the parent stack
+    owner_resource_id: str | None = None  # the row there that this stack is behind
+    root_id: str | None = None
+    depth: int = 0
+    parent_resource: str | None = None
+    tags: tuple[str, ...] = ()
+    started_at: datetime | None = None  # when the newest traversal began
+    first_failure_reason: str | None = None  # set when a job failed and others still run
+
+    @property
+    def in_progress(self) -> bool:
+        return self.status is Status.IN_PROGRESS
+
+    @property
+    def goal_reached(self) -> bool:
+        """Whether the goal that stands was reached, whatever came over the stack since."""
+        return self.complete_goal_id == self.goal_id
+
+    @property
+    def tree_id(self) -> str:
+        """The root of the tree that the stack belongs to."""
+        return self.root_id or self.id

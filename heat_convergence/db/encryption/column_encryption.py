@@ -1,0 +1,82 @@
+"""Secrets at rest: values of sensitive rows are encrypted as they are stored.
+
+Called by the column type ``JsonText`` for what the queries wrap in ``SensitiveValue``.  Which
+rows are sensitive is decided elsewhere: by hidden parameters and by resource
+types that keep secrets.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from sqlalchemy.engine import Dialect, Engine
+
+from heat_convergence.common.errors import InvalidEncryptionKey
+
+ENCRYPTED_PREFIX = "sealed:"  # no JSON text begins so
+_KEYRING = "heat_convergence_keyring"
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveValue:
+    """A value that is to be encrypted when it is stored."""
+
+    value: Any
+
+
+class Keyring:
+    """Keys, the newest first: it seals with that one and opens with any."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._fernets = [Fernet(_fernet_key(key)) for key in keys if key]
+        self._all = MultiFernet(self._fernets) if self._fernets else None
+
+    def __bool__(self) -> bool:
+        """Whether there is a key."""
+        return self._all is not None
+
+    def is_encrypted_with_newest_key(self, token: str) -> bool:
+        """Whether the key that seals now has sealed it."""
+        try:
+            self._fernets[0].decrypt(token.encode())
+        except (InvalidToken, IndexError):
+            return False
+        return True
+
+    def encrypt(self, text: str) -> str:
+        return self._ring().encrypt(text.encode()).decode("ascii")
+
+    def decrypt(self, token: str) -> str:
+        """Raises ``InvalidEncryptionKey`` when none of the keys has sealed it."""
+        try:
+            return self._ring().decrypt(token.encode()).decode()
+        except InvalidToken as error:
+            raise InvalidEncryptionKey(
+                "Stored secrets were encrypted with another auth_encryption_key."
+            ) from error
+
+    def _ring(self) -> MultiFernet:
+        if self._all is None:
+            raise InvalidEncryptionKey(
+                "auth_encryption_key is not set: hidden values can't be stored."
+            )
+        return self._all
+
+
+def _fernet_key(key: str) -> bytes:
+    """32 bytes of any text, as Fernet wants them."""
+    return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest())
+
+
+def attach_keyring(engine: Engine, keyring: Keyring) -> None:
+    """Gives all connections of the engine the keys."""
+    setattr(engine.dialect, _KEYRING, keyring)
+
+
+def get_keyring(dialect: Dialect) -> Keyring:
+    return getattr(dialect, _KEYRING, None) or Keyring(())

@@ -1,0 +1,239 @@
+"""Rows that contradict each other: what no single stack's rows show.
+
+Called by ``heat-convergence-manage stack check``, which asks the rules
+(``convergence.rules``) about each stack beside.  Reads only; one statement a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.invariants import StackState
+from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads import stacks
+from heat_convergence.db.statements import goals, graph, resources, value_dedup
+from heat_convergence.db.tables import content, goal, resource, resource_graph, stack
+from heat_convergence.db.tables import snapshot as saved
+
+_UPDATE = "openstack stack update with its template (not --existing)"
+_PURGE = "heat-convergence-manage purge_deleted 0 deletes what deleted stacks left"
+_LOOK = "delete by hand what they still have in the cloud, then"
+_REPLACE = f"{_UPDATE}; if that does not help, openstack stack resource mark unhealthy, and again"
+_NOTHING = "none is needed: they are shown without, and go with the stack"
+
+
+@dataclass(frozen=True, slots=True)
+class Inconsistency:
+    """What is wrong about a stack, and what to do."""
+
+    stack_id: str
+    problem: str
+    remedy: str
+
+
+def find_inconsistencies(conn: Connection) -> Iterator[Inconsistency]:
+    """All over the database."""
+    yield from _without_goal(conn)
+    yield from _saved_without_goal(conn)
+    stored = _Stored(conn)
+    yield from _without_texts(conn, stored)
+    yield from _without_values(conn, stored)
+    yield from _left_of_deleted(conn)
+    yield from _without_parent(conn)
+    yield from _strange_edges(conn)
+
+
+def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
+    """The stack's rows as the rules take them."""
+    found: Stack | None = stacks.get(conn, stack_id)
+    if found is None:
+        return None
+    rows: list[Resource] = resources.get_by_stack(conn, stack_id)
+    edges = graph.get_edges_at(conn, stack_id, found.version, [row.id for row in rows])
+    return StackState(found, tuple(rows), tuple(edges))
+
+
+def list_live_stacks(conn: Connection, after: str, limit: int) -> list[str]:
+    """Ids of stacks that are not deleted, in order."""
+    query = sa.select(stack.c.id).where(stack.c.deleted_at.is_(None), stack.c.id > after)
+    return list(conn.scalars(query.order_by(stack.c.id).limit(limit)))
+
+
+def _without_goal(conn: Connection) -> Iterator[Inconsistency]:
+    for column in (stack.c.goal_id, stack.c.complete_goal_id):
+        query = (
+            sa.select(stack.c.id, stack.c.deleted_at, column.label("goal"))
+            .outerjoin(goal, goal.c.id == column)
+            .where(column.is_not(None), goal.c.id.is_(None))
+        )
+        if column is stack.c.complete_goal_id:  # a stack that is gone goes back to none
+            query = query.where(stack.c.deleted_at.is_(None))
+        for row in conn.execute(query.order_by(stack.c.id)):
+            remedy = _UPDATE if row.deleted_at is None else _PURGE
+            yield Inconsistency(row.id, f"its {column.name} {row.goal} does not exist", remedy)
+
+
+def _saved_without_goal(conn: Connection) -> Iterator[Inconsistency]:
+    query = (
+        sa.select(saved.c.stack_id, saved.c.id, saved.c.goal_id)
+        .outerjoin(goal, goal.c.id == saved.c.goal_id)
+        .where(goal.c.id.is_(None), saved.c.delete_at.is_(None))
+    )
+    for row in conn.execute(query.order_by(saved.c.stack_id, saved.c.id)):
+        problem = f"the goal {row.goal_id} of its snapshot {row.id} does not exist"
+        yield Inconsistency(row.stack_id, problem, _without_snapshot(row.stack_id, row.id))
+
+
+class _Stored:
+    """Hashes of the texts that there are, read once; only what came since is asked for."""
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+        self._known = set(conn.scalars(sa.select(content.c.hash)))
+        self._lost: set[str] = set()
+
+    def knows(self, hashes: Iterable[str]) -> bool:
+        """Whether all of them were seen."""
+        return self._known.issuperset(hashes)
+
+    def lacks(self, hashes: Iterable[str]) -> bool:
+        """Whether one of them is not stored; asks the database if it was not seen."""
+        unknown = {*hashes} - self._known
+        if new := unknown - self._lost:
+            query = sa.select(content.c.hash).where(content.c.hash.in_(sorted(new)))
+            self._known.update(self._conn.scalars(query))
+            self._lost |= new - self._known
+        return not self.knows(unknown)
+
+
+def _without_texts(conn: Connection, stored: _Stored) -> Iterator[Inconsistency]:
+    lists: dict[str, dict[str, str]] = {}
+    query = sa.select(
+        goal.c.id,
+        goal.c.stack_id,
+        goal.c.template_hash,
+        goal.c.files,
+        goal.c.content_hashes,
+        goal.c.common_part_hash,
+        stack.c.deleted_at,
+    ).outerjoin(stack, stack.c.id == goal.c.stack_id)
+    for row in conn.execute(query.order_by(goal.c.stack_id, goal.c.id)):
+        problems = list(_lost(conn, row, stored, lists))
+        remedy = _of_goal(conn, row) if problems else ""
+        yield from (Inconsistency(row.stack_id, problem, remedy) for problem in problems)
+
+
+def _lost(
+    conn: Connection, row: Any, stored: _Stored, lists: dict[str, dict[str, str]]
+) -> Iterator[str]:
+    if stored.lacks([row.template_hash]):
+        yield f"the template of goal {row.id} is not stored"
+    if row.common_part_hash is not None and stored.lacks([row.common_part_hash]):
+        yield f"the environment of goal {row.id} is not stored"
+    for name, key in _files(conn, row, lists):
+        if stored.lacks([key]):
+            yield f"the file {name} of goal {row.id} is not stored"
+    if stored.lacks(row.content_hashes):
+        yield f"texts of definitions of goal {row.id} are not stored"
+
+
+def _of_goal(conn: Connection, row: Any) -> str:
+    """What mends a goal; one that is the past's goes with the next that is reached."""
+    if row.deleted_at is not None:
+        return _PURGE
+    named = sa.select(stack.c.id).where(
+        sa.or_(stack.c.goal_id == row.id, stack.c.complete_goal_id == row.id)
+    )
+    users = sa.select(saved.c.id).where(saved.c.goal_id == row.id).order_by(saved.c.id)
+    remedies = [_without_snapshot(row.stack_id, each) for each in conn.scalars(users)]
+    if not remedies or conn.execute(named).first() is not None:
+        remedies.insert(0, _UPDATE)
+    return ", and ".join(remedies)
+
+
+def _without_snapshot(stack_id: str, snapshot_id: str) -> str:
+    return f"openstack stack snapshot delete {stack_id} {snapshot_id}"
+
+
+def _without_values(conn: Connection, stored: _Stored) -> Iterator[Inconsistency]:
+    # A list, for while rows arrive nothing else can be asked.
+    suspect = [
+        row for row in value_dedup.find_content_references(conn) if not stored.knows(row.hashes)
+    ]
+    lost = {(row.stack_id, row.resource_name or "") for row in suspect if stored.lacks(row.hashes)}
+    gone = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
+    for stack_id, name in sorted(lost, key=lambda each: (each[0], not each[1], each[1])):
+        whose, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)
+        yield Inconsistency(
+            stack_id,
+            f"long values of {whose} are not stored",
+            _PURGE if stack_id in gone else remedy,
+        )
+
+
+def _files(conn: Connection, row: Any, lists: dict[str, dict[str, str]]) -> list[tuple[str, str]]:
+    """Of a goal, names with hashes; ``lists`` are those read already."""
+    found = dict(row.files)
+    if row.common_part_hash is not None:
+        if row.common_part_hash not in lists:
+            texts = goals.get_contents(conn, [row.common_part_hash])
+            lists[row.common_part_hash] = (
+                file_hashes_of_common_part(texts[row.common_part_hash]) if texts else {}
+            )
+        found.update(lists[row.common_part_hash])
+    return sorted(found.items())
+
+
+def _left_of_deleted(conn: Connection) -> Iterator[Inconsistency]:
+    query = (
+        sa.select(stack.c.id, sa.func.count().label("number"))
+        .join(resource, resource.c.stack_id == stack.c.id)
+        .where(stack.c.deleted_at.is_not(None))
+        .group_by(stack.c.id)
+        .order_by(stack.c.id)
+    )
+    for row in conn.execute(query):
+        problem = f"it is deleted and has {row.number} resources"
+        yield Inconsistency(row.id, problem, f"{_LOOK} {_PURGE}")
+
+
+def _without_parent(conn: Connection) -> Iterator[Inconsistency]:
+    parent, owner = stack.alias("parent"), resource.alias("owner")
+    gone = sa.or_(parent.c.id.is_(None), parent.c.deleted_at.is_not(None))
+    unowned = sa.and_(stack.c.owner_resource_id.is_not(None), owner.c.id.is_(None))
+    query = (
+        sa.select(stack.c.id, stack.c.owner_id, stack.c.owner_resource_id, gone.label("gone"))
+        .outerjoin(parent, parent.c.id == stack.c.owner_id)
+        .outerjoin(owner, owner.c.id == stack.c.owner_resource_id)
+        .where(stack.c.owner_id.is_not(None), stack.c.deleted_at.is_(None), sa.or_(gone, unowned))
+        .order_by(stack.c.id)
+    )
+    for row in conn.execute(query):
+        what = (
+            f"parent stack {row.owner_id}"
+            if row.gone
+            else (f"resource {row.owner_resource_id} in its parent stack")
+        )
+        remedy = f"delete it by its id: openstack stack delete {row.id}"
+        yield Inconsistency(row.id, f"its {what} is gone", remedy)
+
+
+def _strange_edges(conn: Connection) -> Iterator[Inconsistency]:
+    """Graph rows between resources of another stack."""
+    for end in (resource_graph.c.resource_id, resource_graph.c.needed_by):
+        query = (
+            sa.select(resource_graph.c.stack_id, resource.c.id, resource.c.stack_id.label("of"))
+            .join(resource, resource.c.id == end)
+            .where(resource.c.stack_id != resource_graph.c.stack_id)
+            .order_by(resource_graph.c.stack_id, resource.c.id)
+        )
+        for row in conn.execute(query):
+            problem = f"its graph names resource {row.id}, which stack {row.of} has"
+            yield Inconsistency(row.stack_id, problem, _UPDATE)

@@ -1,0 +1,145 @@
+"""All that is sealed, sealed anew: with the newest key, or not at all.
+
+Called by ``heat-convergence-manage`` while daemons run.  Reads tables in the order of
+their keys, in batches; a value that somebody else writes meanwhile is theirs, and
+is sealed with the newest key already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.db.column_types import EncryptedText, JsonText, NameList
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX, Keyring
+from heat_convergence.db.maintenance.purge import execute_with_retry
+from heat_convergence.db.tables import metadata
+
+BATCH_SIZE = 200
+# Tables whose values are sealed whatever they hold; others where a row says ``sensitive``.
+_ALWAYS = frozenset({"stack_credential", "software_config", "software_deployment", "content"})
+_PLAIN = {"goal": {"files"}, "resource": {"requires", "referenced_names", "physical_dependencies"}}
+
+TextRewrite = Callable[[str, bool], str]  # stored text, whether it is to be sealed → new text
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRotationResult:
+    """How many values were rewritten, and how many no key opens."""
+
+    rewritten: int = 0
+    unreadable: int = 0
+
+
+def rotate_to_newest_key(keyring: Keyring) -> TextRewrite:
+    """With the newest key; what is not sealed stays so."""
+
+    def change(text: str, sensitive: bool) -> str:
+        if not text.startswith(ENCRYPTED_PREFIX) or keyring.is_encrypted_with_newest_key(
+            text[len(ENCRYPTED_PREFIX) :]
+        ):
+            return text
+        return ENCRYPTED_PREFIX + keyring.encrypt(keyring.decrypt(text[len(ENCRYPTED_PREFIX) :]))
+
+    return change
+
+
+def encrypt_plaintext(keyring: Keyring) -> TextRewrite:
+    """What ought to be sealed and is not."""
+
+    def change(text: str, sensitive: bool) -> str:
+        if text.startswith(ENCRYPTED_PREFIX) or not sensitive:
+            return text
+        return ENCRYPTED_PREFIX + keyring.encrypt(text)
+
+    return change
+
+
+def decrypt_to_plaintext(keyring: Keyring) -> TextRewrite:
+    """In clear."""
+
+    def change(text: str, sensitive: bool) -> str:
+        return (
+            keyring.decrypt(text[len(ENCRYPTED_PREFIX) :])
+            if text.startswith(ENCRYPTED_PREFIX)
+            else text
+        )
+
+    return change
+
+
+def rewrite_encrypted_values(
+    database: Database, rewrite: TextRewrite, *, batch_size: int = BATCH_SIZE
+) -> KeyRotationResult:
+    """Rewrites every stored value that ``change`` makes another of."""
+    changed = unreadable = 0
+    for table, columns in list_encryptable_columns():
+        for row in _rows(database, table, columns, batch_size):
+            done, failed = _rewrite(database, table, columns, row, rewrite)
+            changed += done
+            unreadable += failed
+    return KeyRotationResult(changed, unreadable)
+
+
+def list_encryptable_columns() -> list[tuple[sa.Table, tuple[str, ...]]]:
+    """(table, columns) that may hold sealed values."""
+    found = []
+    for table in metadata.sorted_tables:
+        plain = _PLAIN.get(table.name, set())
+        columns = tuple(
+            column.key
+            for column in table.columns
+            if isinstance(column.type, JsonText | EncryptedText)
+            and not isinstance(column.type, NameList)
+            and column.key not in plain
+        )
+        if columns:
+            found.append((table, columns))
+    return found
+
+
+def _rows(
+    database: Database, table: sa.Table, columns: tuple[str, ...], batch: int
+) -> Iterator[Any]:
+    """Rows as stored: the key, whether they are sensitive, and the raw texts."""
+    (key,) = table.primary_key.columns
+    always = table.name in _ALWAYS
+    sensitive = sa.literal(True) if always or "sensitive" not in table.c else table.c.sensitive
+    raw = [sa.type_coerce(table.c[name], sa.Text).label(name) for name in columns]
+    last = ""
+    while True:
+        query = sa.select(key.label("key_"), sensitive.label("sensitive_"), *raw)
+        with database.read() as conn:
+            rows = conn.execute(query.where(key > last).order_by(key).limit(batch)).all()
+        yield from rows
+        if len(rows) < batch:
+            return
+        last = rows[-1].key_
+
+
+def _rewrite(
+    database: Database, table: sa.Table, columns: tuple[str, ...], row: Any, change: TextRewrite
+) -> tuple[int, int]:
+    """(values changed, values that no key opens) of one row."""
+    (key,) = table.primary_key.columns
+    changed = unreadable = 0
+    for name in columns:
+        text = row._mapping[name]
+        if text is None:
+            continue
+        try:
+            new = change(text, bool(row.sensitive_))
+        except InvalidEncryptionKey:
+            unreadable += 1
+            continue
+        if new == text:
+            continue
+        column = sa.type_coerce(table.c[name], sa.Text)
+        update = table.update().where(key == row.key_, column == sa.literal(text, sa.Text))
+        changed += execute_with_retry(database, update.values({name: sa.literal(new, sa.Text)}))
+    return changed, unreadable

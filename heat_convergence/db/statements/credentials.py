@@ -1,0 +1,54 @@
+"""Statements about the credentials with which the service acts for stacks.
+
+Called by ``cli`` and by the API, each in a transaction of its own: a credential is
+stored before its stack and outlives it until it is revoked.  Always sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.tables import snapshot, stack, stack_credential
+
+t = stack_credential
+
+
+def get(connection: Connection, stack_id: str) -> Mapping[str, Any] | None:
+    """The credential of the tree of that root, as ``Credential.dump`` gave it."""
+    found = connection.execute(sa.select(t.c.body).where(t.c.stack_id == stack_id)).first()
+    return None if found is None else found.body
+
+
+def upsert(connection: Connection, stack_id: str, body: Mapping[str, Any], now: datetime) -> None:
+    """Stores it, in the place of an earlier one."""
+    values = {"body": SensitiveValue(body), "created_at": now}
+    found = connection.execute(t.update().where(t.c.stack_id == stack_id).values(**values))
+    if found.rowcount == 0:
+        connection.execute(t.insert().values(stack_id=stack_id, **values))
+
+
+def delete(connection: Connection, stack_id: str) -> None:
+    connection.execute(t.delete().where(t.c.stack_id == stack_id))
+
+
+def list_orphaned(
+    connection: Connection, before: datetime, limit: int
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """(stack id, credential) of stacks that are deleted, with all that their snapshots
+    saved, or that were never stored though the credential was, before the given time."""
+    saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
+    never = sa.and_(stack.c.id.is_(None), t.c.created_at < before)
+    statement = (
+        sa.select(t.c.stack_id, t.c.body)
+        .outerjoin(stack, stack.c.id == t.c.stack_id)
+        .where(sa.or_(sa.and_(stack.c.deleted_at.is_not(None), ~saved), never))
+        .order_by(t.c.stack_id)
+        .limit(limit)
+    )
+    return [(row.stack_id, row.body) for row in connection.execute(statement)]

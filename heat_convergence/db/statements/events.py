@@ -1,0 +1,50 @@
+"""Statements about events, inside a transaction of ``db.store``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.event import Event
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.tables import event
+
+_FIELDS = Event.__slots__
+
+
+def insert(connection: Connection, new: Sequence[Event]) -> None:
+    if new:
+        rows = [{name: getattr(row, name) for name in _FIELDS} for row in new]
+        value_dedup.store_shared(connection, rows)
+        connection.execute(event.insert(), [_sealed(row) for row in rows])
+
+
+def find_stacks_over_limit(connection: Connection, max_events: int, limit: int) -> list[str]:
+    """Ids of up to ``limit`` stacks with more than ``most`` events."""
+    number = sa.func.count(event.c.id)
+    query = sa.select(event.c.stack_id).group_by(event.c.stack_id).having(number > max_events)
+    return list(connection.scalars(query.order_by(event.c.stack_id).limit(limit)))
+
+
+def delete_oldest(connection: Connection, stack_id: str, keep: int, batch: int) -> int:
+    """Deletes up to ``batch`` of the stack's events older than its newest ``keep``; how
+    many."""
+    mine = sa.select(event.c.id).where(event.c.stack_id == stack_id)
+    last = connection.execute(mine.order_by(event.c.id.desc()).offset(keep).limit(1)).scalar()
+    if last is None:
+        return 0
+    oldest = mine.where(event.c.id <= last).order_by(event.c.id).limit(batch)
+    ids = list(connection.scalars(oldest))
+    connection.execute(safe_delete(event).where(event.c.id.in_(ids)))
+    return len(ids)
+
+
+def _sealed(columns: dict[str, Any]) -> dict[str, Any]:
+    if columns["sensitive"] and columns["properties"] is not None:
+        columns["properties"] = SensitiveValue(columns["properties"])
+    return columns

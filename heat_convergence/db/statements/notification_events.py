@@ -1,0 +1,56 @@
+"""What those who are notified of a commit are told: its events, and whose they are.
+
+Called by ``store`` at the end of a transaction, inside it: what stands in an owner's row
+then is what belongs to the event.  One statement, and none where nobody is notified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.event import Event
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.notification_events import (
+    NotificationEvent,
+    ParentResource,
+)
+from heat_convergence.db.tables import resource, stack
+
+
+def get_notification_events(
+    connection: Connection, events: Sequence[Event]
+) -> list[NotificationEvent]:
+    updated = [event.stack_id for event in events if event.action == Action.UPDATE]
+    owners = _owners(connection, updated) if updated else {}
+    return [
+        NotificationEvent(
+            event, owners.get(event.stack_id) if event.action == Action.UPDATE else None
+        )
+        for event in events
+    ]
+
+
+def _owners(connection: Connection, stack_ids: Sequence[str]) -> dict[str, ParentResource]:
+    member = resource.alias("member")
+    members = (
+        sa.select(sa.func.count(member.c.id))
+        .where(
+            member.c.stack_id == stack.c.id,
+            member.c.desired == DesiredState.PRESENT,
+            member.c.status != Status.FAILED,
+        )
+        .scalar_subquery()
+    )
+    query = (
+        sa.select(stack.c.id, resource.c.stack_id, resource.c.data, members.label("members"))
+        .join(resource, resource.c.id == stack.c.owner_resource_id)
+        .where(stack.c.id.in_(stack_ids))
+    )
+    return {
+        row.id: ParentResource(row.stack_id, row.data or {}, row.members)
+        for row in connection.execute(query)
+    }

@@ -1,0 +1,169 @@
+"""Statements about software configurations and deployments.
+
+Called by the API, and by resource types of that kind through ``cli``, inside their
+own transactions.  What users put into them is always sealed: scripts and their
+inputs hold passwords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.tables import software_config as configs
+from heat_convergence.db.tables import software_deployment as deployments
+
+Json = Any
+_SEALED = ("input_values", "output_values")
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareConfigRow:
+    """``tool`` is the API's ``group``; ``body`` has config, inputs, outputs, options;
+    it never changes."""
+
+    id: str
+    project_id: str
+    name: str
+    group: str
+    body: Mapping[str, Json]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareDeploymentRow:
+    """A configuration on a server.  ``stack_user_project_id`` is the project of the
+    user with whose token the server asks."""
+
+    id: str
+    project_id: str
+    server_id: str
+    config_id: str
+    action: str
+    status: str
+    status_reason: str
+    created_at: datetime
+    stack_user_project_id: str | None = None
+    input_values: Mapping[str, Json] | None = None
+    output_values: Mapping[str, Json] | None = None
+    updated_at: datetime | None = None
+
+
+_CONFIG_COLUMNS = tuple(configs.c[name].label(name) for name in SoftwareConfigRow.__slots__)
+_DEPLOYMENT_COLUMNS = tuple(
+    deployments.c[name].label(name) for name in SoftwareDeploymentRow.__slots__
+)
+
+
+# -- configurations
+
+
+def insert_config(conn: Connection, new: SoftwareConfigRow) -> None:
+    values = {name: getattr(new, name) for name in SoftwareConfigRow.__slots__}
+    conn.execute(configs.insert().values(**values | {"body": SensitiveValue(new.body)}))
+
+
+def get_config(conn: Connection, config_id: str) -> SoftwareConfigRow | None:
+    row = conn.execute(sa.select(*_CONFIG_COLUMNS).where(configs.c.id == config_id)).first()
+    return None if row is None else SoftwareConfigRow(**row._mapping)
+
+
+def list_configs(
+    conn: Connection, project_id: str | None, limit: int | None, marker: str | None
+) -> list[SoftwareConfigRow]:
+    """The newest first, without their bodies; ``project_id`` None means everybody's,
+    a marker that nobody has the first page."""
+    columns = [column for column in _CONFIG_COLUMNS if column.name != "body"]
+    query = sa.select(*columns).order_by(configs.c.created_at.desc(), configs.c.id.desc())
+    if project_id is not None:
+        query = query.where(configs.c.project_id == project_id)
+    marked = None if marker is None else get_config(conn, marker)
+    if marked is not None and project_id in (None, marked.project_id):
+        earlier = configs.c.created_at < marked.created_at
+        same = sa.and_(configs.c.created_at == marked.created_at, configs.c.id < marked.id)
+        query = query.where(sa.or_(earlier, same))
+    rows = conn.execute(query if limit is None else query.limit(limit))
+    return [SoftwareConfigRow(**row._mapping, body={}) for row in rows]
+
+
+def count_configs(conn: Connection, project_id: str) -> int:
+    query = sa.select(sa.func.count()).where(configs.c.project_id == project_id)
+    return int(conn.execute(query).scalar_one())
+
+
+def is_config_in_use(conn: Connection, config_id: str) -> bool:
+    query = sa.select(deployments.c.id).where(deployments.c.config_id == config_id).limit(1)
+    return conn.execute(query).first() is not None
+
+
+def delete_config(conn: Connection, config_id: str) -> None:
+    conn.execute(configs.delete().where(configs.c.id == config_id))
+
+
+# -- deployments
+
+
+def insert_deployment(conn: Connection, new: SoftwareDeploymentRow) -> None:
+    values = {name: getattr(new, name) for name in SoftwareDeploymentRow.__slots__}
+    conn.execute(deployments.insert().values(**_sealed(values)))
+
+
+def get_deployment(conn: Connection, deployment_id: str) -> SoftwareDeploymentRow | None:
+    query = sa.select(*_DEPLOYMENT_COLUMNS).where(deployments.c.id == deployment_id)
+    row = conn.execute(query).first()
+    return None if row is None else SoftwareDeploymentRow(**row._mapping)
+
+
+def list_deployments(
+    conn: Connection, project_id: str, server_id: str | None = None
+) -> list[SoftwareDeploymentRow]:
+    """The project's, and those whose servers' users it holds; oldest first."""
+    query = sa.select(*_DEPLOYMENT_COLUMNS).where(_visible(project_id)).order_by(deployments.c.id)
+    if server_id is not None:
+        query = query.where(deployments.c.server_id == server_id)
+    return [SoftwareDeploymentRow(**row._mapping) for row in conn.execute(query)]
+
+
+def list_server_configs(
+    conn: Connection, project_id: str, server_id: str
+) -> list[SoftwareConfigRow]:
+    """The configurations deployed to a server, by name."""
+    query = (
+        sa.select(*_CONFIG_COLUMNS)
+        .join(deployments, deployments.c.config_id == configs.c.id)
+        .where(_visible(project_id), deployments.c.server_id == server_id)
+        .order_by(configs.c.name, deployments.c.id)
+    )
+    return [SoftwareConfigRow(**row._mapping) for row in conn.execute(query)]
+
+
+def count_deployments(conn: Connection, project_id: str) -> int:
+    query = sa.select(sa.func.count()).where(deployments.c.project_id == project_id)
+    return int(conn.execute(query).scalar_one())
+
+
+def update_deployment(conn: Connection, deployment_id: str, values: Mapping[str, Any]) -> None:
+    changed = _sealed(values)
+    conn.execute(deployments.update().where(deployments.c.id == deployment_id).values(**changed))
+
+
+def delete_deployment(conn: Connection, deployment_id: str) -> None:
+    conn.execute(deployments.delete().where(deployments.c.id == deployment_id))
+
+
+def _visible(project_id: str) -> sa.ColumnElement[bool]:
+    own = deployments.c.project_id == project_id
+    return sa.or_(own, deployments.c.stack_user_project_id == project_id)
+
+
+def _sealed(values: Mapping[str, Any]) -> dict[str, Any]:
+    hidden = {
+        name: SensitiveValue(values[name]) for name in _SEALED if values.get(name) is not None
+    }
+    return {**values, **hidden}

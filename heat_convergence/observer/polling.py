@@ -1,0 +1,167 @@
+"""Reading reality for resources that are on their way.
+
+Called by ``run_observer`` outside any transaction; changes nothing anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.common.errors import (
+    EntityNotFound,
+    Error,
+    ResourceFailure,
+    ResourceGone,
+    Retry,
+)
+from heat_convergence.convergence.lifecycle.retries import Observation, job_key
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
+from heat_convergence.convergence.model.resource import InputResource, Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.resources.protocol.resource_context import build_context, with_name_limit
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from heat_convergence.resources.redaction import redact_secrets
+from heat_convergence.resources.registry import ResourceTypeRegistry
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationBatch:
+    """What is to be looked at of one stack; ``inputs`` has what ``observed_dependencies`` asks
+    for."""
+
+    stack: Stack
+    rows: Sequence[Resource]
+    inputs: Mapping[str, InputResource]
+    cloud: Any = None
+
+
+def poll_resources(
+    batches: Sequence[ObservationBatch], registry: ResourceTypeRegistry, now: datetime
+) -> dict[str, dict[str, Observation]]:
+    """Stack id → resource id → what was seen.
+
+    Rows whose outcome an engine recorded already are not looked at again and are
+    left out; a retry's sighting says only that its time has come.  Types that say so
+    are asked for all stacks at once.
+    """
+    seen: dict[str, dict[str, Observation]] = {one.stack.id: {} for one in batches}
+    asked: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = {}
+    for one in batches:
+        for row in one.rows:
+            if row.job_state is JobState.RETRY:
+                seen[one.stack.id][row.id] = Observation(ObservedState.BUSY, job=job_key(row))
+            elif (
+                row.job_state is JobState.AWAITING_OBSERVATION
+                and row.observed is ObservedState.BUSY
+            ):
+                kind = registry.find(row.implementation)
+                if kind is None:
+                    unknown = str(EntityNotFound("Resource Type", row.implementation))
+                    seen[one.stack.id][row.id] = Observation(
+                        ObservedState.FAILED, unknown, job=job_key(row)
+                    )
+                    continue
+                if kind.has_nested_stack:
+                    continue  # rows tell, in the transaction that takes note
+                where = "" if kind.observes_across_stacks else one.stack.id
+                view = build_context(
+                    row, one.stack, _action(row), now, inputs=one.inputs, cloud=one.cloud
+                )
+                view = with_name_limit(view, kind.physical_name_limit)
+                asked.setdefault((where, kind.name), []).append((row, view))
+    for (_, name), members in sorted(asked.items()):
+        rows, views = zip(*members, strict=True)
+        stacks = {row.id: row.stack_id for row in rows}
+        for row_id, sighting in _look_at_type(registry.get(name), rows, views).items():
+            seen[stacks[row_id]][row_id] = sighting
+    return seen
+
+
+def _action(row: Resource) -> Action:
+    """What is being done to it: the job's own word, for a user may have called the
+    resource ill meanwhile, which its row shows as a check."""
+    if row.job is None or row.job in (Verb.CONVERGE, Verb.ADOPT):
+        return row.action
+    return Action(row.job.value)
+
+
+def observed_dependencies(
+    rows: Sequence[Resource], registry: ResourceTypeRegistry
+) -> frozenset[str]:
+    """Names of other resources that a look at these takes."""
+    names: set[str] = set()
+    for row in rows:
+        kind = registry.find(row.implementation)
+        if kind is not None and kind.observes_dependencies:
+            names.update(row.referenced_names)
+    return frozenset(names)
+
+
+def _look_at_type(
+    resource_type: ResourceType, rows: Sequence[Resource], views: Sequence[ResourceContext]
+) -> Mapping[str, Observation]:
+    looks = _observe(resource_type, views)
+    return {row.id: _sighting(resource_type, row, looks.get(row.id)) for row in rows}
+
+
+def _observe(
+    resource_type: ResourceType, views: Sequence[ResourceContext]
+) -> Mapping[str, VerbResult]:
+    try:
+        return resource_type.observe_many(views)
+    except Error as error:
+        if error.retry is not Retry.NEVER:
+            return {}
+        return {view.resource_id: _observe_one(resource_type, view) for view in views}
+    except Exception:
+        # The edge towards third-party code: it must not keep others from being seen.
+        LOG.exception("resource type raised: type %(type)s", {"type": resource_type.name})
+        return {view.resource_id: _observe_one(resource_type, view) for view in views}
+
+
+def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+    """One by one, where a look at all failed for good because of one of them."""
+    try:
+        return resource_type.observe(view)
+    except ResourceGone:
+        return VerbResult(ObservedState.ABSENT, reason="the physical resource is gone")
+    except Error as error:
+        if error.retry is not Retry.NEVER:
+            return VerbResult(ObservedState.BUSY)
+        return VerbResult.from_error(error)
+    except Exception as error:
+        LOG.exception(
+            "resource type raised: resource %(resource)s", {"resource": view.resource_id}
+        )
+        return VerbResult.from_error(ResourceFailure(f"{type(error).__name__}: {error}"))
+
+
+def _sighting(resource_type: ResourceType, row: Resource, look: VerbResult | None) -> Observation:
+    job = job_key(row)
+    if look is None:
+        return Observation(ObservedState.BUSY, recheck_after_s=5.0, job=job)
+    observed, reason = look.observed, redact_secrets(look.reason, row, resource_type)
+    if observed is ObservedState.READY and row.desired is DesiredState.ABSENT:
+        observed = ObservedState.BUSY  # whatever its health: it is still there
+    if look.observed in (ObservedState.FAILED, ObservedState.ABSENT):
+        reason = f"{look.error_name}: resources.{row.name}: {reason or 'it is gone'}"
+    return Observation(
+        observed,
+        reason,
+        look.poll_after_s,
+        look.attributes,
+        look.data,
+        look.retry_with_new_incarnation,
+        job=job,
+    )

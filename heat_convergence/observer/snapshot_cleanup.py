@@ -1,0 +1,113 @@
+"""Deleting what resources saved in snapshots that users do not want any more.
+
+Called by the observer's sweep.  A snapshot goes in pieces, each recorded, so that a
+large one does not keep the observer from its other work; what fails is tried again
+with growing pauses and then told in the snapshot's reason.  Of a deleted stack nobody can
+ask for a snapshot's deletion again: there it is tried for as long as the stack is known.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from heat_convergence.common.errors import Error
+from heat_convergence.convergence.lifecycle.snapshot_completion import (
+    PHYSICAL_NAME_KEY,
+    VERSION_KEY,
+)
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
+from heat_convergence.resources import snapshot_data as saving
+from heat_convergence.resources.protocol.resource_type import CloudFactory
+from heat_convergence.resources.registry import ResourceTypeRegistry
+
+LOG = logging.getLogger(__name__)
+MAX_DELETIONS_PER_SWEEP = 25  # calls for one snapshot in one sweep
+RunTransaction = Callable[[Callable[[Transaction], None]], None]
+
+
+def delete_due_snapshots(
+    store: Store,
+    registry: ResourceTypeRegistry,
+    settings: ConvergenceSettings,
+    now: datetime,
+    *,
+    cloud_of: CloudFactory,
+    write: RunTransaction,
+) -> None:
+    """Goes on with every snapshot that is due."""
+    until = now + timedelta(seconds=settings.lease_s)
+    for saved in store.take_snapshots_to_delete(now, until, settings.sweep_limit):
+        kept = saving.deletable_entries(saved, registry)
+        with store.transaction() as tx:
+            stack = tx.get_stack(saved.stack_id)
+            at_work = _at_work(tx, kept[:MAX_DELETIONS_PER_SWEEP], now)
+        if stack is None:  # purged: nobody can be asked for its cloud any more
+            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            continue
+        cloud = cloud_of(stack.tree_id) if kept else None
+        ready = [each for each in kept[:MAX_DELETIONS_PER_SWEEP] if each.path not in at_work]
+        gone, cause = saving.delete_entries(saved, ready, now, cloud)
+        if len(gone) == len(kept):
+            LOG.info(
+                "snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
+                {"stack": saved.stack_id, "snapshot": saved.id},
+            )
+            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            continue
+        values: dict[str, Any] = {"delete_at": now}
+        if cause is not None:
+            values = _failed(saved, stack, cause, settings, now)
+        if gone and saved.data is not None:
+            values["data"] = saving.drop_entries(saved.data, gone)
+            values["sensitive"] = saved.sensitive
+        write(lambda tx, it=saved.id, v=values: tx.update_snapshot(it, **v))
+
+
+def _at_work(
+    tx: Transaction, kept: saving.SnapshotEntries, now: datetime
+) -> frozenset[saving.ResourcePath]:
+    """Those whose call was not seen to end, and may be under way or yet to come: until a
+    worker has given the row back, or its lease is over, it may save something still."""
+    unseen: dict[str, dict[str, saving.SnapshotEntry]] = {}  # stack's id → resource's name
+    for each in kept:
+        if PHYSICAL_NAME_KEY in each.entry:
+            unseen.setdefault(each.stack_document["id"], {})[each.path[-1]] = each
+    found, stacks = set(), tx.get_stacks(unseen)
+    for stack_id, named in sorted(unseen.items()):
+        stack = stacks.get(stack_id)
+        for row in tx.list_incarnations(stack_id, named):
+            each = named[row.name]
+            at_work = row.is_leased(now) or _is_taken(stack, each)
+            if row.physical_name == each.entry[PHYSICAL_NAME_KEY] and at_work:
+                found.add(each.path)
+    return frozenset(found)
+
+
+def _is_taken(stack: Stack | None, saved: saving.SnapshotEntry) -> bool:
+    """Whether the stack is still at the snapshot that the resource was to be saved in."""
+    if stack is None or not stack.in_progress or stack.action is not Action.SNAPSHOT:
+        return False
+    return stack.version == saved.entry.get(VERSION_KEY)
+
+
+def _failed(
+    saved: Snapshot, stack: Stack, cause: Error, settings: ConvergenceSettings, now: datetime
+) -> dict[str, Any]:
+    reason = f"{type(cause).__name__}: {cause.path}: {cause.message}"
+    tries = saved.tries + 1
+    if tries == settings.retry_limit:
+        LOG.warning(
+            "snapshot not deleted: stack %(stack)s, snapshot %(snapshot)s, error %(error)s",
+            {"stack": stack.id, "snapshot": saved.id, "error": reason},
+        )
+    if tries >= settings.retry_limit and stack.action is not Action.DELETE:
+        ended = {"status": Status.FAILED, "delete_at": None}
+        return {**ended, "status_reason": reason, "tries": tries}
+    pause = timedelta(seconds=settings.backoff_s(saved.tries))
+    return {"status_reason": reason, "tries": tries, "delete_at": now + pause}

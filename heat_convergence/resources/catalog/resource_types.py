@@ -1,0 +1,117 @@
+"""All catalogue types of a process.
+
+Called once by the registry, through the entry point group
+``heat_convergence.resource_catalogs``.  Decides which class a row's type has; a row
+with no behaviour of its own is a ``DeclarativeType``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from heat_convergence.clients.rest_client import RequestLimiter
+from heat_convergence.clients.settings import MAX_OPEN_REQUESTS
+from heat_convergence.resources.catalog import (
+    cinder,
+    glance,
+    keystone,
+    neutron,
+    nova,
+    octavia,
+    swift,
+)
+from heat_convergence.resources.catalog.descriptions import DESCRIPTIONS
+from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
+from heat_convergence.resources.driver.declarative import DeclarativeType, DriverContext
+from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
+from heat_convergence.resources.driver.type_spec import TypeSpec
+from heat_convergence.resources.openstack.associations import (
+    ExtraRoute,
+    ExtraRouteSet,
+    FloatingIPAssociation,
+    RouterGateway,
+    RouterInterface,
+)
+from heat_convergence.resources.openstack.cinder.associations import (
+    EncryptedVolumeType,
+    QosAssociation,
+    VolumeAttachment,
+)
+from heat_convergence.resources.openstack.cinder.qos_specs import QosSpecs
+from heat_convergence.resources.openstack.cinder.volumes import Volume
+from heat_convergence.resources.openstack.glance.images import WebImage
+from heat_convergence.resources.openstack.hidden_types import load_hidden_types
+from heat_convergence.resources.openstack.keystone.subresources import (
+    GroupRoleAssignment,
+    KeystoneRegion,
+    UserRoleAssignment,
+)
+from heat_convergence.resources.openstack.neutron.ports import Port
+from heat_convergence.resources.openstack.neutron.security_groups import SecurityGroup
+from heat_convergence.resources.openstack.nova.floating_ips import (
+    ComputeFloatingIP,
+    ComputeFloatingIPAssociation,
+)
+from heat_convergence.resources.openstack.nova.keypairs import KeyPair
+from heat_convergence.resources.openstack.nova.server_groups import ServerGroup
+from heat_convergence.resources.openstack.nova.servers import Server
+from heat_convergence.resources.openstack.octavia.l7_policies import L7Policy
+from heat_convergence.resources.openstack.quotas import Quota
+from heat_convergence.resources.openstack.swift.containers import Container
+from heat_convergence.resources.protocol.resource_type import ResourceType
+
+TYPE_SPECS: tuple[TypeSpec, ...] = (
+    *cinder.TYPE_SPECS,
+    *glance.TYPE_SPECS,
+    *keystone.TYPE_SPECS,
+    *neutron.TYPE_SPECS,
+    *nova.TYPE_SPECS,
+    *octavia.TYPE_SPECS,
+    *swift.TYPE_SPECS,
+)
+
+IMPLEMENTATIONS: Mapping[str, type[DeclarativeType]] = {
+    "OS::Cinder::EncryptedVolumeType": EncryptedVolumeType,
+    "OS::Cinder::QoSAssociation": QosAssociation,
+    "OS::Cinder::QoSSpecs": QosSpecs,
+    "OS::Cinder::Quota": Quota,
+    "OS::Cinder::Volume": Volume,
+    "OS::Cinder::VolumeAttachment": VolumeAttachment,
+    "OS::Glance::WebImage": WebImage,
+    "OS::Keystone::GroupRoleAssignment": GroupRoleAssignment,
+    "OS::Keystone::Region": KeystoneRegion,
+    "OS::Keystone::UserRoleAssignment": UserRoleAssignment,
+    "OS::Neutron::ExtraRoute": ExtraRoute,
+    "OS::Neutron::ExtraRouteSet": ExtraRouteSet,
+    "OS::Neutron::FloatingIPAssociation": FloatingIPAssociation,
+    "OS::Neutron::Port": Port,
+    "OS::Octavia::L7Policy": L7Policy,
+    "OS::Neutron::Quota": Quota,
+    "OS::Neutron::RouterGateway": RouterGateway,
+    "OS::Neutron::RouterInterface": RouterInterface,
+    "OS::Neutron::SecurityGroup": SecurityGroup,
+    "OS::Nova::FloatingIP": ComputeFloatingIP,
+    "OS::Nova::FloatingIPAssociation": ComputeFloatingIPAssociation,
+    "OS::Nova::KeyPair": KeyPair,
+    "OS::Nova::Quota": Quota,
+    "OS::Nova::Server": Server,
+    "OS::Nova::ServerGroup": ServerGroup,
+    "OS::Octavia::Quota": Quota,
+    "OS::Swift::Container": Container,
+}
+
+
+def create_driver_context() -> DriverContext:
+    """What the types share; a new one for each registry."""
+    return DriverContext(
+        REST_RESOURCES, DESCRIPTIONS, RequestLimiter(MAX_OPEN_REQUESTS), IdCache(), BodyCache()
+    )
+
+
+def load_resource_types() -> Iterator[ResourceType]:
+    """One object a type."""
+    shared = create_driver_context()
+    for row in TYPE_SPECS:
+        yield IMPLEMENTATIONS.get(row.name, DeclarativeType)(row, shared)
+    for service in sorted({row.schema_file for row in TYPE_SPECS}):
+        yield from load_hidden_types(service)

@@ -1,0 +1,162 @@
+"""Calls about one kind of thing at one cloud.
+
+Decides paths, bodies and pages.  Used by the driver, by types with behaviour and by
+lookups; bodies are the service's own JSON, without their outer key.  Must not retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from heat_convergence.clients.rest_client import CloudClient, CloudRequest, CloudResponse
+from heat_convergence.common.errors import ResourceFailure, ResourceGone
+from heat_convergence.resources.driver.rest_resources import RestResource
+
+Json = Any
+MAX_PAGES = 10_000
+IDS_PER_QUERY = 50  # keeps a URL below the 4 KiB that proxies take
+
+
+class RestResourceClient:
+    """``places`` fill the names in the thing's path."""
+
+    def __init__(
+        self,
+        cloud: CloudClient,
+        rest_resource: RestResource,
+        path_values: Mapping[str, str] | None = None,
+    ):
+        self.cloud = cloud
+        self.rest_resource = rest_resource
+        self._places = dict(path_values or {})
+
+    # -- one
+
+    def get(self, thing_id: str) -> dict[str, Json]:
+        """Raises ``ResourceGone``."""
+        return self._one(self.send("GET", self.path(thing_id)))
+
+    def create(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        body = dict(arguments)
+        return self._one(self.send("POST", self.path(), self._wrapped(body)))
+
+    def update(self, thing_id: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        method = self.rest_resource.update_method
+        return self._one(self.send(method, self.path(thing_id), self._wrapped(dict(arguments))))
+
+    def delete(self, thing_id: str) -> bool:
+        """False when there is nothing to delete."""
+        try:
+            self.send("DELETE", self.path(thing_id))
+        except ResourceGone:
+            return False
+        return True
+
+    def action(self, thing_id: str, name: str, arguments: Json = None) -> Json:
+        """The ``action`` calls of Nova and Cinder."""
+        return self.send("POST", self.path(thing_id, "action"), {name: arguments}).body
+
+    # -- many
+
+    def list(self, **query: Json) -> Iterator[dict[str, Json]]:
+        """All that fit, page by page."""
+        asked = dict(self.rest_resource.list_query)
+        asked.update((name, value) for name, value in query.items() if value is not None)
+        path = self._filled(self.rest_resource.list_path_template)
+        last = None
+        for _ in range(MAX_PAGES):
+            body = self.send("GET", path, query=asked).body
+            items = [self._bare(item) for item in _items(body, self.rest_resource.list_key)]
+            yield from items
+            marker = items[-1].get(self.rest_resource.id_key) if items else None
+            if not _goes_on(body, self.rest_resource.list_key) or marker in (None, last):
+                return
+            last = asked["marker"] = marker
+
+    def list_by_ids(self, ids: Sequence[str]) -> dict[str, dict[str, Json]]:
+        """Id → body, of services that filter by id."""
+        found: dict[str, dict[str, Json]] = {}
+        for start in range(0, len(ids), IDS_PER_QUERY):
+            for body in self.list(id=list(ids[start : start + IDS_PER_QUERY])):
+                found[str(body[self.rest_resource.id_key])] = body
+        return found
+
+    def find_by_name(self, name: str, **query: Json) -> list[dict[str, Json]]:
+        """Exactly of that name."""
+        key = self.rest_resource.name_key
+        if key is None:
+            return []
+        if self.rest_resource.name_query is not None:
+            query = {self.rest_resource.name_query: name, **query}
+        return [body for body in self.list(**query) if body.get(key) == name]
+
+    # -- below
+
+    def path(self, *parts: str) -> str:
+        """``parts`` are ids, which may hold any character, or words of the service."""
+        return "/".join(
+            (
+                self._filled(self.rest_resource.path_template),
+                *(quote(part, safe="") for part in parts),
+            )
+        )
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Json = None,
+        *,
+        query: Mapping[str, Json] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> CloudResponse:
+        request = CloudRequest(
+            service=self.rest_resource.service,
+            method=method,
+            path=path,
+            body=body,
+            query=dict(query or {}),
+            headers=dict(headers or {}),
+            microversion=self.rest_resource.microversion,
+        )
+        return self.cloud.send(request)
+
+    def _filled(self, path: str) -> str:
+        try:
+            return path % self._places
+        except KeyError as error:
+            raise ResourceFailure(f"{path}: nothing is known of {error}") from error
+
+    def _wrapped(self, body: dict[str, Json]) -> Json:
+        return body if self.rest_resource.item_key is None else {self.rest_resource.item_key: body}
+
+    def _bare(self, item: dict[str, Json]) -> dict[str, Json]:
+        """Nova's key pairs are wrapped in lists, too."""
+        one = self.rest_resource.item_key
+        return dict(item[one]) if one is not None and set(item) == {one} else item
+
+    def _one(self, answer: CloudResponse) -> dict[str, Json]:
+        body = answer.body
+        if isinstance(body, Mapping) and self.rest_resource.item_key is not None:
+            body = body.get(self.rest_resource.item_key, body)
+        return dict(body) if isinstance(body, Mapping) else {}
+
+
+def _items(body: Json, key: str | None) -> list[dict[str, Json]]:
+    if isinstance(body, Mapping):
+        body = body.get(key) if key is not None else body
+    return list(body) if isinstance(body, Iterable) and not isinstance(body, Mapping) else []
+
+
+def _goes_on(body: Json, key: str | None) -> bool:
+    """Nova, Cinder, Neutron and Octavia link in ``<key>_links``, Keystone in
+    ``links``, Glance in ``next``."""
+    if not isinstance(body, Mapping):
+        return False
+    links = body.get(f"{key}_links") or ()
+    if any(link.get("rel") == "next" for link in links):
+        return True
+    own = body.get("links")
+    return bool(body.get("next") or (isinstance(own, Mapping) and own.get("next")))

@@ -1,0 +1,162 @@
+"""The schemas of catalogue types, out of the package's data.
+
+Decides how the compact form is read: only what differs from the usual is written
+there.  ``aliases`` are old names of properties, ``words`` descriptions by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from heat_convergence.resources.protocol.type_schema import (
+    AttributeSchema,
+    CacheMode,
+    PropertySchema,
+    PropertyType,
+    SupportLevel,
+    SupportStatus,
+    TypeSchema,
+)
+from heat_convergence.template.parameters.constraints import (
+    AllowedPattern,
+    AllowedValues,
+    Constraint,
+    CustomConstraint,
+    Length,
+    Modulo,
+    Range,
+)
+
+Json = Any
+CATALOG_PACKAGE = "heat_convergence.resources.catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptions:
+    """Descriptions: of types; of properties and attributes, by ``type.name`` first and
+    by name alone otherwise."""
+
+    type_texts: Mapping[str, str]
+    property_texts: Mapping[str, str]
+    attribute_texts: Mapping[str, str]
+
+    def describe_property(self, type_name: str, path: str) -> str:
+        name = path.rpartition(".")[2]
+        return self.property_texts.get(f"{type_name}.{path}") or self.property_texts.get(name, "")
+
+    def describe_attribute(self, type_name: str, name: str) -> str:
+        return (
+            self.attribute_texts.get(f"{type_name}.{name}")
+            or self.attribute_texts.get(name)
+            or self.describe_property(type_name, name)
+        )
+
+
+@cache
+def load_declarations(service: str) -> Mapping[str, Json]:
+    """Type name → its compact declaration."""
+    path = resources.files(CATALOG_PACKAGE) / "schemas" / f"{service}.json"
+    declared: Mapping[str, Json] = json.loads(path.read_text(encoding="utf-8"))
+    return declared
+
+
+def type_names(service: str) -> list[str]:
+    return sorted(load_declarations(service))
+
+
+def type_header(service: str, name: str) -> Mapping[str, Json]:
+    """What is known of the type beside its schema: handlers, extension, name_limit, and
+    ``mended``: a failed one is replaced only if it is in error or gone."""
+    found: Mapping[str, Json] = load_declarations(service)[name]["head"]
+    return found
+
+
+def load_schema(
+    service: str, name: str, texts: Descriptions, aliases: Mapping[str, str]
+) -> TypeSchema:
+    """``aliases`` maps the path of an old name to the new name beside it."""
+    declared = load_declarations(service)[name]
+    reader = _Reader(name, texts, aliases)
+    return TypeSchema(
+        properties=reader.properties(declared["properties"], ""),
+        attributes={
+            key: _attribute(value, texts.describe_attribute(name, key))
+            for key, value in declared["attributes"].items()
+        },
+        support_status=_support(declared["head"].get("support")),
+        description=texts.type_texts.get(name, ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    type_name: str
+    texts: Descriptions
+    aliases: Mapping[str, str]
+
+    def properties(self, declared: Mapping[str, Json], under: str) -> dict[str, PropertySchema]:
+        return {
+            name: self._property(value, f"{under}.{name}" if under else name)
+            for name, value in declared.items()
+        }
+
+    def _property(self, declared: Mapping[str, Json], path: str) -> PropertySchema:
+        nested, item = declared.get("schema"), declared.get("item")
+        return PropertySchema(
+            type=PropertyType(declared["type"]),
+            description=self.texts.describe_property(self.type_name, path),
+            required=declared.get("required", False),
+            default=declared.get("default"),
+            constraints=tuple(_constraint(rule) for rule in declared.get("constraints", ())),
+            update_allowed=declared.get("update_allowed", False),
+            immutable=declared.get("immutable", False),
+            schema=None if nested is None else self.properties(nested, path),
+            item=None if item is None else self._property(item, path),
+            support_status=_support(declared.get("support")),
+            implemented=declared.get("implemented", True),
+            alias_of=self.aliases.get(path),
+        )
+
+
+def _attribute(declared: Mapping[str, Json], description: str) -> AttributeSchema:
+    kind = declared.get("type")
+    return AttributeSchema(
+        None if kind is None else PropertyType(kind),
+        description,
+        _support(declared.get("support")),
+        CacheMode(declared.get("cache", CacheMode.LOCAL)),
+    )
+
+
+def _support(declared: Mapping[str, Json] | None) -> SupportStatus:
+    if not declared:
+        return SupportStatus()
+    previous = None
+    for one in reversed(declared.get("previous", ())):
+        previous = SupportStatus(SupportLevel(one["status"]), one.get("version"), None, previous)
+    return SupportStatus(
+        SupportLevel(declared.get("status", SupportLevel.SUPPORTED)),
+        declared.get("version"),
+        None,
+        previous,
+    )
+
+
+def _constraint(rule: Mapping[str, Json]) -> Constraint:
+    text = rule.get("description")
+    if "range" in rule:
+        return Range(rule["range"].get("min"), rule["range"].get("max"), text)
+    if "length" in rule:
+        return Length(rule["length"].get("min"), rule["length"].get("max"), text)
+    if "modulo" in rule:
+        return Modulo(rule["modulo"]["step"], rule["modulo"]["offset"], text)
+    if "allowed_values" in rule:
+        return AllowedValues(tuple(rule["allowed_values"]), text)
+    if "allowed_pattern" in rule:
+        return AllowedPattern(rule["allowed_pattern"], text)
+    return CustomConstraint(rule["custom_constraint"], text)

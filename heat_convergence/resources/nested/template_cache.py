@@ -1,0 +1,227 @@
+"""Templates by the hash of their text: each is parsed once per process.
+
+Asked by whoever makes or checks nested stacks, in any thread.  Bounded in bytes; what
+falls out is read and parsed again.  A user's text may be as long as a template may be;
+what groups make of one definition and a number may grow longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.common.content_map import ContentMap
+from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.parsing.document_loader import check_document_size
+from heat_convergence.template.template import Template
+
+Json = Any
+ContentLoader = Callable[[Collection[str]], Mapping[str, str]]  # hashes → texts
+FileFinder = Callable[[str], str | None]  # a name → its text
+MAX_CACHE_BYTES = 128 * 2**20
+# What a character of a template comes to when it is parsed, in an overcloud's and others.
+_PARSED_BYTES = 6
+_MAX_REACHED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    text: str
+    template: Template | None = None
+    strings: frozenset[str] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        made = 0 if self.template is None else _PARSED_BYTES * len(self.text)
+        return sys.getsizeof(self.text) + made
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 in hex, as the content store has it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class TemplateCache:
+    """Texts and templates, those used last kept within a bound.  One per process."""
+
+    def __init__(
+        self, limits: TemplateLimits = DEFAULT_LIMITS, *, max_bytes: int = MAX_CACHE_BYTES
+    ) -> None:
+        self.limits = limits
+        self._generated = replace(limits, max_template_size=limits.max_expanded_size)
+        self.parse_count = 0  # counted for tests
+        self.size_bytes = 0  # bytes, about
+        self._max = max_bytes
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def text(self, key: str, load: ContentLoader) -> str:
+        return self._entry(key, load).text
+
+    def template(self, key: str, load: ContentLoader) -> Template:
+        """Raises what ``TemplateSpec.parse`` does."""
+        found = self._with_template(key, load).template
+        assert found is not None
+        return found
+
+    def strings(self, key: str, load: ContentLoader) -> frozenset[str]:
+        """All strings in the template; none in what is not one."""
+        entry = self._entry(key, load)
+        if entry.strings is None:
+            try:
+                return self._with_template(key, load).strings or frozenset()
+            except Error:  # told when it is used
+                self._keep(key, replace(entry, strings=frozenset()))
+                return frozenset()
+        return entry.strings
+
+    def _with_template(self, key: str, load: ContentLoader) -> _Entry:
+        entry = self._entry(key, load)
+        if entry.template is None:
+            template = Template.parse(entry.text, limits=self._generated)
+            entry = _Entry(entry.text, template, frozenset(iterate_strings(template.raw)))
+            with self._lock:
+                self.parse_count += 1
+            entry = self._keep(key, entry)
+        return entry
+
+    def _entry(self, key: str, load: ContentLoader) -> _Entry:
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+                return found
+        texts = ContentMap(load([key]))
+        return self._keep(key, _Entry(texts[key]))
+
+    def prefetch(self, keys: Iterable[str], load: ContentLoader) -> None:
+        """Texts that are about to be asked for, those that are missing at once."""
+        with self._lock:
+            missing = sorted(set(keys) - self._entries.keys())
+        if len(missing) > 1:
+            for key, text in load(missing).items():
+                self._keep(key, _Entry(text))
+
+    def _keep(self, key: str, entry: _Entry) -> _Entry:
+        with self._lock:
+            known = self._entries.get(key)
+            if known is not None and known.template is not None:
+                return known  # another thread was quicker
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            self.size_bytes += entry.size - (0 if known is None else known.size)
+            while self.size_bytes > self._max and len(self._entries) > 1:
+                _key, dropped = self._entries.popitem(last=False)
+                self.size_bytes -= dropped.size
+        return entry
+
+
+def iterate_strings(value: Json) -> Iterator[str]:
+    """Every string of a document, keys left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from iterate_strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from iterate_strings(item)
+
+
+class TemplateFiles(Mapping[str, str]):
+    """The files of a goal by name; texts are loaded when they are asked for."""
+
+    def __init__(
+        self, hashes: Mapping[str, str], parsed: TemplateCache, load: ContentLoader
+    ) -> None:
+        self.hashes = hashes
+        self.fetched: dict[str, str] = {}
+        self._parsed = parsed
+        self._load = load
+        self._find: FileFinder = lambda _name: None
+        self._reached: dict[frozenset[str], frozenset[str]] = {}
+
+    @classmethod
+    def from_texts(
+        cls, texts: Mapping[str, str], parsed: TemplateCache, find: FileFinder = lambda _name: None
+    ) -> TemplateFiles:
+        """Of texts that came with a request.  A template that is not among them is
+        asked of ``find``, once, and then told in ``found``."""
+        hashes = {name: content_hash(text) for name, text in texts.items()}
+        by_hash = {hashes[name]: text for name, text in texts.items()}
+        files = cls(hashes, parsed, lambda wanted: {key: by_hash[key] for key in wanted})
+
+        def found(name: str) -> str | None:
+            text = find(name)
+            if text is not None:
+                hashes[name] = content_hash(text)
+                by_hash[hashes[name]] = files.fetched[name] = text
+            return text
+
+        files._find = found
+        return files
+
+    def with_texts(self, texts: Mapping[str, str]) -> TemplateFiles:
+        """These files, and over them those of the texts."""
+        known = {content_hash(text): text for text in texts.values()}
+
+        def load(keys: Collection[str]) -> Mapping[str, str]:
+            missing = [key for key in keys if key not in known]
+            found = self._load(missing) if missing else {}
+            return {**found, **{key: known[key] for key in keys if key in known}}
+
+        hashes = {name: content_hash(text) for name, text in texts.items()}
+        return TemplateFiles({**self.hashes, **hashes}, self._parsed, load)
+
+    def with_loader(self, load: ContentLoader) -> TemplateFiles:
+        """The same files, texts read by ``load``."""
+        files = TemplateFiles(self.hashes, self._parsed, load)
+        files._reached = self._reached
+        return files
+
+    def __getitem__(self, name: str) -> str:
+        return self._parsed.text(self.hashes[name], self._load)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.hashes)
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.hashes
+
+    def template(self, name: str) -> Template:
+        """Raises ``StackValidationFailed`` where there is no such file, and what
+        ``TemplateSpec.parse`` does."""
+        if name not in self.hashes and self._find(name) is None:
+            raise StackValidationFailed(
+                f'There is no template "{name}" among the files{did_you_mean(name, self.hashes)}'
+            )
+        check_document_size(self[name], self._parsed.limits)
+        return self._parsed.template(self.hashes[name], self._load)
+
+    def reachable_files(self, names: frozenset[str]) -> frozenset[str]:
+        """Those files, and all that templates among them name."""
+        known = self._reached.get(names)
+        if known is None:
+            found, waiting = set(names), set(names)
+            while waiting:
+                templates = {name: self.hashes[name] for name in waiting if is_template_name(name)}
+                self._parsed.prefetch(templates.values(), self._load)
+                strings = (self._parsed.strings(key, self._load) for key in templates.values())
+                waiting = (set().union(*strings) & self.hashes.keys()) - found
+                found |= waiting
+            if len(self._reached) >= _MAX_REACHED:
+                self._reached.clear()
+            known = self._reached[names] = frozenset(found)
+        return known

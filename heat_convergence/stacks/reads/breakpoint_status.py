@@ -1,0 +1,48 @@
+"""Stacks and resources that wait at breakpoints, with reasons that tell where.
+
+Called by controllers before they show rows.  One statement for all that is shown, and
+none where nothing is in progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heat_convergence.convergence.lifecycle.breakpoint_reasons import (
+    resource_status_reason,
+    stack_status_reason,
+)
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads.resources import ResourceRow
+from heat_convergence.db.statements.breakpoints import find_breakpoint_locations
+
+
+def with_breakpoint_reasons(conn: Any, found: Sequence[Stack]) -> list[Stack]:
+    """The stacks, in their order."""
+    where = find_breakpoint_locations(conn, found)
+    if not where:
+        return list(found)
+    return [replace(stack, status_reason=stack_status_reason(stack, where)) for stack in found]
+
+
+def with_resource_breakpoint_reasons(
+    conn: Any, stacks: Mapping[str, Stack], rows: Iterable[ResourceRow]
+) -> list[ResourceRow]:
+    """Rows of ``stacks``, by id, in their order."""
+    where = find_breakpoint_locations(conn, stacks.values())
+    if not where:
+        return list(rows)
+    at = {(place.stack_id, place.path[0]) for place in where}
+    return [
+        replace(
+            row,
+            status_reason=resource_status_reason(
+                stacks[row.stack_id], row.name, row.status_reason, where
+            ),
+        )
+        if (row.stack_id, row.name) in at
+        else row
+        for row in rows
+    ]

@@ -1,0 +1,187 @@
+"""An environment: parameter values, type mappings, hooks, event sinks.
+
+Decides what an environment document means.  Called when a request arrives, when a
+goal is planned and when a nested stack is made.  Must not read files: documents
+arrive as text or maps.
+
+Source: heat-facts ``events_and_states.md``, "Environment".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from heat_convergence.common.errors import HTTPBadRequest
+from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.environment.resource_registry import ResourceRegistry
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.parsing.document_loader import load_document
+
+Json = Any
+
+_MAPS = ("parameters", "parameter_defaults", "resource_registry")
+_LISTS = ("encrypted_param_names", "event_sinks")
+MERGE_STRATEGIES_SECTION = "parameter_merge_strategies"
+AVAILABILITY_ZONES = "availability_zones"  # stored beside the sections, never given nor shown
+ENVIRONMENT_SECTIONS = (*_MAPS, *_LISTS, MERGE_STRATEGIES_SECTION)
+_EMPTY_REGISTRY = ResourceRegistry({})
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """``registry`` knows the operator's environment beneath the user's; ``zones`` are
+    the cloud's availability zones as they were when the stack was given, None where
+    nobody asked for them."""
+
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
+    registry: ResourceRegistry = _EMPTY_REGISTRY
+    event_sinks: tuple[Mapping[str, Json], ...] = ()
+    encrypted_param_names: tuple[str, ...] = ()
+    availability_zones: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        source: Mapping[str, Json] | str | bytes | None,
+        *,
+        base: Environment | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+    ) -> Environment:
+        """``base`` is the operator's global environment.
+
+        Raises ``HTTPBadRequest`` for what is not an environment,
+        ``InvalidBreakPointHook`` and ``InvalidRestrictedAction``.
+        """
+        sections = parse_environment_sections(source, limits=limits)
+        below = base.registry if base is not None else None
+        defaults = dict(base.parameter_defaults) if base is not None else {}
+        return cls(
+            parameters=sections.get("parameters", {}),
+            parameter_defaults={**defaults, **sections.get("parameter_defaults", {})},
+            registry=ResourceRegistry.parse(sections.get("resource_registry", {}), below),
+            event_sinks=tuple(sections.get("event_sinks", ())),
+            encrypted_param_names=tuple(sections.get("encrypted_param_names", ())),
+        )
+
+    @classmethod
+    def from_stored(
+        cls,
+        stored: Mapping[str, Json],
+        *,
+        base: Environment | None = None,
+        limits: TemplateLimits = DEFAULT_LIMITS,
+    ) -> Environment:
+        """The other way round from ``to_stored``."""
+        sections = {
+            name: section for name, section in stored.items() if name != AVAILABILITY_ZONES
+        }
+        zones = stored.get(AVAILABILITY_ZONES)
+        found = cls.parse(sections, base=base, limits=limits)
+        return found if zones is None else replace(found, availability_zones=tuple(zones))
+
+    def to_stored(self) -> dict[str, Json]:
+        """With what a later evaluation needs to come to the same."""
+        zones = (
+            {}
+            if self.availability_zones is None
+            else {AVAILABILITY_ZONES: list(self.availability_zones)}
+        )
+        return {**self.to_dict(), **zones}
+
+    def to_dict(self) -> dict[str, Json]:
+        """As the API shows it."""
+        return {
+            "parameters": dict(self.parameters),
+            "parameter_defaults": dict(self.parameter_defaults),
+            "resource_registry": self.registry.to_dict(),
+            "event_sinks": [dict(sink) for sink in self.event_sinks],
+            "encrypted_param_names": list(self.encrypted_param_names),
+        }
+
+    def merged_with(
+        self, other: Environment, clear_parameters: Collection[str] = ()
+    ) -> Environment:
+        """This environment under another: a PATCH keeps what the new one is silent
+        about.  ``clear_parameters`` go back to their defaults."""
+        kept = {k: v for k, v in self.parameters.items() if k not in clear_parameters}
+        defaults = {k: v for k, v in self.parameter_defaults.items() if k not in clear_parameters}
+        return replace(
+            self,
+            parameters={**kept, **other.parameters},
+            parameter_defaults={**defaults, **other.parameter_defaults},
+            registry=ResourceRegistry(
+                _merged_registry(self.registry.entries, other.registry.entries),
+                other.registry.base or self.registry.base,
+            ),
+            event_sinks=other.event_sinks or self.event_sinks,
+            availability_zones=self.availability_zones or other.availability_zones,
+        )
+
+    def for_nested_stack(self, resource_name: str, parameters: Mapping[str, Json]) -> Environment:
+        """What the stack behind a resource is given: its own parameters, everybody's
+        defaults, and the part of the registry that concerns it."""
+        return replace(
+            self,
+            parameters=dict(parameters),
+            registry=self.registry.for_nested_stack(resource_name),
+            encrypted_param_names=(),
+        )
+
+
+def parse_environment_sections(
+    source: Mapping[str, Json] | str | bytes | None, *, limits: TemplateLimits = DEFAULT_LIMITS
+) -> dict[str, Json]:
+    """The sections of an environment document, each of its right type."""
+    if source is None or source in ("", b""):
+        return {}
+    data = load_document(source, limits=limits, document_type="environment").data
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise HTTPBadRequest("The environment is not a valid YAML mapping data type.")
+    for name, content in data.items():
+        if name not in ENVIRONMENT_SECTIONS:
+            raise HTTPBadRequest(
+                f'environment has wrong section "{name}"{did_you_mean(name, ENVIRONMENT_SECTIONS)}'
+            )
+        wanted = list if name in _LISTS else dict
+        if not isinstance(content, wanted):
+            kind = "list" if wanted is list else "map"
+            raise HTTPBadRequest(f'The section "{name}" of the environment is not a {kind}.')
+    if not all(isinstance(sink, dict) for sink in data.get("event_sinks", ())):
+        raise HTTPBadRequest("Each of event_sinks in the environment must be a map.")
+    return data
+
+
+def _merged_registry(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
+    """Entries of both; null removes, and what is said per resource is merged."""
+    merged = dict(old)
+    for name, entry in new.items():
+        if name == "resources" and isinstance(entry, dict):
+            before = merged.get("resources") or {}
+            merged["resources"] = {
+                **before,
+                **{key: _merged_body(before.get(key), body) for key, body in entry.items()},
+            }
+        elif entry is None:
+            for gone in _removed_by(name, merged):
+                del merged[gone]
+            merged[name] = None  # still hides what the operator's environment says
+        else:
+            merged[name] = entry
+    return merged
+
+
+def _merged_body(before: Json, after: Json) -> Json:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {**before, **after}
+    return after
+
+
+def _removed_by(pattern: str, entries: Iterable[str]) -> list[str]:
+    if not pattern.endswith("*"):
+        return [name for name in entries if name == pattern]
+    return [name for name in entries if name.startswith(pattern[:-1]) and name != "resources"]

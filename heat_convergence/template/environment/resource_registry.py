@@ -1,0 +1,318 @@
+"""Which type or template implements a resource, and what guards it.
+
+Decides mappings, hooks and restricted actions from an environment's
+``resource_registry``.  Called when a goal is planned and whenever a resource is
+about to act.  Must not load templates or know resource types.
+
+Source: heat-facts ``events_and_states.md``, "resource_registry forms".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from heat_convergence.common.errors import (
+    HTTPBadRequest,
+    InvalidBreakPointHook,
+    InvalidRestrictedAction,
+    StackValidationFailed,
+)
+from heat_convergence.template.diagnostics import did_you_mean
+
+Json = Any
+HOOK_TYPES = (
+    "pre-create",
+    "pre-update",
+    "pre-delete",
+    "post-create",
+    "post-update",
+    "post-delete",
+)
+RESTRICTED_ACTION_TYPES = ("update", "replace")
+_RESOURCES, _HOOKS, _RESTRICTED, _BASE_URL = "resources", "hooks", "restricted_actions", "base_url"
+RESTORED_PROPERTIES = "restored_properties"  # what brings a nested stack's resource back
+_MAX_CHAIN = 50
+
+
+def is_template_name(implementation: str) -> bool:
+    """Whether it names a template rather than a type."""
+    return implementation.endswith((".yaml", ".template"))
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """What implements a type.  ``from_user`` False: the operator's environment said
+    so, whose templates may come from files of the host."""
+
+    target: str
+    from_user: bool = True
+
+    @property
+    def is_template(self) -> bool:
+        return is_template_name(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRegistry:
+    """``entries`` is a ``resource_registry`` as written; ``base`` the operator's."""
+
+    entries: Mapping[str, Json]
+    base: ResourceRegistry | None = None
+    _wildcards: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Of hundreds of entries few are wildcards; the others are found by their names.
+        names = (name for name in self.entries if isinstance(name, str))
+        object.__setattr__(self, "_wildcards", tuple(n for n in names if n.endswith("*")))
+
+    @classmethod
+    def parse(cls, entries: Json, base: ResourceRegistry | None = None) -> ResourceRegistry:
+        """Raises ``HTTPBadRequest``, ``InvalidBreakPointHook`` and
+        ``InvalidRestrictedAction``."""
+        if not isinstance(entries, dict):
+            raise HTTPBadRequest('"resource_registry" in the environment is not a map.')
+        for name, target in entries.items():
+            if name == _RESOURCES:
+                _check_resources(target)
+            elif target is not None and not isinstance(target, str):
+                raise HTTPBadRequest(f'The resource_registry entry "{name}" must be a string.')
+        return cls(entries, base)
+
+    def resolve(self, type_name: str, resource_name: str | None = None) -> str:
+        """The implementing type's name or template's key; the type itself when no
+        entry concerns it."""
+        return self.find_implementation(type_name, resource_name).target
+
+    def find_implementation(
+        self, type_name: str, resource_name: str | None = None
+    ) -> Implementation:
+        """As ``resolve``, with where the answer comes from.
+
+        Raises ``StackValidationFailed`` for entries that lead round in a ring.
+        """
+        seen = [type_name]
+        found = Implementation(type_name)
+        while not is_template_name(found.target):
+            following = self._next(found.target, resource_name)
+            if following is None or following.target == found.target:
+                return found
+            if following.target in seen or len(seen) > _MAX_CHAIN:
+                ring = " -> ".join([*seen, following.target])
+                raise StackValidationFailed(f"The resource_registry leads round: {ring}")
+            seen.append(following.target)
+            found = following
+        return found
+
+    def _next(self, type_name: str, resource_name: str | None) -> Implementation | None:
+        removed = self._removes(type_name)
+        matches = self._matches(type_name, resource_name)
+        best = min((each for each in matches if not removed or each[0] < -1), default=None)
+        if best is not None:
+            return Implementation(best[-1])
+        if removed:
+            return None
+        if self.base is not None:
+            inherited = self.base._next(type_name, resource_name)
+            return inherited and Implementation(inherited.target, from_user=False)
+        return None
+
+    def _matches(
+        self, type_name: str, resource_name: str | None
+    ) -> Iterator[tuple[int, tuple[str, ...], str]]:
+        """Sortable: a longer path comes first, then by path."""
+        specific = self._resources().get(resource_name) if resource_name is not None else None
+        if isinstance(specific, dict) and resource_name is not None:
+            for pattern, target in _applying(specific, type_name):
+                yield (-3, (_RESOURCES, resource_name, pattern), target)
+        telling = {name: self.entries[name] for name in self._telling(type_name)}
+        for pattern, target in _applying(telling, type_name):
+            yield (-1, (pattern,), target)
+
+    def _removes(self, type_name: str) -> bool:
+        """Whether the entry that tells most exactly of the type is null."""
+        telling = self._telling(type_name)
+        closest = max(telling, key=lambda name: (name == type_name, len(name)), default=None)
+        return closest is not None and self.entries[closest] is None
+
+    def _telling(self, type_name: str) -> list[str]:
+        """The entries that concern the type, whatever they say."""
+        found = [type_name] if type_name in self.entries else []
+        wild = (name for name in self._wildcards if name != type_name)
+        return [*found, *(name for name in wild if type_name.startswith(name[:-1]))]
+
+    def _resources(self) -> Mapping[str, Json]:
+        resources = self.entries.get(_RESOURCES)
+        return resources if isinstance(resources, dict) else {}
+
+    def hooks(self, resource_name: str) -> frozenset[str]:
+        """Where the user wants a stop at this resource."""
+        return self._guards(resource_name, _HOOKS)
+
+    def restricted_actions(self, resource_name: str) -> frozenset[str]:
+        """``update`` and ``replace``, where they are forbidden."""
+        return self._guards(resource_name, _RESTRICTED)
+
+    def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
+        """Hooks and restricted actions of the resource."""
+        return self.hooks(resource_name) | self.restricted_actions(resource_name)
+
+    def _guards(self, resource_name: str, key: str) -> frozenset[str]:
+        found = {
+            item
+            for pattern, body in self._resources().items()
+            if isinstance(body, dict) and fnmatchcase(resource_name, pattern)
+            for item in _listed(body.get(key))
+        }
+        inherited = self.base._guards(resource_name, key) if self.base else frozenset()
+        return frozenset(found) | inherited
+
+    def for_nested_stack(self, resource_name: str) -> ResourceRegistry:
+        """What the stack behind a resource inherits: all mappings, and what is nested
+        under entries that match the resource; an exact entry is applied last."""
+        inner: dict[str, Json] = {}
+        resources = self._resources()
+        patterns = [name for name in resources if name != resource_name]
+        for pattern in [*patterns, resource_name]:
+            body = resources.get(pattern)
+            if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
+                inner.update(_inner(body, inner))
+        below = self.base and self.base.for_nested_stack(resource_name)
+        if self.entries.get(_RESOURCES) == {} and below is self.base:
+            return self  # as for all that lie below it
+        mine = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
+        return ResourceRegistry({**mine, _RESOURCES: inner}, below)
+
+    def restored_properties(self) -> dict[str, Mapping[str, Json]]:
+        """Resource name → the properties that bring it back as a snapshot saved it."""
+        bodies = self._resources().items()
+        return {
+            name: body[RESTORED_PROPERTIES]
+            for name, body in bodies
+            if isinstance(body, dict) and body.get(RESTORED_PROPERTIES)
+        }
+
+    def with_restored_properties(self, resources: Mapping[str, Json]) -> ResourceRegistry:
+        """With what ``resources`` say of this kind about stacks below."""
+        merged = _restoring(self._resources(), resources)
+        return ResourceRegistry({**self.entries, _RESOURCES: merged}, self.base)
+
+    def without_hooks(self) -> ResourceRegistry:
+        """The same, but nothing stops anywhere."""
+        below = self.base and self.base.without_hooks()
+        return ResourceRegistry({**self.entries, _RESOURCES: _unhooked(self._resources())}, below)
+
+    def type_names(self) -> frozenset[str]:
+        """Types that the entries define, wildcards left out."""
+        own = {
+            name
+            for name, target in self.entries.items()
+            if isinstance(target, str) and name != _BASE_URL and not name.endswith("*")
+        }
+        return frozenset(own) | (self.base.type_names() if self.base else frozenset())
+
+    def template_names(self) -> frozenset[str]:
+        """The templates that entries name, anywhere."""
+        return frozenset(_templates(self.entries)) | (
+            self.base.template_names() if self.base else frozenset()
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """The user's entries in a stable form, always with ``resources``."""
+        entries = dict(sorted(self.entries.items()))
+        entries[_RESOURCES] = dict(self._resources())
+        return entries
+
+
+def _inner(body: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Json]:
+    """What an entry says of the resources of the stack behind it; what brings them back
+    stands beside what other entries that match say."""
+    found = {}
+    for key, item in body.items():
+        if isinstance(item, dict) and key != RESTORED_PROPERTIES:
+            found[key] = {**known.get(key, {}), **item} if RESTORED_PROPERTIES in item else item
+    return found
+
+
+def _restoring(body: Mapping[str, Json], told: Mapping[str, Json]) -> dict[str, Json]:
+    merged = dict(body)
+    for name, below in told.items():
+        before = merged.get(name)
+        known = before if isinstance(before, dict) and name != RESTORED_PROPERTIES else None
+        merged[name] = below if known is None else _restoring(known, below)
+    return merged
+
+
+def _unhooked(body: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        key: _unhooked(item) if isinstance(item, dict) else item
+        for key, item in body.items()
+        if key != _HOOKS
+    }
+
+
+def _applying(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
+    for pattern, target in entries.items():
+        if not isinstance(target, str) or pattern in (_RESOURCES, _BASE_URL):
+            continue
+        if pattern == type_name:
+            yield pattern, target
+        elif pattern.endswith("*") and type_name.startswith(pattern[:-1]):
+            if target.endswith("*"):
+                yield pattern, target[:-1] + type_name[len(pattern) - 1 :]
+            elif target != type_name:
+                yield pattern, target
+
+
+def _check_resources(resources: Json) -> None:
+    if resources is None:
+        return
+    if not isinstance(resources, dict):
+        raise HTTPBadRequest('"resources" in the resource_registry is not a map.')
+    for body in resources.values():
+        if isinstance(body, dict):
+            _check_body(body)
+
+
+def _check_body(body: Mapping[str, Json]) -> None:
+    for key, value in body.items():
+        if key == _HOOKS:
+            _check_hooks(_listed(value))
+        elif key == _RESTRICTED:
+            _check_restricted(_listed(value))
+        elif key == RESTORED_PROPERTIES and not isinstance(value, dict):
+            raise HTTPBadRequest(f'"{RESTORED_PROPERTIES}" in the resource_registry is not a map.')
+        elif isinstance(value, dict) and key != RESTORED_PROPERTIES:
+            _check_body(value)
+
+
+def _check_hooks(hooks: list[Json]) -> None:
+    for hook in hooks:
+        if hook not in HOOK_TYPES:
+            raise InvalidBreakPointHook(
+                f'"{hook}" is not a valid hook type{did_you_mean(hook, HOOK_TYPES)}'
+            )
+
+
+def _check_restricted(actions: list[Json]) -> None:
+    for action in actions:
+        if action not in RESTRICTED_ACTION_TYPES:
+            raise InvalidRestrictedAction(
+                f'"{action}" is not a restricted action ({", ".join(RESTRICTED_ACTION_TYPES)})'
+            )
+
+
+def _listed(value: Json) -> list[Json]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _templates(entries: Mapping[str, Json]) -> Iterator[str]:
+    for value in entries.values():
+        if isinstance(value, dict):
+            yield from _templates(value)
+        elif isinstance(value, str) and is_template_name(value):
+            yield value

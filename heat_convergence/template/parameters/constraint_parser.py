@@ -1,0 +1,175 @@
+"""How a template states the constraints of a parameter.
+
+Decides whether a constraint's statement is right.  Called by ``parameters``.
+Must not check values: ``constraints`` does.
+
+Source: heat-facts ``template_functions.json``, ``parameter_schema``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from heat_convergence.template import bounded_regex
+from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.parameters.constraints import (
+    AllowedPattern,
+    AllowedValues,
+    Constraint,
+    CustomConstraint,
+    Length,
+    Modulo,
+    Range,
+)
+
+Json = Any
+Number = int | float
+
+TYPES_BY_CONSTRAINT: Mapping[str, frozenset[str]] = {
+    "range": frozenset({"Number"}),
+    "modulo": frozenset({"Number"}),
+    "length": frozenset({"String", "CommaDelimitedList", "Json"}),
+    "allowed_values": frozenset({"String", "Number", "Boolean", "CommaDelimitedList"}),
+    "allowed_pattern": frozenset({"String"}),
+    "custom_constraint": frozenset({"String", "Number", "Boolean", "CommaDelimitedList"}),
+}
+
+
+class InvalidDeclaration(Exception):
+    """A declaration that is not right; the text says why."""
+
+
+def parse_hot_constraints(
+    declared: Json, type_name: str, allowed: Collection[str]
+) -> tuple[Constraint, ...]:
+    """The list under ``constraints``; raises ``InvalidDeclaration``."""
+    if declared is None:
+        return ()
+    if not isinstance(declared, list):
+        raise InvalidDeclaration("constraints must be a list")
+    return tuple(_hot_constraint(entry, type_name, allowed) for entry in declared)
+
+
+def _hot_constraint(entry: Json, type_name: str, allowed: Collection[str]) -> Constraint:
+    if not isinstance(entry, dict):
+        raise InvalidDeclaration("each constraint must be a map")
+    keys = [key for key in entry if key != "description"]
+    for key in keys:
+        if key not in allowed:
+            raise InvalidDeclaration(f'there is no constraint "{key}"{did_you_mean(key, allowed)}')
+    if len(keys) != 1:
+        raise InvalidDeclaration(f"each constraint must have one of {', '.join(allowed)}")
+    (key,) = keys
+    _check_type(key, type_name)
+    description = entry.get("description")
+    return _MAKERS[key](entry[key], None if description is None else str(description))
+
+
+def parse_cfn_constraints(declared: Mapping[str, Json], type_name: str) -> tuple[Constraint, ...]:
+    """The constraint keys of a declaration; raises ``InvalidDeclaration``."""
+    found: list[Constraint] = []
+    if "AllowedValues" in declared:
+        _check_type("allowed_values", type_name)
+        found.append(_allowed_values(declared["AllowedValues"], None))
+    if "AllowedPattern" in declared:
+        _check_type("allowed_pattern", type_name)
+        found.append(_allowed_pattern(declared["AllowedPattern"], None))
+    if "MinLength" in declared or "MaxLength" in declared:
+        _check_type("length", type_name)
+        found.append(Length(_whole(declared.get("MinLength")), _whole(declared.get("MaxLength"))))
+    if "MinValue" in declared or "MaxValue" in declared:
+        _check_type("range", type_name)
+        found.append(Range(_number(declared.get("MinValue")), _number(declared.get("MaxValue"))))
+    return tuple(found)
+
+
+def _check_type(key: str, type_name: str) -> None:
+    if type_name not in TYPES_BY_CONSTRAINT[key]:
+        raise InvalidDeclaration(f"the constraint {key} is not valid for the type {type_name}")
+
+
+def _range(body: Json, description: str | None) -> Constraint:
+    low, high = _min_max(body, "range")
+    return Range(_number(low), _number(high), description)
+
+
+def _length(body: Json, description: str | None) -> Constraint:
+    low, high = _min_max(body, "length")
+    return Length(_whole(low), _whole(high), description)
+
+
+def _min_max(body: Json, key: str) -> tuple[Json, Json]:
+    if not isinstance(body, dict) or not body or set(body) - {"min", "max"}:
+        raise InvalidDeclaration(f'{key} must be a map with "min", "max" or both')
+    return body.get("min"), body.get("max")
+
+
+def _modulo(body: Json, description: str | None) -> Constraint:
+    if not isinstance(body, dict) or set(body) != {"step", "offset"}:
+        raise InvalidDeclaration('modulo must be a map with "step" and "offset"')
+    step, offset = _whole(body["step"]), _whole(body["offset"])
+    if step is None or offset is None:
+        raise InvalidDeclaration("step and offset of modulo must be whole numbers")
+    if step == 0:
+        raise InvalidDeclaration("step of modulo must not be 0")
+    if abs(offset) >= abs(step):
+        raise InvalidDeclaration("offset of modulo must be smaller than its step")
+    if step * offset < 0:
+        raise InvalidDeclaration("step and offset of modulo must have the same sign")
+    return Modulo(step, offset, description)
+
+
+def _allowed_values(body: Json, description: str | None) -> Constraint:
+    if not isinstance(body, list) or not body:
+        raise InvalidDeclaration("allowed values must be a list that is not empty")
+    return AllowedValues(tuple(body), description)
+
+
+def _allowed_pattern(body: Json, description: str | None) -> Constraint:
+    if not isinstance(body, str):
+        raise InvalidDeclaration("an allowed pattern must be a string")
+    try:
+        bounded_regex.compile_pattern(body)
+    except bounded_regex.PatternError as error:
+        raise InvalidDeclaration(f"the pattern {body!r} is malformed: {error}") from error
+    return AllowedPattern(body, description)
+
+
+def _custom(body: Json, description: str | None) -> Constraint:
+    if not isinstance(body, str) or not body:
+        raise InvalidDeclaration("a custom constraint must be named by a string")
+    return CustomConstraint(body, description)
+
+
+_MAKERS: Mapping[str, Callable[[Json, str | None], Constraint]] = {
+    "range": _range,
+    "length": _length,
+    "modulo": _modulo,
+    "allowed_values": _allowed_values,
+    "allowed_pattern": _allowed_pattern,
+    "custom_constraint": _custom,
+}
+
+
+def _number(value: Json) -> Number | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                number: Number = kind(value)
+            except ValueError:
+                continue
+            if number - number == 0:
+                return number
+    raise InvalidDeclaration(f"{value!r} is not a number")
+
+
+def _whole(value: Json) -> int | None:
+    number = _number(value)
+    if number is not None and number != int(number):
+        raise InvalidDeclaration(f"{value!r} is not a whole number")
+    return None if number is None else int(number)

@@ -1,0 +1,192 @@
+"""What a value may be: the constraints of parameters and properties.
+
+Each decides about one plain, known value.  Called for parameters (here) and for
+properties (``resources``).  Must not do I/O: custom constraints are functions
+that arrive in a mapping.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.template import bounded_regex
+
+Json = Any
+CustomConstraintFunction = Callable[[Any], bool | str | None]
+NO_CUSTOM_CONSTRAINTS: Mapping[str, CustomConstraintFunction] = {}
+
+
+class Constraint(ABC):
+    """One rule; ``check`` gives the mistake as text, or None when there is none."""
+
+    __slots__ = ()
+    description: str | None
+
+    def find_violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction] = NO_CUSTOM_CONSTRAINTS
+    ) -> str | None:
+        """The constraint's own description, when it has one, replaces the text."""
+        problem = self._problem(value, custom)
+        return problem and (self.description or problem)
+
+    @abstractmethod
+    def _problem(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None: ...
+
+    @abstractmethod
+    def _body(self) -> tuple[str, Json]: ...
+
+    def to_dict(self) -> dict[str, Json]:
+        """The constraint as a template would state it."""
+        key, body = self._body()
+        described: dict[str, Json] = {key: body}
+        if self.description:
+            described["description"] = self.description
+        return described
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Constraint):
+    """A number between two bounds, both included; None is no bound."""
+
+    min: float | None = None
+    max: float | None = None
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        if not isinstance(value, int | float):
+            return f"{value!r} is not a number"
+        if (self.min is not None and value < self.min) or (
+            self.max is not None and value > self.max
+        ):
+            return f"{value} is out of range ({_bounds(self.min, self.max)})"
+        return None
+
+    def _body(self) -> tuple[str, Json]:
+        return "range", _given(min=self.min, max=self.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Constraint):
+    """Characters of a string or members of a list or map."""
+
+    min: int | None = None
+    max: int | None = None
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        if not isinstance(value, str | list | tuple | Mapping):
+            return f"{value!r} has no length"
+        size = len(value)
+        if (self.min is not None and size < self.min) or (
+            self.max is not None and size > self.max
+        ):
+            return f"length ({size}) is out of range ({_bounds(self.min, self.max)})"
+        return None
+
+    def _body(self) -> tuple[str, Json]:
+        return "length", _given(min=self.min, max=self.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Modulo(Constraint):
+    """A whole number that is ``offset`` beyond a multiple of ``step``."""
+
+    step: int
+    offset: int
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        if not isinstance(value, int | float) or value != int(value):
+            return f"{value!r} is not a whole number"
+        if int(value) % self.step != self.offset % self.step:
+            return f"{value} is not a multiple of {self.step} plus {self.offset}"
+        return None
+
+    def _body(self) -> tuple[str, Json]:
+        return "modulo", {"step": self.step, "offset": self.offset}
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedValues(Constraint):
+    """One of the values; of a list, every element must be one of them."""
+
+    values: tuple[Json, ...]
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if not any(_same(item, allowed) for allowed in self.values):
+                listed = ", ".join(str(allowed) for allowed in self.values)
+                return f"{item!r} is not an allowed value [{listed}]"
+        return None
+
+    def _body(self) -> tuple[str, Json]:
+        return "allowed_values", list(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedPattern(Constraint):
+    """A regular expression that the whole string matches."""
+
+    pattern: str
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        try:
+            if bounded_regex.full_match(self.pattern, str(value)):
+                return None
+        except bounded_regex.PatternTimeout:
+            return f"matching the pattern {self.pattern!r} takes too long"
+        except bounded_regex.PatternError as error:
+            return f"the pattern {self.pattern!r} is malformed: {error}"
+        return f"{value!r} does not match pattern {self.pattern!r}"
+
+    def _body(self) -> tuple[str, Json]:
+        return "allowed_pattern", self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class CustomConstraint(Constraint):
+    """A named check that a plug-in provides.
+
+    Its function answers True or None for a good value, False or the mistake as
+    text for a bad one.  For a list every element is checked.
+    """
+
+    name: str
+    description: str | None = None
+
+    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+        function = custom.get(self.name)
+        if function is None:
+            return f"no constraint plug-in is called {self.name!r}"
+        for item in value if isinstance(value, list | tuple) else (value,):
+            verdict = function(item)
+            if isinstance(verdict, str):
+                return verdict
+            if verdict is False:
+                return f"{item!r} does not satisfy {self.name}"
+        return None
+
+    def _body(self) -> tuple[str, Json]:
+        return "custom_constraint", self.name
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    return f"min: {low}, max: {high}"
+
+
+def _given(**entries: Json) -> dict[str, Json]:
+    return {key: value for key, value in entries.items() if value is not None}
+
+
+def _same(value: Json, allowed: Json) -> bool:
+    # YAML makes numbers and booleans of what a parameter or property has as text.
+    if isinstance(value, bool) or isinstance(allowed, bool):
+        return str(value).lower() == str(allowed).lower()
+    return bool(value == allowed) or str(value) == str(allowed)

@@ -1,0 +1,295 @@
+"""Declared parameters: types, defaults, constraints.
+
+Decides whether a declaration is right and what a given value becomes.  Called by
+``TemplateSpec`` and by ``parameter_values``.  Must not know environments.
+
+Source: heat-facts ``template_functions.json``, ``parameter_schema``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from heat_convergence.common.errors import InvalidSchemaError
+from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
+from heat_convergence.template.parameters import constraint_parser
+from heat_convergence.template.parameters.constraints import (
+    NO_CUSTOM_CONSTRAINTS,
+    Constraint,
+    CustomConstraint,
+    CustomConstraintFunction,
+)
+from heat_convergence.template.parsing.template_versions import TemplateFormat, TemplateVersion
+
+Json = Any
+
+_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
+_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+
+
+class ParameterType(StrEnum):
+    """As the API names them."""
+
+    STRING = "String"
+    NUMBER = "Number"
+    COMMA_DELIMITED_LIST = "CommaDelimitedList"
+    JSON = "Json"
+    BOOLEAN = "Boolean"
+
+
+_HOT_TYPES = {
+    "string": ParameterType.STRING,
+    "number": ParameterType.NUMBER,
+    "comma_delimited_list": ParameterType.COMMA_DELIMITED_LIST,
+    "json": ParameterType.JSON,
+    "boolean": ParameterType.BOOLEAN,
+}
+
+
+class InvalidParameterValue(Exception):
+    """A value that the type or a constraint refuses; the text says why.  ``is_author_message``:
+    in the words of the template's author, who does not know the value."""
+
+    def __init__(self, text: str, *, is_author_message: bool = False) -> None:
+        super().__init__(text)
+        self.is_author_message = is_author_message
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSchema:
+    """One declaration.  ``to_rule_default`` is as written; None is no default.
+
+    ``hidden`` values are shown as ``******`` and must be encrypted where stored.
+    """
+
+    name: str
+    type: ParameterType
+    default: Json = None
+    description: str = ""
+    label: str | None = None
+    hidden: bool = False
+    immutable: bool = False
+    tags: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    constraint_description: str | None = None
+
+    def convert(self, value: Json) -> Json:
+        """The value in this type; raises ``InvalidParameterValue``."""
+        return _CONVERTERS[self.type](value)
+
+    def validate(
+        self, value: Json, custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
+    ) -> None:
+        """Constraints in their order; raises ``InvalidParameterValue`` at the first that fails.
+
+        ``custom`` None leaves custom constraints unchecked.
+        """
+        for constraint in self.constraints:
+            if isinstance(constraint, CustomConstraint) and custom_constraints is None:
+                continue
+            problem = constraint.find_violation(value, custom_constraints or NO_CUSTOM_CONSTRAINTS)
+            if problem:
+                described = self.constraint_description or constraint.description
+                raise InvalidParameterValue(
+                    described or problem, is_author_message=bool(described)
+                )
+
+    def validate_default(
+        self, value: Json, custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
+    ) -> None:
+        """As ``check``; an empty default means "to be given" and passes, as large
+        public template collections rely on."""
+        if value not in ("", {}, []):
+            self.validate(value, custom_constraints)
+
+
+def _to_string(value: Json) -> str:
+    if isinstance(value, dict | list):
+        raise InvalidParameterValue("Value must be a string")
+    return value if isinstance(value, str) else str(value)
+
+
+def _to_number(value: Json) -> int | float:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                number = kind(value)
+            except ValueError:
+                continue
+            if number - number == 0:  # neither infinite nor NaN
+                return number
+    raise InvalidParameterValue(f"{_shown(value)} is not a number")
+
+
+def _to_boolean(value: Json) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    raise InvalidParameterValue(f"{_shown(value)} is not a boolean")
+
+
+def _to_list(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return value.split(",") if value else []
+    if isinstance(value, list):
+        return [item if isinstance(item, str) else str(item) for item in value]
+    raise InvalidParameterValue("Value must be a comma-delimited list string or a list")
+
+
+def _to_json(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        return value
+    if value == "":
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise InvalidParameterValue(f"Value must be valid JSON: {error}") from error
+        if isinstance(value, dict | list):
+            return value
+    raise InvalidParameterValue("Value must be valid JSON: a map or a list is expected")
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not allowed")
+
+
+_CONVERTERS: Mapping[ParameterType, Callable[[Json], Json]] = {
+    ParameterType.STRING: _to_string,
+    ParameterType.NUMBER: _to_number,
+    ParameterType.BOOLEAN: _to_boolean,
+    ParameterType.COMMA_DELIMITED_LIST: _to_list,
+    ParameterType.JSON: _to_json,
+}
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def parse_parameter_schemas(
+    section: Json, version: TemplateVersion, problems: Diagnostics
+) -> dict[str, ParameterSchema]:
+    """Every declaration that is right; mistakes go to ``problems``."""
+    where = version.dialect.parameters
+    if not isinstance(section, dict):
+        problems.add(ValidationPhase.PARAMETERS, f"The section {where} must be a map.", (where,))
+        return {}
+    schemas = {}
+    for name, declared in section.items():
+        try:
+            schemas[name] = parse_parameter_schema(name, declared, version)
+        except InvalidSchemaError as error:
+            problems.add(ValidationPhase.PARAMETERS, error, (where, name))
+    return schemas
+
+
+def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) -> ParameterSchema:
+    """One declaration; raises ``InvalidSchemaError``."""
+
+    def refuse(message: str) -> InvalidSchemaError:
+        return InvalidSchemaError(f"Invalid parameter {name}: {message}")
+
+    if not isinstance(declared, dict):
+        raise refuse("the declaration must be a map")
+    for key in declared:
+        if key not in version.parameter_keys:
+            raise refuse(
+                f'the key "{key}" is not known{did_you_mean(key, version.parameter_keys)}'
+            )
+    try:
+        if version.template_format is TemplateFormat.HOT:
+            schema = _hot_schema(name, declared, version)
+        else:
+            schema = _cfn_schema(name, declared, version)
+        _check_default(schema)
+    except (constraint_parser.InvalidDeclaration, InvalidParameterValue) as error:
+        raise refuse(str(error)) from error
+    return schema
+
+
+def _type(declared: Json, types: Mapping[str, ParameterType]) -> ParameterType:
+    if declared is None:
+        raise constraint_parser.InvalidDeclaration("the type is missing")
+    if not isinstance(declared, str) or declared not in types:
+        raise constraint_parser.InvalidDeclaration(
+            f'the type "{declared}" is not one of {", ".join(types)}{did_you_mean(declared, types)}'  # noqa: E501
+        )
+    return types[declared]
+
+
+def _hot_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
+    kind = _type(declared.get("type"), _HOT_TYPES)
+    return ParameterSchema(
+        name=name,
+        type=kind,
+        default=declared.get("default"),
+        description=_text(declared.get("description")),
+        label=declared.get("label") and str(declared["label"]),
+        hidden=_flag("hidden", declared.get("hidden")),
+        immutable=_flag("immutable", declared.get("immutable")),
+        tags=_tags(declared.get("tags")),
+        constraints=constraint_parser.parse_hot_constraints(
+            declared.get("constraints"), kind.value, version.parameter_constraints
+        ),
+    )
+
+
+def _cfn_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
+    types = {name: ParameterType(name) for name in version.parameter_types}
+    kind = _type(declared.get("Type"), types)
+    description = declared.get("ConstraintDescription")
+    return ParameterSchema(
+        name=name,
+        type=kind,
+        default=declared.get("Default"),
+        description=_text(declared.get("Description")),
+        label=declared.get("Label") and str(declared["Label"]),
+        hidden=str(declared.get("NoEcho", "")).lower() == "true",
+        constraints=constraint_parser.parse_cfn_constraints(declared, kind.value),
+        constraint_description=description and str(description),
+    )
+
+
+def _check_default(schema: ParameterSchema) -> None:
+    if schema.default is None:
+        return
+    try:
+        schema.validate_default(schema.convert(schema.default))
+    except InvalidParameterValue as error:
+        raise InvalidParameterValue(f"the default is wrong: {error}") from error
+
+
+def _text(value: Json) -> str:
+    return "" if value is None else str(value)
+
+
+def _flag(key: str, value: Json) -> bool:
+    if value is None:
+        return False
+    try:
+        return _to_boolean(value)
+    except InvalidParameterValue as error:
+        raise constraint_parser.InvalidDeclaration(f"{key}: {error}") from error
+
+
+def _tags(value: Json) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(tag.strip() for tag in value.split(","))
+    if isinstance(value, list):
+        return tuple(str(tag) for tag in value)
+    raise constraint_parser.InvalidDeclaration("tags must be a list")

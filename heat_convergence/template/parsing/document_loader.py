@@ -1,0 +1,134 @@
+"""Text or a map → plain JSON data, within bounds.
+
+Decides what a document may look like before anybody asks what it means.  Called
+for templates and environments.  Must not resolve tags beyond JSON's own types:
+dates stay text, and nothing in a document can name a Python object.
+
+YAML is read from the C parser's events, one at a time and without recursion: the
+C composer overflows the stack when it is given a hundred thousand brackets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
+from heat_convergence.template.diagnostics import SourcePath, SourcePosition
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.parsing import source_positions, yaml_reader
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """``data`` is plain JSON with string keys; ``text`` None when it came as a map."""
+
+    data: Json
+    text: str | None = None
+
+    def find_position(self, path: SourcePath) -> SourcePosition | None:
+        """Where the key, or failing that its nearest parent, stands in the text.
+
+        Reads the text anew: only a mistake pays for it.
+        """
+        return source_positions.find_position(self.text, path) if self.text is not None else None
+
+
+def load_document(
+    source: str | bytes | Mapping[str, Json],
+    *,
+    limits: TemplateLimits = DEFAULT_LIMITS,
+    document_type: str = "template",
+) -> Document:
+    """Raises ``HTTPBadRequest`` for what cannot be read and ``RequestLimitExceeded``
+    for what is too large, too deep or grows too much when aliases are followed."""
+    if isinstance(source, Mapping):
+        return Document(_checked(source, limits, document_type))
+    text = _decoded(source, document_type)
+    check_document_size(text, limits, document_type)
+    if text.lstrip()[:1] == "{":
+        try:
+            data = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            pass  # YAML's flow style begins alike, and tells better what is wrong
+        else:
+            return Document(_checked(data, limits, document_type), text)
+    return Document(_yaml(text, limits, document_type), text)
+
+
+def check_document_size(
+    text: str, limits: TemplateLimits, document_type: str = "template"
+) -> None:
+    """Raises ``RequestLimitExceeded`` for a text that is longer than a user's may be."""
+    if len(text) > limits.max_template_size:
+        raise RequestLimitExceeded(
+            f"The {document_type} has {len(text)} characters; at most"
+            f" {limits.max_template_size} are allowed."
+        )
+
+
+def _decoded(source: str | bytes, what: str) -> str:
+    if isinstance(source, str):
+        return source
+    try:
+        return source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise HTTPBadRequest(f"The {what} is not UTF-8 text: {error}") from error
+
+
+def _yaml(text: str, limits: TemplateLimits, what: str) -> Json:
+    try:
+        return yaml_reader.read_yaml(text, limits)
+    except yaml_reader.LimitExceeded as error:
+        raise RequestLimitExceeded(f"The {what} {error}.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise HTTPBadRequest(f"Error parsing {what}: {error}") from error
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _checked(source: Json, limits: TemplateLimits, what: str) -> Json:
+    """The data, if within bounds; copied only where it is not plain JSON already."""
+    count = 0
+    depth = 0
+    level: list[Json] = [source]
+    plain = True
+    while level:
+        depth += 1
+        count += len(level)
+        if depth > limits.max_depth:
+            raise RequestLimitExceeded(f"The {what} is nested deeper than {limits.max_depth}.")
+        if count > limits.max_nodes:
+            raise RequestLimitExceeded(f"The {what} has more than {limits.max_nodes} nodes.")
+        following: list[Json] = []
+        for node in level:
+            if isinstance(node, Mapping):
+                following.extend(node.values())
+                plain = plain and type(node) is dict and all(type(k) is str for k in node)
+            elif isinstance(node, list | tuple):
+                following.extend(node)
+                plain = plain and type(node) is list
+            elif not isinstance(node, yaml_reader.SCALAR_TYPES):
+                raise HTTPBadRequest(
+                    f"The {what} holds a {type(node).__name__}, which JSON does not have."
+                )
+            elif isinstance(node, float) and node - node != 0:
+                raise HTTPBadRequest(f"The {what} holds {node}, which JSON does not have.")
+        level = following
+    return source if plain else _copied(source)
+
+
+def _copied(node: Json) -> Json:
+    if isinstance(node, Mapping):
+        return {yaml_reader.json_key(key): _copied(item) for key, item in node.items()}
+    if isinstance(node, list | tuple):
+        return [_copied(item) for item in node]
+    return node

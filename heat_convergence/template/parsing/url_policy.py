@@ -1,0 +1,50 @@
+"""Which addresses a template may be fetched from.
+
+Decides about one address at a time; the api's fetcher asks for every address that
+a host's name resolves to, and again at every redirect.  Must not resolve names.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from heat_convergence.common.errors import HTTPBadRequest
+
+ALLOWED_SCHEMES = ("http", "https")
+
+
+def is_forbidden_ip(address: str) -> bool:
+    """Whether an IP address is of this host, this network or nobody.
+
+    What is not an address at all is forbidden.  IPv4 in IPv6 counts as IPv4.
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return True
+    if isinstance(parsed, ipaddress.IPv6Address):
+        embedded = parsed.ipv4_mapped or parsed.sixtofour or _nat64(parsed)
+        if embedded is not None:
+            return is_forbidden_ip(str(embedded))
+    return not parsed.is_global or parsed.is_multicast
+
+
+def validate_url(url: str) -> str:
+    """The host that the URL names; raises ``HTTPBadRequest`` for other schemes."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError as error:
+        raise HTTPBadRequest(f"Invalid URL {url}: {error}") from error
+    if parts.scheme.lower() not in ALLOWED_SCHEMES or not host:
+        raise HTTPBadRequest(
+            f"Invalid URL {url}: its scheme must be one of {', '.join(ALLOWED_SCHEMES)}."
+        )
+    return host
+
+
+def _nat64(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address in ipaddress.IPv6Network("64:ff9b::/96"):
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None

@@ -1,0 +1,243 @@
+"""YAML read from parser events.
+
+Called by the loader alone.  Decides the meaning of scalars, anchors and merge
+keys; must not recurse, and must count what aliases expand to before anything
+walks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from heat_convergence.template.limits import TemplateLimits
+
+Json = Any
+SCALAR_TYPES = (str, int, float, bool, type(None))
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE_KEY = "<<"
+_TEXT_TAGS = frozenset({_TAG + "str", _TAG + "timestamp", _TAG + "value", "!"})
+_CONSTRUCT = yaml.constructor.SafeConstructor()
+_NUMBER = re.compile(r"[-+.0-9]")
+
+
+class LimitExceeded(Exception):
+    """A bound is passed; the text says which."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A map or list being read.  ``nodes``, ``size`` and ``height`` are those of what
+    it expands to."""
+
+    value: Any
+    mark: Any
+    anchor: str | None
+    key: Json = None
+    has_key: bool = False
+    merged: list[dict[str, Json]] = field(default_factory=list)
+    nodes: int = 1
+    size: int = 0
+    height: int = 1
+
+
+def read_yaml(text: str, limits: TemplateLimits) -> Json:
+    """The one document in the text, as JSON data.
+
+    Raises ``yaml.YAMLError`` or ``ValueError`` for what cannot be read and
+    ``LimitExceeded`` when a bound is passed.
+    """
+    return _Reader(limits).read(text)
+
+
+def json_key(key: Json) -> str:
+    """A key as JSON would write it."""
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return str(key)
+
+
+class _Reader:
+    def __init__(self, limits: TemplateLimits) -> None:
+        self._limits = limits
+        self._anchors: dict[str, tuple[Json, int, int, int]] = {}
+        self._stack: list[_Frame] = []
+        self._plain: dict[str, Json] = {}
+        self._resolve: Callable[..., str] = yaml.resolver.Resolver().resolve
+        self._root: Json = None
+
+    def read(self, text: str) -> Json:
+        documents = 0
+        for event in iter_yaml_events(text):
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self._place(self._scalar(event), event)
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                self._open(event, kind is yaml.MappingStartEvent)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._close()
+            elif kind is yaml.AliasEvent:
+                self._alias(event)
+            elif kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise _error("a second document begins", event.start_mark)
+        return self._root
+
+    def _open(self, event: Any, is_map: bool) -> None:
+        tag = event.tag
+        if tag not in (None, "!", _TAG + ("map" if is_map else "seq")):
+            raise _error(f"the tag {tag!r} is not allowed", event.start_mark)
+        self._check_depth(len(self._stack) + 1, event.start_mark)
+        if event.anchor:
+            self._anchors.pop(event.anchor, None)
+        self._stack.append(_Frame({} if is_map else [], event.start_mark, event.anchor))
+
+    def _close(self) -> None:
+        frame = self._stack.pop()
+        if frame.merged:
+            merged: dict[str, Json] = {}
+            for source in reversed(frame.merged):
+                merged.update(source)
+            frame.value = {**merged, **frame.value}
+        measured = (frame.value, frame.nodes, frame.size, frame.height)
+        if frame.anchor:
+            self._anchors[frame.anchor] = measured
+        self._add(*measured, mark=frame.mark)
+
+    def _place(self, value: Json, event: Any) -> None:
+        size = len(event.value)
+        if event.anchor:
+            self._anchors[event.anchor] = (event.value if value is _MERGE else value, 1, size, 0)
+        self._add(value, 1, size, 0, mark=event.start_mark)
+
+    def _alias(self, event: Any) -> None:
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            # A map or list that is still open would contain itself.
+            raise _error(f"the alias {event.anchor!r} has no anchor", event.start_mark)
+        self._add(*known, mark=event.start_mark)
+
+    def _check_depth(self, depth: int, mark: Any) -> None:
+        if depth > self._limits.max_depth:
+            raise LimitExceeded(
+                f"is nested deeper than {self._limits.max_depth} at line {mark.line + 1}"
+            )
+
+    def _add(self, value: Json, nodes: int, size: int, height: int, *, mark: Any) -> None:
+        if not self._stack:
+            self._root = value
+            return
+        frame = self._stack[-1]
+        self._check_depth(len(self._stack) + height, mark)
+        frame.height = max(frame.height, height + 1)
+        frame.nodes += nodes
+        frame.size += size
+        self._check_growth(frame)
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+        elif not frame.has_key:
+            self._key(frame, value, mark)
+        else:
+            frame.has_key = False
+            if frame.key is _MERGE:
+                frame.merged.extend(_merge_sources(value, frame.mark))
+            else:
+                frame.value[frame.key] = value
+
+    def _check_growth(self, frame: _Frame) -> None:
+        if frame.nodes > self._limits.max_nodes:
+            raise LimitExceeded(
+                f"has more than {self._limits.max_nodes} nodes with aliases followed"
+            )
+        if frame.size > self._limits.max_expanded_size:
+            raise LimitExceeded(
+                f"grows beyond {self._limits.max_expanded_size} characters with aliases followed"
+            )
+
+    def _key(self, frame: _Frame, value: Json, mark: Any) -> None:
+        if isinstance(value, dict | list):
+            raise _error("a map or list cannot be a key", mark)
+        frame.key = value if value is _MERGE else json_key(value)
+        frame.has_key = True
+
+    def _scalar(self, event: Any) -> Json:
+        text: str = event.value
+        if event.tag is None and not event.implicit[0]:
+            return text  # quoted
+        if event.tag is None or (event.tag == "!" and event.implicit[0]):
+            if text in self._plain:
+                return self._plain[text]
+            tag: str = self._resolve(yaml.ScalarNode, text, (True, False))
+            value = self._typed(text, tag, event)
+            if len(text) < 64 and tag != _TAG + "merge":
+                self._plain[text] = value
+            return value
+        return self._typed(text, event.tag, event)
+
+    def _typed(self, text: str, tag: str, event: Any) -> Json:
+        if tag in _TEXT_TAGS:
+            return text
+        if tag == _TAG + "merge":
+            return self._merge_mark(text)
+        node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
+        try:
+            value = self._constructed(tag, node)
+        except (ValueError, KeyError, IndexError) as error:
+            raise _error(f"{text!r} is not of the type {tag!r}", event.start_mark) from error
+        if isinstance(value, float) and value - value != 0:
+            raise _error(f"{text} is not a number that JSON has", event.start_mark)
+        return value
+
+    def _constructed(self, tag: str, node: yaml.ScalarNode) -> Json:
+        if tag == _TAG + "null":
+            return None
+        if tag == _TAG + "bool":
+            return _CONSTRUCT.construct_yaml_bool(node)
+        if tag == _TAG + "int":
+            return _CONSTRUCT.construct_yaml_int(node)
+        if tag == _TAG + "float":
+            return _CONSTRUCT.construct_yaml_float(node)
+        raise _error(f"the tag {tag!r} is not allowed", node.start_mark)
+
+    def _merge_mark(self, text: str) -> Json:
+        frame = self._stack[-1] if self._stack else None
+        if frame is not None and isinstance(frame.value, dict) and not frame.has_key:
+            return _MERGE
+        return text
+
+
+class _Merge:
+    """Stands for ``<<`` where a key is expected."""
+
+
+_MERGE: Any = _Merge()
+
+
+def _merge_sources(value: Json, mark: Any) -> Iterator[dict[str, Json]]:
+    """Maps to merge, the one that wins first."""
+    for source in value if isinstance(value, list) else [value]:
+        if not isinstance(source, dict):
+            raise _error("only maps can be merged into a map", mark)
+        yield source
+
+
+def iter_yaml_events(text: str) -> Iterator[Any]:
+    """The C parser's events; raises ``yaml.YAMLError``."""
+    loader = yaml.CSafeLoader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()
+    finally:
+        loader.dispose()
+
+
+def _error(message: str, mark: Any) -> yaml.YAMLError:
+    return yaml.MarkedYAMLError(problem=message, problem_mark=mark)

@@ -1,0 +1,270 @@
+"""The daemons as real processes, for tests and benchmarks.
+
+Writes their configuration, starts them in process groups of their own and sends
+them signals.  Decides nothing about what they do; must not import what they run.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+API, ENGINE, OBSERVER, STANDALONE = "api", "engine", "observer", "standalone"
+_STARTED = {
+    API: "the API answers",
+    ENGINE: "takes messages",
+    OBSERVER: "takes messages",
+    STANDALONE: "takes messages",
+}
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 90
+
+ConfigOptions = Mapping[str, Mapping[str, object]]
+"""Section → option → value, as in a configuration file."""
+
+
+class WaitTimeout(AssertionError):
+    """What was waited for did not come; says what that was."""
+
+
+def wait_until(
+    condition: Callable[[], object], description: str, *, timeout_s: float = 120.0
+) -> None:
+    """Another process's doing cannot wake us, so it is asked for."""
+    give_up_at = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > give_up_at:
+            raise WaitTimeout(f"after {timeout_s:.0f} s still not: {description}")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def write_config(path: Path, options: ConfigOptions) -> Path:
+    lines = []
+    for section, values in options.items():
+        lines.append(f"[{section}]")
+        lines.extend(f"{name} = {value}" for name, value in values.items())
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+class DaemonProcess:
+    """One daemon: a parent process and its workers, in one process group."""
+
+    def __init__(self, kind: str, command: Sequence[str], log: Path) -> None:
+        self.role = kind
+        self.log = log
+        self._command = list(command)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said_before = 0
+
+    @property
+    def pid(self) -> int:
+        """Of the parent, which is the number of the group, too."""
+        if self._process is None:
+            raise LookupError(f"{self.log.stem} was not started")
+        return self._process.pid
+
+    def start(self, *, wait: bool = True) -> None:
+        """Returns, unless told otherwise, once the daemon takes work."""
+        self._said_before = self.start_count()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, start_new_session=True
+            )
+        if wait:
+            self.wait_until_started()
+
+    def start_count(self) -> int:
+        """How often a worker has said that it takes work."""
+        return self.count_in_log(_STARTED[self.role])
+
+    def wait_until_started(self) -> None:
+        """Until a worker says so again after the last ``start``."""
+
+        def started() -> bool:
+            if self._process is not None and self._process.poll() is not None:
+                raise WaitTimeout(f"{self.log.stem} has ended:\n{self.log_tail()}")
+            return self.start_count() > self._said_before
+
+        try:
+            wait_until(started, f"{self.log.stem} takes work", timeout_s=START_TIMEOUT_S)
+        except WaitTimeout as late:
+            raise WaitTimeout(f"{late}\n{self.log_tail()}") from late
+
+    def count_in_log(self, text: str) -> int:
+        """How often the log has the text."""
+        return self.log.read_text(errors="replace").count(text) if self.log.exists() else 0
+
+    def log_tail(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the parent alone, as a service manager sends it."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL to the parent and every worker."""
+        if self._process is not None:
+            _signal_group(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def terminate(self) -> int:
+        """SIGTERM; the exit code once all is drained."""
+        self.send_signal(signal.SIGTERM)
+        return self.wait_for_exit()
+
+    def reload(self) -> None:
+        """SIGHUP; returns at once."""
+        self.send_signal(signal.SIGHUP)
+
+    def wait_for_exit(self) -> int:
+        if self._process is None:
+            return 0
+        try:
+            return self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise WaitTimeout(f"{self.log.stem} does not end:\n{self.log_tail()}") from error
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return  # it has ended by itself
+
+
+class ServiceDeployment:
+    """One API, so many engines and observers on one database and one bus.
+
+    ``options`` add to the configuration; ``launcher`` is the command that the
+    daemon's kind and ``--config-file`` are given to, else the console scripts.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        database_url: str,
+        transport_url: str,
+        concurrency: str = "eventlet",
+        options: ConfigOptions | None = None,
+        launcher: Sequence[str] = (),
+    ) -> None:
+        self.directory = folder
+        self.port = free_port()
+        self.daemons: list[DaemonProcess] = []
+        self._launcher = tuple(launcher)
+        self._options = merge_options(
+            {
+                "DEFAULT": {
+                    "concurrency": concurrency,
+                    "transport_url": transport_url,
+                    "num_engine_workers": 1,
+                    "max_resources_per_stack": -1,
+                    "auth_encryption_key": secrets.token_urlsafe(32),
+                },
+                "database": {"connection": database_url},
+                "heat_api": {
+                    "auth_strategy": "noauth",
+                    "bind_host": "127.0.0.1",
+                    "bind_port": self.port,
+                    "workers": 1,
+                },
+            },
+            options or {},
+        )
+        self.config = write_config(folder / "heat-convergence.conf", self._options)
+
+    @property
+    def endpoint(self) -> str:
+        """The API's address without version and project."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def upgrade_database(self) -> None:
+        command = [_script("manage"), "--config-file", str(self.config), "db", "upgrade"]
+        subprocess.run(command, check=True, capture_output=True, timeout=START_TIMEOUT_S)
+
+    def add_daemon(self, role: str) -> DaemonProcess:
+        """A further daemon, not started."""
+        number = 1 + sum(daemon.role == role for daemon in self.daemons)
+        command = [*self._launcher, role] if self._launcher else [_script(role)]
+        if role == STANDALONE:
+            command = [*self._launcher, role] if self._launcher else [_script(), role]
+            command += ["--port", str(self.port), "--database", f"{self.directory}/stacks.sqlite"]
+        command += ["--config-file", str(self.config)]
+        daemon = DaemonProcess(role, command, self.directory / f"{role}-{number}.log")
+        self.daemons.append(daemon)
+        return daemon
+
+    def start(self, *, engines: int = 1, observers: int = 1) -> ServiceDeployment:
+        """The daemons side by side; returns once all take work."""
+        for kind, count in ((API, 1), (ENGINE, engines), (OBSERVER, observers)):
+            for _ in range(count):
+                self.add_daemon(kind).start(wait=False)
+        for daemon in self.daemons:
+            daemon.wait_until_started()
+        return self
+
+    def start_standalone(self) -> ServiceDeployment:
+        """Everything in one process instead, on SQLite and the in-process transport."""
+        daemon = self.add_daemon(STANDALONE)
+        daemon.start()
+        return self
+
+    def daemons_with_role(self, kind: str) -> list[DaemonProcess]:
+        return [daemon for daemon in self.daemons if daemon.role == kind]
+
+    def reconfigure(self, options: ConfigOptions) -> None:
+        """Rewrites the file; the daemons read it when they are told to."""
+        self._options = merge_options(self._options, options)
+        write_config(self.config, self._options)
+
+    def terminate(self) -> list[int]:
+        """SIGTERM to every daemon at once; their exit codes."""
+        for daemon in self.daemons:
+            daemon.send_signal(signal.SIGTERM)
+        return [daemon.wait_for_exit() for daemon in self.daemons]
+
+    def close(self) -> None:
+        for daemon in self.daemons:
+            daemon.kill()
+
+    def __enter__(self) -> ServiceDeployment:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def merge_options(under: ConfigOptions, over: ConfigOptions) -> ConfigOptions:
+    """Both; ``over`` counts where they differ."""
+    sections = [*under, *(name for name in over if name not in under)]
+    return {name: {**under.get(name, {}), **over.get(name, {})} for name in sections}
+
+
+def _script(kind: str = "") -> str:
+    """The console script beside the interpreter that runs us."""
+    name = f"heat-convergence-{kind}" if kind else "heat-convergence"
+    return str(Path(sys.executable).with_name(name))

@@ -1,0 +1,88 @@
+"""One collection of an emulated service: what is there and how it changes with time.
+
+Decides ids, filters, pages and states.  Used by ``emulation``.  Time is the
+emulation's own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Any
+MAX_PAGE_SIZE = 1000
+
+
+@dataclass(slots=True)
+class EmulatedResource:
+    """``coming`` are changes of the body that time brings: (at, changes); None: gone."""
+
+    body: dict[str, Json]
+    scheduled_changes: list[tuple[float, Mapping[str, Json] | None]] = field(default_factory=list)
+
+
+class EmulatedCollection:
+    """Items by id, in the order in which they were made."""
+
+    def __init__(self, now_s: Callable[[], float], id_key: str = "id") -> None:
+        self._now_s = now_s
+        self._id_key = id_key
+        self._items: dict[str, EmulatedResource] = {}
+
+    def add(self, body: dict[str, Json]) -> EmulatedResource:
+        item_id = str(body.get(self._id_key) or uuid.uuid4())
+        body[self._id_key] = body.get(self._id_key) or item_id
+        item = self._items[item_id] = EmulatedResource(body)
+        return item
+
+    def get(self, item_id: str) -> EmulatedResource | None:
+        self._settle()
+        return self._items.get(item_id)
+
+    def remove(self, item_id: str) -> None:
+        self._items.pop(item_id, None)
+
+    def __len__(self) -> int:
+        self._settle()
+        return len(self._items)
+
+    def bodies(self) -> list[dict[str, Json]]:
+        self._settle()
+        return [item.body for item in self._items.values()]
+
+    def list_page(self, query: Mapping[str, list[str]]) -> tuple[list[dict[str, Json]], bool]:
+        """A page, and whether there are more."""
+        filters = {
+            name: values
+            for name, values in query.items()
+            if name not in ("limit", "marker", "changes-since", "sort_key", "sort_dir")
+        }
+        found = [body for body in self.bodies() if _fits(body, filters)]
+        marker = query.get("marker", [""])[0]
+        ids = [str(body[self._id_key]) for body in found]
+        start = ids.index(marker) + 1 if marker in ids else 0
+        limit = min(int(query.get("limit", [MAX_PAGE_SIZE])[0]), MAX_PAGE_SIZE)
+        return found[start : start + limit], start + limit < len(found)
+
+    def _settle(self) -> None:
+        now_s = self._now_s()
+        for item_id, item in list(self._items.items()):
+            while item.scheduled_changes and item.scheduled_changes[0][0] <= now_s:
+                _, changes = item.scheduled_changes.pop(0)
+                if changes is None:
+                    self._items.pop(item_id, None)
+                else:
+                    item.body.update(changes)
+
+
+def _fits(body: Mapping[str, Json], filters: Mapping[str, list[str]]) -> bool:
+    for name, values in filters.items():
+        if name == "fixed_ips":
+            _, _, subnet = values[0].partition("subnet_id=")
+            if subnet not in [ip.get("subnet_id") for ip in body.get("fixed_ips") or ()]:
+                return False
+        elif name in body and str(body[name]) not in values:
+            return False
+    return True

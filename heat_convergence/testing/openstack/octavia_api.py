@@ -1,0 +1,56 @@
+"""Octavia: one change at a time below a load balancer, each in the service's own time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heat_convergence.resources.catalog import octavia
+from heat_convergence.testing.openstack.collection import EmulatedResource
+from heat_convergence.testing.openstack.emulation import (
+    EmulatedError,
+    EmulatedRequest,
+    EmulatedResponse,
+    Emulation,
+)
+
+Json = Any
+PROVISIONING_S = 1.5
+
+
+def install(emulation: Emulation) -> None:
+    for thing in octavia.REST_RESOURCES:
+        emulation.on_create(thing.entity, _provisioning)
+    emulation.add_handler("load_balancer", "POST", "/lbaas/listeners", _guarded)
+    emulation.add_handler("load_balancer", "PUT", "/lbaas/quotas/{id}", _set_quota)
+    emulation.add_handler("load_balancer", "DELETE", "/lbaas/quotas/{id}", _no_quota)
+
+
+def _provisioning(emulation: Emulation, item: EmulatedResource) -> None:
+    item.body["provisioning_status"] = "PENDING_CREATE"
+    item.scheduled_changes = [
+        (emulation.now_s + PROVISIONING_S, {"provisioning_status": "ACTIVE"})
+    ]
+
+
+def _guarded(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
+    given = dict(asked.body["listener"])
+    parent = emulation.get_existing("octavia.loadbalancer", given["loadbalancer_id"]).body
+    if parent["provisioning_status"] != "ACTIVE":
+        raise EmulatedError(
+            409, f"Load Balancer {parent['id']} is immutable and cannot be updated."
+        )
+    item = emulation.collection("octavia.listener").add(given)
+    _provisioning(emulation, item)
+    return EmulatedResponse(201, {"listener": item.body})
+
+
+def _set_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
+    collection, project_id = emulation.collection("octavia.quota"), asked.path_parameters["id"]
+    item = collection.get(project_id) or collection.add({"id": project_id})
+    item.body.update(asked.body["quota"])
+    return EmulatedResponse(200, {"quota": item.body})
+
+
+def _no_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
+    emulation.collection("octavia.quota").remove(asked.path_parameters["id"])
+    return EmulatedResponse(204)

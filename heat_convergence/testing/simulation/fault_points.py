@@ -1,0 +1,189 @@
+"""Where the world takes hold of the code under test: its store, and its calls.
+
+Used by ``testing.processes``.  At each commit and each call time may pass, an error
+may come back, or the process may end, before or after.  The code under test cannot
+tell these from a real database and a real cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.service_record import ServiceRecord
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.ports import JobRef, Store, Transaction
+from heat_convergence.resources.protocol.resource_type import ResourceContext
+
+if TYPE_CHECKING:
+    from heat_convergence.testing.simulation.processes import SimulatedProcess
+
+_CALL_TIMEOUT_S = 5.0
+_ERRORS: dict[str, Callable[[], errors.Error]] = {
+    "throttled": lambda: errors.Throttled("too many requests", retry_after_s=3.0),
+    "conflict": lambda: errors.Conflict("another operation is under way"),
+    "over-quota": lambda: errors.OverQuota("no more of these"),
+    "temporary": lambda: errors.TemporaryFailure("the service is unavailable"),
+    "permanent": lambda: errors.ResourceFailure("the service refuses"),
+    "timeout-after": lambda: errors.TemporaryFailure("no answer in time"),
+    "lost-reply": lambda: errors.TemporaryFailure("the connection was closed"),
+}
+_AFTER = ("timeout-after", "lost-reply", "crash-after")
+
+
+class FaultInjectingTransaction:
+    """A transaction in which some rows may be held by somebody else."""
+
+    def __init__(self, inner: Transaction, process: SimulatedProcess) -> None:
+        self._inner = inner
+        self._process = process
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
+        rows = self._inner.lock_claimable(ids)
+        if rows and self._process.next_fault("claim") == "skip":
+            return rows[1:]
+        return rows
+
+    def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        held = self._inner.lock_leased(ids, token)
+        if len(held) < len(set(ids)):
+            self._process.environment.occurrences["swap lost"] += 1
+        return held
+
+
+class FaultInjectingStore:
+    """A store as one process sees it."""
+
+    def __init__(self, inner: Store, process: SimulatedProcess) -> None:
+        self._inner = inner
+        self._process = process
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        process = self._process
+        with self._inner.transaction() as tx:
+            yield FaultInjectingTransaction(tx, process)  # type: ignore[misc]
+            fault = self._before_commit()
+        self._after_commit(fault)
+
+    def _before_commit(self) -> str | None:
+        fault = self._process.next_fault("commit")
+        if fault == "crash-before":
+            self._process.crash()
+        if fault == "deadlock":
+            raise errors.ConcurrentTransaction("deadlock found")
+        if fault == "unavailable":
+            raise errors.Unavailable("the connection was lost")
+        return fault
+
+    def _after_commit(self, fault: str | None) -> None:
+        self._process.on_commit()
+        if fault == "crash-after":
+            self._process.crash()
+        self._process.pause_randomly(0.002, 0.3)
+
+    @contextmanager
+    def _whole(self) -> Iterator[Store]:
+        """Around a verb that is a transaction by itself."""
+        fault = self._before_commit()
+        yield self._inner
+        self._process.on_commit()
+        if fault == "crash-after":
+            self._process.crash()
+
+    def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
+        with self._whole() as store:
+            return store.take_lost_jobs(now, posted_before, limit)
+
+    def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
+        with self._whole() as store:
+            return store.take_due_observations(now, until, limit)
+
+    def take_snapshots_to_delete(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[Snapshot]:
+        with self._whole() as store:
+            return store.take_snapshots_to_delete(now, until, limit)
+
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
+        with self._whole() as store:
+            return store.renew_leases(owner, tokens, until)
+
+    def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
+        with self._whole() as store:
+            store.record_heartbeat(service, now)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class FaultInjectingCalls:
+    """``testing.types.CallInterceptor`` for the calls of one process."""
+
+    def __init__(self, process: SimulatedProcess) -> None:
+        self._process = process
+
+    def before_call(self, verb: Action, view: ResourceContext) -> None:
+        process = self._process
+        process.on_call(verb, view)
+        fault = process.next_fault("call", f"{view.name} {verb.lower()}")
+        if fault == "crash-before":
+            process.crash()
+        began_s = process.elapsed_s
+        process.pause_randomly(0.01, 2.0)
+        if process.elapsed_s - began_s > _CALL_TIMEOUT_S:
+            raise self._error("temporary", view)
+        if fault in _ERRORS and fault not in _AFTER:
+            raise self._error(fault, view)
+        process.current_task.pending_fault = fault
+
+    def after_call(self, verb: Action, view: ResourceContext) -> None:
+        fault, self._process.current_task.pending_fault = (
+            self._process.current_task.pending_fault,
+            None,
+        )
+        if fault == "crash-after":
+            self._process.crash()
+        self._process.pause_randomly(0.01, 0.5)
+        if fault in _ERRORS:
+            raise self._error(fault, view)
+
+    def before_observe(self, views: Sequence[ResourceContext]) -> None:
+        fault = self._process.next_fault("look", " ".join(view.name for view in views))
+        self._process.pause_randomly(0.01, 0.5)
+        if fault is not None:
+            raise _ERRORS[fault]()
+
+    def work_duration_s(self, verb: Action, view: ResourceContext) -> float:
+        return self._process.environment.work_duration_s(verb, view.name)
+
+    def provision_fault(self, view: ResourceContext) -> str | None:
+        fault = self._process.next_fault("birth", view.name)
+        if fault is not None:
+            self._process.environment.expect_failure(view.stack_id, f"{view.name} came up {fault}")
+        return fault
+
+    def note_signal_wait(self, view: ResourceContext) -> None:
+        self._process.environment.expect_failure(view.stack_id, f"{view.name} waits for a signal")
+
+    @contextmanager
+    def record_failures(self, view: ResourceContext) -> Iterator[None]:
+        """Around the cloud's own refusals, which may explain a failure."""
+        try:
+            yield
+        except errors.Error as error:
+            self._process.environment.record_failed_call(view, error)
+            raise
+
+    def _error(self, fault: str, view: ResourceContext) -> errors.Error:
+        error = _ERRORS[fault]()
+        self._process.environment.record_failed_call(view, error)
+        return error

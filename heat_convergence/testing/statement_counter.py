@@ -1,0 +1,76 @@
+"""How many statements a piece of work costs.
+
+Used by tests and benchmarks, which state costs per resource; nothing in the
+service decides by it.  Counts what the server is asked to execute, without
+BEGIN and PRAGMA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine.interfaces import ExecuteStyle
+
+_NOT_COUNTED = ("BEGIN", "PRAGMA")
+_FIRST_WORDS = re.compile(r"\s*(INSERT INTO|DELETE FROM|UPDATE|SELECT|WITH|\S+)\s*(\S*)", re.I)
+
+
+class StatementCount:
+    """``total``, and ``by_statement``: the statement's first words → how often."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.by_statement: Counter[str] = Counter()
+
+    def add(self, statement: str, times: int) -> None:
+        if not times:
+            return
+        match = _FIRST_WORDS.match(statement)
+        kind = " ".join(match.groups()) if match else statement
+        self.total += times
+        self.by_statement[kind] += times
+
+
+@contextmanager
+def count_statements(engine: Engine) -> Iterator[StatementCount]:
+    """Count everything the engine executes inside the block, in any thread."""
+    count = StatementCount()
+
+    def note(
+        connection: Connection,
+        cursor: Any,
+        statement: str,
+        parameters: Any,
+        context: Any,
+        executemany: bool,
+    ) -> None:
+        count.add(statement, count_sent_statements(statement, parameters, context, executemany))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield count
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def count_sent_statements(statement: str, parameters: Any, context: Any, executemany: bool) -> int:
+    """How many statements the server sees; the arguments are those of SQLAlchemy's
+    ``before_cursor_execute``."""
+    if statement.lstrip().upper().startswith(_NOT_COUNTED):
+        return 0
+    return len(parameters) if executemany and not _joined(context) else 1
+
+
+def _joined(context: Any) -> bool:
+    """Whether many rows travel as one INSERT: joined by SQLAlchemy or by PyMySQL."""
+    if context is None:
+        return False
+    if context.execute_style is ExecuteStyle.INSERTMANYVALUES:
+        return True
+    return bool(context.isinsert and context.dialect.name in ("mysql", "mariadb"))

@@ -1,0 +1,136 @@
+"""Jobs: room in flight, what is lost, what is due, whose leases live on."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports import JobRef, Workload
+from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+
+POSTED = JobState.POSTED
+
+
+def test_workload_of_a_stack(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        resource_row("a", job_state=POSTED),
+        resource_row("b", job_state=JobState.RETRY),
+        resource_row("c", job_state=JobState.REPLACE),
+        resource_row("d", job_state=JobState.QUEUED),
+        resource_row("e", job_state=POSTED, stack_id="stack-2"),
+        resource_row("f", job=None, job_state=None),
+        resource_row("g", job_state=POSTED),
+        resource_row("h", job_state=JobState.BLOCKED),
+        resource_row("i", job_state=JobState.CANCELLED),
+        resource_row("j", job_state=JobState.SCHEDULABLE),
+        resource_row("k", job_state=JobState.RUNNING),
+        resource_row("l", job_state=JobState.AWAITING_OBSERVATION),
+    )
+    with given.store.transaction() as tx:
+        one, two, three = (tx.get_workload("nobody", f"stack-{n}") for n in (1, 2, 3))
+    assert (one, two, three) == (
+        Workload(in_flight=7, has_queued=True),
+        Workload(in_flight=1),
+        Workload(),
+    )
+
+
+def test_queued_jobs_are_taken_in_id_order(given):
+    given.stack(stack_row("stack-2"))
+    given.resources(
+        *(resource_row(name, job_state=JobState.QUEUED) for name in "cab"),
+        resource_row("0", job_state=POSTED),
+        resource_row("1", job_state=JobState.QUEUED, stack_id="stack-2"),
+    )
+    with given.store.transaction() as tx:
+        assert tx.next_queued("stack-1", 2) == ["a", "b"]
+        assert tx.next_queued("stack-1", 9) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("values", "lost"),
+    [
+        ({}, True),
+        ({"lease_expires_at": time_at(9.999999)}, True),
+        ({"lease_expires_at": time_at(10)}, False),
+        ({"lease_expires_at": time_at(10.000001)}, False),
+        ({"posted_at": time_at(5)}, False),
+        ({"posted_at": None}, False),
+        ({"observe_at": time_at(1)}, False),
+        ({"job_state": JobState.RUNNING}, True),
+        ({"job_state": JobState.RUNNING, "lease_expires_at": time_at(11)}, False),
+        ({"job_state": JobState.SCHEDULABLE}, False),
+        ({"job_state": JobState.AWAITING_OBSERVATION}, False),
+        ({"job_state": JobState.RETRY}, False),
+        ({"job_state": JobState.CANCELLED}, False),
+    ],
+)
+def test_lost_job_is_posted_and_neither_leased_nor_observed(given, values, lost):
+    given.resources(resource_row("a", **{"job_state": POSTED, "posted_at": time_at(4), **values}))
+    found = given.store.take_lost_jobs(time_at(10), time_at(5), 10)
+    assert found == ([JobRef("stack-1", 1, "a")] if lost else [])
+    assert not lost or given.row("a").job_state is POSTED
+
+
+def test_lost_job_is_taken_by_one_observer(given):
+    given.resources(
+        *(
+            resource_row(name, job_state=POSTED, posted_at=time_at(n))
+            for n, name in enumerate("abc")
+        )
+    )
+    assert [job.resource_id for job in given.store.take_lost_jobs(time_at(10), time_at(5), 2)] == [
+        "a",
+        "b",
+    ]
+    assert [job.resource_id for job in given.store.take_lost_jobs(time_at(10), time_at(5), 2)] == [
+        "c"
+    ]
+    assert given.store.take_lost_jobs(time_at(10), time_at(5), 2) == []
+    assert given.row("a").posted_at == time_at(10)
+
+
+def test_due_observation_is_taken_by_one_observer(given):
+    given.resources(
+        resource_row("a", observe_at=time_at(3), data={"k": 1}),
+        resource_row("b", observe_at=time_at(2)),
+        resource_row("c", observe_at=time_at(10)),
+        resource_row("d", observe_at=time_at(10.000001)),
+        resource_row("e"),
+    )
+    assert given.store.get_next_observation_time() == time_at(2)
+    first = given.store.take_due_observations(time_at(10), time_at(40), 2)
+    assert [(row.id, row.observe_at) for row in first] == [("a", time_at(40)), ("b", time_at(40))]
+    assert first[0].data == {"k": 1}
+    assert [row.id for row in given.store.take_due_observations(time_at(10), time_at(40), 2)] == [
+        "c"
+    ]
+    assert given.store.take_due_observations(time_at(10), time_at(40), 2) == []
+    assert given.store.get_next_observation_time() == time_at(10.000001)
+
+
+def test_no_next_observation(given):
+    assert given.store.get_next_observation_time() is None
+    assert given.store.take_due_observations(time_at(10), time_at(40), 5) == []
+
+
+def test_lease_renewal_by_owner_and_token(given):
+    def leased(row_id: str, owner: str, token: str) -> Resource:
+        return resource_row(
+            row_id, lease_owner=owner, lease_token=token, lease_expires_at=time_at(5)
+        )
+
+    given.resources(
+        leased("a", "engine-1", "one"),
+        leased("b", "engine-1", "two"),
+        leased("c", "engine-1", "three"),
+        leased("d", "engine-2", "one"),
+        resource_row("e"),
+    )
+    assert given.store.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
+    assert given.store.renew_leases("engine-3", ["one"], time_at(20)) == 0
+    assert given.store.renew_leases("engine-1", [], time_at(20)) == 0
+    expiries = [row.lease_expires_at for row in given.rows("a", "b", "c", "d", "e")]
+    assert expiries == [time_at(20), time_at(20), time_at(5), time_at(5), None]

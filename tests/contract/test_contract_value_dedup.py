@@ -1,0 +1,170 @@
+"""Long values of resources and events: read as they were written, stored once."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
+from heat_convergence.db.maintenance import consistency, purge
+from heat_convergence.db.reads import events as event_reads
+from heat_convergence.db.reads import resources as resource_reads
+from heat_convergence.db.statements import resources
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import content, event, resource
+from heat_convergence.testing.sample_rows import event_row, goal_row, resource_row, stack_row
+
+LONG, OTHER = "a line of user data\n" * 500, "another line\n" * 900
+MEMBERS = [{"n": number, "text": "x" * 50} for number in range(200)]
+VALUES = {
+    "user_data": LONG,
+    "nested": {"again": [LONG, {"$content": "is data"}]},
+    "members": MEMBERS,
+    "marked": {"$call": ["like", "a", OTHER]},
+    "short": "text",
+}
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "sealed"])
+def filled(database, request):
+    attach_keyring(database.engine, Keyring(["a key for tests"]))
+    sensitive = request.param
+    with SqlStore(database).transaction() as tx:
+        tx.put_contents({"t": "template"})
+        tx.insert_stack(stack_row(goal_id="goal-1"))
+        tx.insert_goal(goal_row("goal-1", template_hash="t", files={}))
+        tx.insert_resources([
+            resource_row(name, name=name, properties=VALUES, attributes={"shown": LONG},
+                         sensitive=sensitive)
+            for name in "abc"
+        ])  # fmt: skip
+        tx.insert_events([event_row("e1", properties=VALUES, sensitive=sensitive)])
+    return database
+
+
+def hashes(database):
+    with database.read() as conn:
+        return set(conn.scalars(sa.select(content.c.hash))) - {"t"}
+
+
+def test_every_reader_restores_deduplicated_values(filled):
+    with SqlStore(filled).transaction() as tx:
+        rows = [
+            *tx.get_resources(["a"]),
+            *tx.lock_claimable(["b"]),
+            *tx.get_stack_resources("stack-1"),
+        ]
+        rows += [tx.get_inputs("stack-1", ["c"])["c"]]
+        assert len(rows) == 6
+        for row in rows:
+            assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
+    with filled.read() as conn:
+        shown = [
+            resource_reads.get_by_name(conn, "stack-1", "a"),
+            *resource_reads.list_by_stacks(conn, ["stack-1"], detailed=True),
+            *resource_reads.list_full(conn, "stack-1"),
+        ]
+        for row in shown:
+            assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
+        assert event_reads.get(conn, "stack-1", "e1").properties == VALUES
+        (listed,) = event_reads.list_page(conn, ["stack-1"], event_reads.EventQuery())
+        assert (listed.id, listed.properties) == ("e1", None)
+
+
+def test_rows_read_together_share_one_object(filled):
+    """Two hundred members with the same map do not hold two hundred of it."""
+    with SqlStore(filled).transaction() as tx:
+        read = [tx.get_resources("abc"), tx.get_inputs("stack-1", set("abc")).values()]
+    for rows in read:
+        members = [row.properties["members"] for row in rows]
+        assert members == [MEMBERS] * 3
+        assert len({id(each) for each in members}) == 1
+
+
+def test_long_value_is_stored_once(filled):
+    assert len(hashes(filled)) == 3 + 1  # two texts, and two maps or lists as a whole
+    with filled.read() as conn:
+        for column in (resource.c.properties, resource.c.attributes, event.c.properties):
+            for text in conn.scalars(sa.select(sa.type_coerce(column, sa.Text))):
+                assert len(text) < 1500
+
+
+def test_replaced_values_are_purged(filled):
+    with SqlStore(filled).transaction() as tx:
+        tx.save_resources({
+            name: {"properties": {"user_data": OTHER}, "attributes": {}, "sensitive": False}
+            for name in "abc"
+        })  # fmt: skip
+        assert tx.get_resources(["b"])[0].properties == {"user_data": OTHER}
+    before = hashes(filled)
+    assert purge.purge_contents(filled) == 0  # the event has the earlier ones
+    with filled.write() as conn:
+        conn.execute(event.delete())
+    assert purge.purge_contents(filled) == len(before) - 1
+    with filled.read() as conn:
+        assert resource_reads.get_by_name(conn, "stack-1", "a").properties == {"user_data": OTHER}
+
+
+def test_missing_content_is_reported(filled):
+    with filled.read() as conn:
+        assert not [
+            found for found in consistency.find_inconsistencies(conn) if "long" in found.problem
+        ]
+    with filled.write() as conn:
+        conn.execute(content.delete().where(content.c.hash != "t"))
+    with filled.read() as conn:
+        told = [found.problem for found in consistency.find_inconsistencies(conn)]
+    assert [problem for problem in told if "long" in problem] == [
+        *(f"long values of resource {name} are not stored" for name in "abc"),
+        "long values of its events are not stored",
+    ]
+    with SqlStore(filled).transaction() as tx:  # the rest can be read
+        assert tx.get_resources(["a"])[0].properties == {"short": "text"}
+
+
+def test_consistency_check_reads_content_hashes_once(filled):
+    asked = []
+
+    def note(conn, cursor, statement, parameters, context, many):
+        if "FROM content" in statement.replace("`", "").replace('"', ""):
+            asked.append(statement)
+
+    sa.event.listen(filled.engine, "before_cursor_execute", note)
+    with filled.read() as conn:
+        assert not list(consistency.find_inconsistencies(conn))
+    sa.event.remove(filled.engine, "before_cursor_execute", note)
+    assert len(asked) == 1, asked
+
+
+def test_content_stored_during_check_is_not_reported(filled):
+    with filled.write() as conn:
+        conn.execute(content.delete().where(content.c.hash == "t"))
+        told = consistency.find_inconsistencies(conn)
+        assert next(told).problem == "the template of goal goal-1 is not stored"
+        values = {"user_data": "come lately\n" * 900}
+        resources.insert(conn, [resource_row("late", name="late", properties=values)])
+        assert not list(told)
+
+
+def test_update_leased_deduplicates_values(filled):
+    """As most are recorded: each by itself, in one statement."""
+    new = {"properties": VALUES, "attributes": {"shown": OTHER}, "sensitive": False}
+    with SqlStore(filled).transaction() as tx:
+        tx.update_resources(["b"], lease_token="token")
+        assert tx.save_leased("b", "token", 1, new)
+        (row,) = tx.get_resources(["b"])
+        assert (row.properties, row.attributes) == (VALUES, {"shown": OTHER})
+    with filled.read() as conn:
+        raw = sa.func.length(sa.type_coerce(resource.c.attributes, sa.Text))
+        assert conn.execute(sa.select(raw).where(resource.c.id == "b")).scalar_one() < 1500
+
+
+def test_user_keys_equal_to_marker_survive(database):
+    odd = {"$shared": {"text": LONG}, "plain": {"$shared": 1}}
+    with SqlStore(database).transaction() as tx:
+        tx.insert_stack(stack_row())
+        tx.insert_resources([
+            resource_row("a", properties=odd), resource_row("b", properties={"$shared": "short"}),
+        ])  # fmt: skip
+        found = [row.properties for row in tx.get_resources(["a", "b"])]
+    assert found == [odd, {"$shared": "short"}]

@@ -1,0 +1,186 @@
+"""Who may see and do what: two projects, three roles, real keystonemiddleware.
+
+Keystone itself is the one thing that is not there: what it would tell of a token
+is told by ``fetch_token``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from keystonemiddleware.auth_token import AuthProtocol, _exceptions
+from oslo_config import cfg
+from webob import Request, Response
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import AuthStrategy
+from tests.functional.harness import LocalService
+
+TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "resources": {"r": {"type": "OS::Heat::Value", "properties": {"value": 1}}},
+}
+READER, MEMBER, ADMIN = ["reader"], ["member", "reader"], ["admin", "member", "reader"]
+STACK_USER = ["heat_stack_user"]
+
+
+def token_of(name: str) -> dict[str, Any]:
+    """``project/role+role``, as Keystone would tell it."""
+    project, _, roles = name.partition("/")
+    domain = {"id": "default", "name": "Default"}
+    return {
+        "token": {
+            "methods": ["password"],
+            "issued_at": "2026-01-01T00:00:00.000000Z",
+            "expires_at": "2126-01-01T00:00:00.000000Z",
+            "user": {"id": "u", "name": "ursula", "domain": domain},
+            "project": {"id": project, "name": project, "domain": domain},
+            "is_admin_project": False,
+            "roles": [{"id": role, "name": role} for role in roles.split("+")],
+        }
+    }
+
+
+@pytest.fixture
+def service(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalService]:
+    def fetch(self: Any, token: str, **kwargs: Any) -> dict[str, Any]:
+        if "/" not in token:
+            raise _exceptions.InvalidToken("no such token")
+        return token_of(token)
+
+    monkeypatch.setattr(AuthProtocol, "fetch_token", fetch)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    options = tmp_path / "hc.conf"
+    options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(options)], default_config_dirs=[])
+    service.use_application(build_app(service.services, auth=AuthStrategy.KEYSTONE, conf=conf))
+    yield service
+    service.close()
+
+
+def ask(
+    service: LocalService,
+    who: tuple[str, list[str]] | None,
+    method: str,
+    path: str,
+    body: Any = None,
+) -> Response:
+    request = Request.blank(path, method=method)
+    if who is not None:
+        request.headers["X-Auth-Token"] = f"{who[0]}/{'+'.join(who[1])}"
+    if body is not None:
+        request.json = body
+    return request.get_response(service.app)
+
+
+@pytest.fixture
+def stack(service: LocalService) -> str:
+    """The path of a stack of project p."""
+    made = ask(
+        service, ("p", MEMBER), "POST", "/v1/p/stacks", {"stack_name": "s", "template": TEMPLATE}
+    )
+    assert made.status_int == 201, made.text
+    return made.location.removeprefix("http://localhost")
+
+
+def test_without_a_token(service: LocalService) -> None:
+    answer = ask(service, None, "GET", "/v1/p/stacks")
+    assert answer.status_int == 401
+    assert "Keystone" in answer.headers["WWW-Authenticate"]
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_with_a_bad_token(service: LocalService) -> None:
+    request = Request.blank("/v1/p/stacks", headers={"X-Auth-Token": "bad"})
+    assert request.get_response(service.app).status_int == 401
+
+
+def test_open_documents_need_none(service: LocalService) -> None:
+    assert ask(service, None, "GET", "/").status_int == 300
+    assert ask(service, None, "GET", "/healthcheck").status_int == 200
+    assert ask(service, None, "GET", "/openapi.json").status_int == 200
+
+
+def test_owner_is_the_user(service: LocalService, stack: str) -> None:
+    shown = ask(service, ("p", READER), "GET", stack).json["stack"]
+    assert shown["stack_owner"] == "ursula"
+
+
+READS = [
+    "",
+    "/template",
+    "/environment",
+    "/files",
+    "/outputs",
+    "/resources",
+    "/events",
+    "/resources/r",
+]
+WRITES = [
+    ("PUT", "", {"template": TEMPLATE}),
+    ("PATCH", "", {"tags": "x"}),
+    ("PATCH", "", None),
+    ("PUT", "/preview", {"template": TEMPLATE}),
+    ("POST", "/actions", {"suspend": None}),
+    ("PATCH", "/resources/r", {"mark_unhealthy": True}),
+    ("DELETE", "", None),
+]
+
+
+@pytest.mark.parametrize("below", READS)
+def test_reading(service: LocalService, stack: str, below: str) -> None:
+    assert ask(service, ("p", READER), "GET", stack + below).status_int == 200
+    assert ask(service, ("p", STACK_USER), "GET", stack + below).status_int == 403
+
+
+@pytest.mark.parametrize(("method", "below", "body"), WRITES)
+def test_writing(service: LocalService, stack: str, method: str, below: str, body: Any) -> None:
+    refused = ask(service, ("p", READER), method, stack + below, body)
+    assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden")
+    assert ask(service, ("p", MEMBER), method, stack + below, body).status_int < 300
+
+
+def test_stack_users_may_look_up_and_read_metadata(service: LocalService, stack: str) -> None:
+    user = ("p", STACK_USER)
+    assert ask(service, user, "GET", "/v1/p/stacks/s").status_int == 302
+    assert ask(service, user, "GET", f"{stack}/resources/r/metadata").status_int == 200
+    assert ask(service, user, "GET", "/v1/p/stacks").status_int == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "below", "body"), [*(("GET", below, None) for below in READS), *WRITES]
+)
+def test_no_route_tells_of_another_project(
+    service: LocalService, stack: str, method: str, below: str, body: Any
+) -> None:
+    other = stack.replace("/v1/p/", "/v1/q/") + below
+    answer = ask(service, ("q", MEMBER), method, other, body)
+    assert (answer.status_int, answer.json["error"]["type"]) == (404, "EntityNotFound")
+    nothing = other.replace(stack.rsplit("/", 1)[1], "00000000-0000-0000-0000-000000000000")
+    assert ask(service, ("q", MEMBER), method, nothing, body).json == answer.json
+
+
+def test_a_token_of_another_project(service: LocalService, stack: str) -> None:
+    answer = ask(service, ("q", MEMBER), "GET", stack)
+    assert (answer.status_int, answer.json["error"]["type"]) == (403, "HTTPForbidden")
+
+
+def test_an_administrator_is_in_the_project_of_the_token(
+    service: LocalService, stack: str
+) -> None:
+    mine = ask(service, ("q", ADMIN), "GET", "/v1/p/stacks")
+    assert mine.json["stacks"] == []
+    assert len(ask(service, ("p", ADMIN), "GET", "/v1/x/stacks").json["stacks"]) == 1
+
+
+def test_services_are_for_administrators(service: LocalService) -> None:
+    assert ask(service, ("p", ADMIN), "GET", "/v1/p/services").status_int == 200
+    assert ask(service, ("p", MEMBER), "GET", "/v1/p/services").status_int == 403
+
+
+def test_all_projects_are_for_nobody(service: LocalService) -> None:
+    answer = ask(service, ("p", ADMIN), "GET", "/v1/p/stacks?global_tenant=true")
+    assert answer.status_int == 403

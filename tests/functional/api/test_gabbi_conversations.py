@@ -1,0 +1,131 @@
+"""The API as conversations: every file beside this one, in process, on every database."""
+
+from __future__ import annotations
+
+import sys
+import unittest
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gabbi import driver, fixture
+from gabbi.handlers.base import ResponseHandler
+from gabbi.suite import GabbiSuite
+
+from heat_convergence.api.routes import ROUTES, Route, RouteTable
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.db.tables import metadata
+from tests.conftest import MARIADB, POSTGRESQL, fresh_database
+from tests.functional.harness import LocalService
+
+DIRECTORY = Path(__file__).parents[1] / "gabbits"
+
+
+class ServiceFixture(fixture.GabbiFixture):
+    """A service with an empty database for each file."""
+
+    url: str
+    current: LocalService
+
+    def start_fixture(self) -> None:
+        options = ApiOptions(enable_stack_abandon=True)
+        service = ServiceFixture.current = LocalService(ServiceFixture.url, options)
+        with service.database.write() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
+
+    def stop_fixture(self) -> None:
+        ServiceFixture.current.close()
+
+
+class ForbiddenStrings(ResponseHandler):
+    """``response_forbidden_strings``: what the body must not hold."""
+
+    test_key_suffix = "forbidden_strings"
+    test_key_value: list[str] = []  # noqa: RUF012  # gabbi reads its type
+
+    def action(self, test: Any, expected: str, value: Any = None) -> None:
+        assert expected not in test.output
+
+
+TABLE = RouteTable()
+ANSWERED: dict[Route, set[str]] = {}
+# What cannot be asked for wrongly; lists of services and types have other tests.
+NO_MISTAKE = {
+    "/template_versions", "/stacks/detail", "/build_info", "/services",
+    "/software_deployments", "/software_deployments/metadata/{server_id}",
+}  # fmt: skip
+
+
+def note(method: str, path: str, status: str) -> None:
+    """Which routes were answered, well or badly."""
+    below = path.split("/", 3)[3:]
+    match = TABLE.match(method, f"/{below[0]}") if below else None
+    if match is not None and match.route is not None:
+        ANSWERED.setdefault(match.route, set()).add("good" if status < "4" else "bad")
+
+
+def application() -> Callable[..., Iterable[bytes]]:
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def noting(status: str, *rest: Any) -> Any:
+            note(environ["REQUEST_METHOD"], environ["PATH_INFO"], status)
+            return start_response(status, *rest)
+
+        return ServiceFixture.current.app(environ, noting)
+
+    return app
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
+def database_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite"
+    elif request.param == "mariadb":
+        yield from fresh_database(MARIADB, "MariaDB")
+    else:
+        yield from fresh_database(POSTGRESQL, "PostgreSQL")
+
+
+def conversations() -> dict[str, GabbiSuite]:
+    """File name → its steps, which build on each other."""
+    suites = driver.build_tests(
+        str(DIRECTORY),
+        unittest.TestLoader(),
+        intercept=application,
+        fixture_module=sys.modules[__name__],
+        response_handlers=[ForbiddenStrings],
+        test_loader_name="api",
+    )
+    return {type(next(iter(suite))).__name__.partition("_")[0]: suite for suite in suites}
+
+
+NAMES = sorted(path.stem for path in DIRECTORY.glob("*.yaml"))
+RAN: set[str] = set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_conversation(name: str, database_url: str) -> None:
+    """gabbi's own plug-in for pytest cannot stand other tests' names, so its suites
+    are run here, a file at a time."""
+    result = unittest.TestResult()
+    ServiceFixture.url = database_url
+    RAN.add(name)
+    conversations()[name].run(result)
+    failures = [f"{step}\n{trace}" for step, trace in [*result.failures, *result.errors]]
+    assert not failures, "\n".join(failures)
+    assert result.testsRun > 0
+
+
+def test_every_route_has_a_conversation_good_and_bad() -> None:
+    """Runs last: what the conversations have shown."""
+    if set(NAMES) != RAN:
+        pytest.skip("not all conversations were run")
+    wanted = {route: {"good"} if route.path in NO_MISTAKE else {"good", "bad"} for route in ROUTES}
+    missing = {
+        f"{route.method} {route.path}": sorted(kinds - ANSWERED.get(route, set()))
+        for route, kinds in wanted.items()
+    }
+    assert {route: kinds for route, kinds in missing.items() if kinds} == {}

@@ -1,0 +1,70 @@
+"""Every command of the ``openstack`` command line, unmodified, against a live server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from openstackclient import shell
+
+from tests import openstack_commands
+from tests.functional.conftest import LiveServer
+from tests.openstack_commands import OpenStackShell, TemplateDirectory
+
+SEEN: set[str] = set()
+
+
+@pytest.fixture
+def run(
+    live: LiveServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[OpenStackShell]:
+    for name, value in environment(live).items():
+        monkeypatch.setenv(name, value)
+    run = OpenStackShell(shell.main, lambda: tuple(capsys.readouterr()))
+    yield run
+    SEEN.update(run.executed_commands)
+
+
+def environment(live: LiveServer) -> dict[str, str]:
+    return {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": live.endpoint}
+
+
+@pytest.mark.parametrize("which", openstack_commands.conversation_names())
+def test_commands(run: OpenStackShell, tmp_path: Path, which: str) -> None:
+    """Every request is settled before the next one is answered."""
+    openstack_commands.run_conversation(run, TemplateDirectory(tmp_path), which, lambda: None)
+
+
+def test_follow(run: OpenStackShell, live: LiveServer, tmp_path: Path) -> None:
+    files = TemplateDirectory(tmp_path)
+    openstack_commands.follow_events(
+        run, files, "followed", environment(live), tmp_path / "followed.log"
+    )
+
+
+def test_the_list_of_services(run: OpenStackShell) -> None:
+    run("orchestration", "service", "list")
+
+
+def test_mistakes(run: OpenStackShell, tmp_path: Path) -> None:
+    bad = TemplateDirectory(tmp_path).write(
+        "bad.yaml",
+        "heat_template_version: 2016-10-14\nresources: {r: {type: OS::Heat::Nothing}}\n",
+    )
+    assert "Unknown resource Type" in run("stack", "create", "-t", bad, "bad", status=1)
+    assert "Stack not found" in run("stack", "show", "nothing", status=1)
+
+
+def test_no_command_is_left_out() -> None:
+    """Runs last: what the tests above have seen."""
+    if not {"software config create", "stack failures list"} <= SEEN:
+        pytest.skip("not all conversations were run")
+    assert openstack_commands.all_commands() - SEEN == set()
+
+
+def test_the_documentation_names_each() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "clients.rst").read_text()
+    assert {
+        name for name in openstack_commands.all_commands() if f"``{name}``" not in text
+    } == set()

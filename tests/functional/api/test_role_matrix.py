@@ -1,0 +1,216 @@
+"""Two projects and three roles, on every route: who may, who may not, and who must not
+even learn that something is there.
+
+Real keystonemiddleware and oslo.policy; what Keystone would tell of a token is told by the
+token itself (``test_identity``).  Source: heat-facts ``rest_api.md``, "Routes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from keystonemiddleware.auth_token import AuthProtocol
+from oslo_config import cfg
+from webob import Request, Response
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import AuthStrategy
+from heat_convergence.api.routes import ROUTES, Route
+from heat_convergence.api.services import ApiOptions
+from tests.functional.api.test_access_control import token_of
+from tests.functional.harness import LocalService
+
+Json = Any
+TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "resources": {"r": {"type": "OS::Heat::Value", "properties": {"value": 1}}},
+    "outputs": {"o": {"value": 1}},
+}
+ROLES = {
+    "reader": "reader",
+    "member": "member+reader",
+    "admin": "admin+member+reader",
+    "heat_stack_user": "heat_stack_user",
+    "nothing": "other",
+}
+READ = frozenset({"reader", "member", "admin"})
+WRITE = frozenset({"member", "admin"})
+ADMIN = frozenset({"admin"})
+WITH_STACK_USERS = READ | {"heat_stack_user"}
+# By handler, which is one for the several methods of a lookup.
+ALLOWED = {
+    "templates.validate": WRITE, "types.index": READ, "types.show": READ,
+    "types.template": WRITE, "templates.versions": READ, "templates.functions": READ,
+    "stacks.index": READ, "stacks.detail": READ, "stacks.show": READ,
+    "stacks.template": READ, "stacks.environment": READ, "stacks.files": READ,
+    "changes.create": WRITE, "changes.update": WRITE, "changes.patch": WRITE,
+    "changes.delete": WRITE, "previews.create": READ, "previews.update": WRITE,
+    "previews.patch": WRITE, "handover.abandon": WRITE, "handover.export": WRITE,
+    "snapshots.create": WRITE, "snapshots.index": READ, "snapshots.show": READ,
+    "snapshots.delete": WRITE, "snapshots.restore": WRITE,
+    "outputs.index": READ, "outputs.show": READ,
+    "resources.index": READ, "resources.show": READ, "resources.metadata": WITH_STACK_USERS,
+    "signals.signal": WITH_STACK_USERS, "health.mark_unhealthy": WRITE,
+    "events.index": READ, "events.resource_index": READ, "events.show": READ,
+    "actions.action": WRITE, "info.build_info": READ, "info.service_list": ADMIN,
+    "configs.index": READ, "configs.create": WRITE, "configs.show": READ,
+    "configs.delete": WRITE, "deployments.index": READ, "deployments.create": WRITE,
+    "deployments.show": READ, "deployments.update": WRITE, "deployments.delete": WRITE,
+    "deployments.metadata": WITH_STACK_USERS,
+}  # fmt: skip
+BODIES: dict[str, Json] = {
+    "templates.validate": {"template": TEMPLATE},
+    "changes.create": {"stack_name": "t", "template": TEMPLATE},
+    "previews.create": {"stack_name": "t", "template": TEMPLATE},
+    "changes.update": {"template": TEMPLATE}, "changes.patch": {"tags": "x"},
+    "previews.update": {"template": TEMPLATE}, "previews.patch": {"tags": "x"},
+    "actions.action": {"suspend": None}, "health.mark_unhealthy": {"mark_unhealthy": True},
+    "snapshots.create": {}, "snapshots.restore": {}, "signals.signal": {},
+    "configs.create": {"name": "n"}, "deployments.update": {"status": "COMPLETE"},
+}  # fmt: skip
+NOWHERE = "00000000-0000-0000-0000-000000000000"
+
+
+def roles_for(route: Route) -> frozenset[str]:
+    return WITH_STACK_USERS if route.handler.startswith("lookup.") else ALLOWED[route.handler]
+
+
+class TwoProjectService:
+    """Project p has one of everything; q has nothing."""
+
+    def __init__(self, service: LocalService) -> None:
+        self.service = service
+        stack = self.p("POST", "/stacks", {"stack_name": "s", "template": TEMPLATE}).json["stack"]
+        path = f"/stacks/s/{stack['id']}"
+        snapshot = self.p("POST", f"{path}/snapshots", {}).json
+        config = self.p("POST", "/software_configs", {"name": "c"}).json["software_config"]
+        body = {"config_id": config["id"], "server_id": "server-of-p"}
+        deployed = self.p("POST", "/software_deployments", body).json["software_deployment"]
+        event = self.p("GET", f"{path}/resources/r/events").json["events"][0]
+        self.there = {
+            "stack_name": "s", "stack_id": stack["id"], "resource_name": "r",
+            "output_key": "o", "snapshot_id": snapshot["id"], "event_id": event["id"],
+            "config_id": config["id"], "deployment_id": deployed["id"],
+            "server_id": "server-of-p", "type_name": "OS::Heat::Value",
+            "template_version": "heat_template_version.2018-08-31", "below": "resources",
+        }  # fmt: skip
+
+    def p(self, method: str, path: str, body: Json = None) -> Response:
+        answer = self.ask("p", "member", method, f"/v1/p{path}", body)
+        assert answer.status_int < 300, answer.text
+        return answer
+
+    def ask(self, project: str, role: str, method: str, path: str, body: Json) -> Response:
+        request = Request.blank(path, method=method)
+        request.headers["X-Auth-Token"] = f"{project}/{ROLES[role]}"
+        if body is not None:
+            request.json = body
+        return request.get_response(self.service.app)
+
+    def call(
+        self,
+        route: Route,
+        project: str,
+        role: str,
+        *,
+        url: str = "",
+        names: dict[str, str] | None = None,
+    ) -> Response:
+        names = names or self.there
+        path = route.path.replace("{stack_name:arn:.*}", f"arn:openstack:heat::p:stacks/"
+                                  f"{names['stack_name']}/{names['stack_id']}")  # fmt: skip
+        for name, value in names.items():
+            path = path.replace("{" + name + "}", value)
+        path = _without_patterns(path, names)
+        body = BODIES.get(route.handler)
+        if route.handler == "deployments.create":
+            body = {"config_id": names["config_id"], "server_id": "x"}
+        return self.ask(project, role, route.method, f"/v1/{url or project}{path}", body)
+
+
+def _without_patterns(path: str, names: dict[str, str]) -> str:
+    """``{below:a|b}`` → what is asked for."""
+    head, brace, rest = path.partition("{below:")
+    return head + names["below"] + rest.partition("}")[2] if brace else path
+
+
+@pytest.fixture
+def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoProjectService]:
+    monkeypatch.setattr(AuthProtocol, "fetch_token", lambda _self, token, **_kw: token_of(token))
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options)
+    conf = cfg.ConfigOpts()
+    file = tmp_path / "hc.conf"
+    file.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
+    conf([], default_config_files=[str(file)], default_config_dirs=[])
+    service.use_application(build_app(service.services, auth=AuthStrategy.KEYSTONE, conf=conf))
+    yield TwoProjectService(service)
+    service.close()
+
+
+def ids(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=ids)
+def test_roles(world: TwoProjectService, route: Route) -> None:
+    """Whom policy refuses first, so that what a route deletes is there for all."""
+    allowed = roles_for(route)
+    for role in sorted(ROLES.keys() - allowed):
+        answer = world.call(route, "p", role)
+        assert (answer.status_int, answer.json["error"]["type"]) == (403, "Forbidden"), role
+    for role in sorted(allowed):
+        answer = world.call(route, "p", role)
+        assert answer.status_int not in (401, 403), (role, answer.text)
+        assert answer.status_int < 500, (role, answer.text)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=ids)
+def test_another_project_s_token(world: TwoProjectService, route: Route) -> None:
+    answer = world.call(route, "q", "member", url="p")
+    assert (answer.status_int, answer.json["error"]["type"]) == (403, "HTTPForbidden")
+    nothing = world.call(route, "q", "member", url="p", names=elsewhere(world, "t"))
+    assert nothing.json == answer.json
+
+
+# What makes something of q's own is answered with that, whatever p has.
+OF_ITS_OWN = {"changes.create", "previews.create", "configs.create"}
+NOT_MAKING = [route for route in ROUTES if route.handler not in OF_ITS_OWN]
+
+
+@pytest.mark.parametrize("route", NOT_MAKING, ids=ids)
+@pytest.mark.parametrize("role", ["member", "admin"])
+def test_another_project_s_things_might_as_well_not_be(
+    world: TwoProjectService, route: Route, role: str
+) -> None:
+    """What is there and what is nowhere are answered alike, but for the ids asked for."""
+    there = world.call(route, "q", role)
+    nowhere = world.call(route, "q", role, names=elsewhere(world, "s"))
+    assert there.status_int == nowhere.status_int
+    assert _blank(there.text, world.there) == _blank(nowhere.text, elsewhere(world, "s"))
+    if route.method == "GET" and there.status_int == 200:
+        for name in ("stack_id", "config_id", "deployment_id", "snapshot_id"):
+            assert world.there[name] not in there.text
+    shown = world.p("GET", f"/stacks/s/{world.there['stack_id']}").json["stack"]
+    assert shown["stack_status"] == "SNAPSHOT_COMPLETE"
+
+
+def elsewhere(world: TwoProjectService, stack_name: str) -> dict[str, str]:
+    """The same names, and ids that nobody has."""
+    found = {key: NOWHERE if key.endswith("_id") else value
+             for key, value in world.there.items()}  # fmt: skip
+    return found | {"stack_name": stack_name, "server_id": "server-of-nobody"}
+
+
+def _blank(text: str, names: dict[str, str]) -> str:
+    for key in ("stack_id", "snapshot_id", "event_id", "config_id", "deployment_id", "server_id"):
+        text = text.replace(names[key], "…")
+    return text
+
+
+def test_every_route_is_in_the_table() -> None:
+    named = {route.handler for route in ROUTES if not route.handler.startswith("lookup.")}
+    assert named == ALLOWED.keys()
+    assert len(ROUTES) >= 61

@@ -1,0 +1,242 @@
+"""Users that stacks make: what they may do, by token and by signed URL.
+
+Keystone itself is not there: what it would tell of a token, and of a signature, is told
+by the functions below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from keystonemiddleware.auth_token import AuthProtocol
+from oslo_config import cfg
+from webob import Request, Response
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.context import AuthStrategy, StackUserDomain
+from heat_convergence.clients import signed_urls
+from heat_convergence.clients.signed_urls import Signer
+from heat_convergence.clients.stack_users import Ec2Keys
+from heat_convergence.common import errors
+from tests.functional.harness import LocalService
+from tests.functional.lifecycle.test_signals import SignalCountingType
+
+TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "resources": {
+        "bell": {"type": "Test::Bell"},
+        "deaf": {
+            "type": "OS::Heat::Value",
+            "properties": {"value": 1},
+            "metadata": {"told": "this"},
+        },
+    },
+}
+KEYS = Ec2Keys("access", "secret-of-the-keys")
+DOMAIN = "heat-domain"
+
+
+class FakeTokenValidation:
+    """Tokens are ``domain/project id/project name/role``; ``signer`` is who has KEYS."""
+
+    def __init__(self) -> None:
+        self.signer = Signer("u", "users", "nothing", DOMAIN, "heat", ("heat_stack_user",))
+
+    def fetch(self, token: str) -> dict[str, Any]:
+        domain, project_id, name, role = token.split("/")
+        where = {"id": domain, "name": domain}
+        return {
+            "token": {
+                "methods": ["password"],
+                "issued_at": "2026-01-01T00:00:00.000000Z",
+                "expires_at": "2126-01-01T00:00:00.000000Z",
+                "user": {"id": "u", "name": "u", "domain": where},
+                "project": {"id": project_id, "name": name, "domain": where},
+                "is_admin_project": False,
+                "roles": [{"id": role, "name": role}],
+            }
+        }
+
+    def signer_of(self, credentials: Mapping[str, Any]) -> Signer:
+        wanted = signed_urls.compute_signature(
+            KEYS.secret,
+            credentials["verb"],
+            credentials["host"],
+            credentials["path"],
+            credentials["params"],
+        )
+        if credentials["access"] != KEYS.access or credentials["signature"] != wanted:
+            raise errors.AuthorizationFailure("no")
+        return self.signer
+
+
+@pytest.fixture
+def keystone(monkeypatch: pytest.MonkeyPatch) -> FakeTokenValidation:
+    keystone = FakeTokenValidation()
+    monkeypatch.setattr(
+        AuthProtocol, "fetch_token", lambda _self, token, **_kw: keystone.fetch(token)
+    )
+    return keystone
+
+
+@pytest.fixture
+def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalService]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(SignalCountingType(),))
+    options = tmp_path / "hc.conf"
+    options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(options)], default_config_dirs=[])
+    given = replace(
+        service.services, stack_user_domain=StackUserDomain(DOMAIN), find_signer=keystone.signer_of
+    )
+    service.use_application(build_app(given, auth=AuthStrategy.KEYSTONE, conf=conf))
+    yield service
+    service.close()
+
+
+def ask(
+    service: LocalService, token: str | None, method: str, path: str, body: Any = None
+) -> Response:
+    request = Request.blank(path, method=method)
+    if token is not None:
+        request.headers["X-Auth-Token"] = token
+    if body is not None:
+        request.json = body
+    return request.get_response(service.app)
+
+
+OWNER = "default/p/p/member"
+
+
+@pytest.fixture
+def stack_id(service: LocalService) -> str:
+    ask(
+        service,
+        "default/p/p/member",
+        "POST",
+        "/v1/p/stacks",
+        {"stack_name": "other", "template": TEMPLATE},
+    )
+    made = ask(service, OWNER, "POST", "/v1/p/stacks", {"stack_name": "s", "template": TEMPLATE})
+    return str(made.json["stack"]["id"])
+
+
+def user_of(stack_id: str, *, domain: str = DOMAIN, role: str = "heat_stack_user") -> str:
+    return f"{domain}/users/{stack_id}/{role}"
+
+
+def rung(service: LocalService, stack_id: str) -> int:
+    """How often the stack's bell was rung, as its events tell."""
+    found = ask(
+        service, "default/p/p/reader", "GET", f"/v1/p/stacks/s/{stack_id}/resources/bell/events"
+    ).json["events"]
+    return sum(
+        "ignal" in event["resource_status_reason"] or "SIGNAL" in event["resource_status"]
+        for event in found
+    )
+
+
+def test_a_stacks_user_signals_and_reads_metadata(service: LocalService, stack_id: str) -> None:
+    there = f"/v1/users/stacks/s/{stack_id}/resources"
+    user = user_of(stack_id)
+    assert ask(service, user, "POST", f"{there}/bell/signal", {"a": 1}).status_int == 200
+    assert rung(service, stack_id) == 1
+    told = ask(service, user, "GET", f"{there}/deaf/metadata")
+    assert told.json == {"metadata": {"told": "this"}}
+
+
+def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stack_id: str) -> None:
+    for key in ("s", stack_id):
+        found = ask(service, user_of(stack_id), "GET", f"/v1/users/stacks/{key}")
+        assert found.status_int == 302
+        assert found.location == f"http://localhost/v1/users/stacks/s/{stack_id}"
+    assert ask(service, user_of(stack_id), "GET", "/v1/users/stacks/other").status_int == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "below"),
+    [
+        ("GET", ""),
+        ("DELETE", ""),
+        ("GET", "/template"),
+        ("GET", "/environment"),
+        ("GET", "/outputs"),
+        ("GET", "/resources"),
+        ("GET", "/resources/bell"),
+        ("GET", "/events"),
+    ],
+)
+def test_a_stacks_user_may_do_nothing_else(
+    service: LocalService, stack_id: str, method: str, below: str
+) -> None:
+    path = f"/v1/users/stacks/s/{stack_id}{below}"
+    assert ask(service, user_of(stack_id), method, path).status_int == 403
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "heat-domain/users/another-stack/heat_stack_user",
+        "default/users/{}/heat_stack_user",
+        "heat-domain/users/{}/reader",
+    ],
+)
+def test_others_do_not_reach_the_stack(service: LocalService, stack_id: str, token: str) -> None:
+    path = f"/v1/users/stacks/s/{stack_id}/resources/bell/signal"
+    answer = ask(service, token.format(stack_id), "POST", path, {})
+    assert answer.status_int == 404
+    assert rung(service, stack_id) == 0
+
+
+def signed(
+    stack_id: str, *, resource: str = "bell", verb: str = "POST", kind: str = "signal"
+) -> str:
+    arn = f"arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/s/{stack_id}/resources/{resource}"
+    url = f"http://localhost/v1/{kind}/{arn}"
+    return signed_urls.sign_url(url, KEYS, http_method=verb)
+
+
+def test_a_signed_url_signals(
+    service: LocalService, keystone: FakeTokenValidation, stack_id: str
+) -> None:
+    keystone.signer = replace(keystone.signer, project_name=stack_id)
+    url = signed(stack_id)
+    request = Request.blank(url, method="POST", body=b'{"a": 1}')
+    request.content_type = "application/x-www-form-urlencoded"  # as curl sends it
+    answer = request.get_response(service.app)
+    assert answer.status_int == 200, answer.text
+    url = signed(stack_id, verb="PUT", kind="waitcondition")
+    assert ask(service, None, "PUT", url, {}).status_int == 200
+    assert rung(service, stack_id) == 2
+
+
+def test_a_signature_is_for_one_resource_and_one_verb(
+    service: LocalService, keystone: FakeTokenValidation, stack_id: str
+) -> None:
+    keystone.signer = replace(keystone.signer, project_name=stack_id)
+    url = signed(stack_id)
+    for changed, method in (
+        (url.replace("/bell", "/deaf"), "POST"),
+        (url, "PUT"),
+        (url.replace("Signature=", "Signature=x"), "POST"),
+        (url.partition("?")[0], "POST"),
+    ):
+        answer = ask(service, None, method, changed, {})
+        assert answer.status_int == 403
+        assert answer.json["error"]["type"] == "HTTPForbidden"
+    assert ask(service, None, "GET", url).status_int == 405
+    assert ask(service, None, "POST", "/v1/signal/arn:nonsense", {}).status_int == 404
+    assert rung(service, stack_id) == 0
+
+
+def test_keys_of_another_stack_signal_nothing(
+    service: LocalService, keystone: FakeTokenValidation, stack_id: str
+) -> None:
+    keystone.signer = replace(keystone.signer, project_name="another-stack")
+    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
+    keystone.signer = replace(keystone.signer, project_name=stack_id, project_domain_id="x")
+    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
+    assert rung(service, stack_id) == 0

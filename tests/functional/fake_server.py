@@ -1,0 +1,144 @@
+"""Something that exists outside of the service, and how tests speak of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from heat_convergence.common.errors import ResourceGone
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import (
+    AttributeSchema,
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+)
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+class FakeServer(ResourceType):
+    """Something that exists outside of the service, on a plot of its own."""
+
+    name = "Test::House"
+    schema = TypeSchema(
+        properties={
+            "colour": PropertySchema(
+                type=PropertyType.STRING, default="white", update_allowed=True
+            )
+        },
+        attributes={"colour": AttributeSchema(PropertyType.STRING)},
+    )
+    secret_data = frozenset({"key"})
+
+    def __init__(self) -> None:
+        self.servers: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+
+    def create(self, view: ResourceContext) -> VerbResult:
+        plot = f"plot-{sum(verb == 'create' for verb, _plot in self.calls)}"
+        self.calls.append(("create", plot))
+        self.servers[plot] = view.properties["colour"]
+        return replace(self._look(plot), data={"key": f"key of {plot}"})
+
+    def update(
+        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+    ) -> VerbResult:
+        self.calls.append(("update", str(view.physical_id)))
+        self.servers[str(view.physical_id)] = after["colour"]
+        return self._look(str(view.physical_id))
+
+    def delete(self, view: ResourceContext) -> VerbResult:
+        self.calls.append(("delete", str(view.physical_id)))
+        self.servers.pop(str(view.physical_id), None)
+        return VerbResult(ObservedState.ABSENT)
+
+    def observe(self, view: ResourceContext) -> VerbResult:
+        if view.physical_id not in self.servers:
+            raise ResourceGone("no such house")
+        return self._look(str(view.physical_id))
+
+    def check(self, view: ResourceContext) -> VerbResult:
+        return self.observe(view)
+
+    def suspend(self, view: ResourceContext) -> VerbResult:
+        self.calls.append(("suspend", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
+    def resume(self, view: ResourceContext) -> VerbResult:
+        self.calls.append(("resume", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
+    def snapshot(self, view: ResourceContext) -> VerbResult:
+        self.calls.append(("snapshot", str(view.physical_id)))
+        return self._look(str(view.physical_id))
+
+    def _look(self, plot: str) -> VerbResult:
+        return VerbResult(ObservedState.READY, plot, {"colour": self.servers[plot]})
+
+
+FAKE_SERVER_TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "parameters": {
+        "colour": {"type": "string", "default": "blue"},
+        "code": {"type": "string", "hidden": True, "default": "0"},
+    },
+    "resources": {
+        "house": {
+            "type": "Test::House",
+            "properties": {"colour": {"get_param": "colour"}},
+            "metadata": {"storeys": 2},
+        },
+        "number": {"type": "OS::Heat::RandomString"},
+        "sign": {
+            "type": "OS::Heat::Value",
+            "properties": {"value": {"get_attr": ["house", "colour"]}},
+        },
+    },
+    "outputs": {
+        "number": {"value": {"get_attr": ["number", "value"]}},
+        "sign": {"value": {"get_attr": ["sign", "value"]}},
+    },
+}
+
+
+def create_stack(service: LocalService, **body: Json) -> str:
+    given = {"stack_name": "s", "template": FAKE_SERVER_TEMPLATE, **body}
+    answer = service.send("POST", "/stacks", given)
+    assert answer.status_int == 201, answer.text
+    return f"/stacks/{given['stack_name']}/{answer.json['stack']['id']}"
+
+
+def adopt_stack(service: LocalService, document: Json, name: str = "s", **body: Json) -> str:
+    answer = service.send(
+        "POST",
+        "/stacks",
+        {"stack_name": name, "adopt_stack_data": json.dumps(document), **body},
+    )
+    assert answer.status_int == 201, answer.text
+    return f"/stacks/{name}/{answer.json['stack']['id']}"
+
+
+def get_body(service: LocalService, path: str) -> Json:
+    answer = service.send("GET", path)
+    assert answer.status_int == 200, answer.text
+    return next(iter(answer.json.values()))
+
+
+def get_outputs(service: LocalService, path: str) -> dict[str, Json]:
+    return {
+        each["output_key"]: each["output_value"] for each in get_body(service, path)["outputs"]
+    }
+
+
+def assert_refused(answer: Any, code: int, kind: str) -> str:
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
+    return answer.json["error"]["message"]

@@ -1,0 +1,293 @@
+"""Abandon, export and adopt through the API: nothing is made, deleted or lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.api.app import build_app
+from heat_convergence.api.services import ApiOptions
+from tests.functional.fake_server import (
+    FAKE_SERVER_TEMPLATE,
+    FakeServer,
+    adopt_stack,
+    assert_refused,
+    create_stack,
+    get_body,
+    get_outputs,
+)
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+@pytest.fixture
+def house() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def service(tmp_path: Any, house: FakeServer) -> Iterator[LocalService]:
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    yield service
+    service.close()
+
+
+def test_the_document(service: LocalService) -> None:
+    path = create_stack(service, parameters={"code": "secret"}, tags="a,b")
+    document = service.send("GET", f"{path}/export").json
+    shown = {name: document[name] for name in ("name", "action", "status", "project_id", "tags")}
+    assert shown == {
+        "name": "s",
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "project_id": "p",
+        "tags": ["a", "b"],
+    }
+    assert document["id"] in path
+    assert (document["template"], document["files"]) == (FAKE_SERVER_TEMPLATE, {})
+    assert document["environment"]["parameters"] == {"code": "secret"}
+    assert (document["stack_user_project_id"], document["in_flight"]) == (None, [])
+    assert document["resources"]["house"] == {
+        "name": "house",
+        "resource_id": "plot-0",
+        "type": "Test::House",
+        "action": "CREATE",
+        "status": "COMPLETE",
+        "metadata": {"storeys": 2},
+        "resource_data": {"key": "key of plot-0"},
+    }
+    assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+def test_abandon_and_adopt_keep_everything(service: LocalService, house: FakeServer) -> None:
+    path = create_stack(service, parameters={"colour": "green"})
+    before = get_outputs(service, path)
+    rows = get_body(service, f"{path}/resources")
+    ids = {r["resource_name"]: r["physical_resource_id"] for r in rows}
+    exported = service.send("GET", f"{path}/export").json
+    answer = service.send("DELETE", f"{path}/abandon")
+    assert (answer.status_int, answer.json) == (200, exported)
+    assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+    assert service.send("GET", "/stacks").json["stacks"] == []
+    assert house.servers == {"plot-0": "green"}
+
+    path = adopt_stack(service, exported)
+    stack = get_body(service, path)
+    assert (stack["stack_status"], stack["stack_status_reason"]) == (
+        "ADOPT_COMPLETE",
+        "Stack ADOPT completed successfully",
+    )
+    assert stack["parameters"]["colour"] == "green"
+    rows = get_body(service, f"{path}/resources")
+    assert {r["resource_name"]: r["physical_resource_id"] for r in rows} == ids
+    assert {r["resource_status"] for r in rows} == {"ADOPT_COMPLETE"}
+    assert get_outputs(service, path) == before
+    assert house.calls == [("create", "plot-0")]
+
+    # From now on it is a stack as any other.
+    service.send("PATCH", path, {"parameters": {"colour": "red"}})
+    assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert get_outputs(service, path) == {**before, "sign": "red"}
+    service.send("DELETE", path)
+    assert house.calls[1:] == [("update", "plot-0"), ("delete", "plot-0")]
+
+
+def test_an_update_that_changes_nothing_after_adopting(
+    service: LocalService, house: FakeServer
+) -> None:
+    path = create_stack(service)
+    path = adopt_stack(service, service.send("DELETE", f"{path}/abandon").json)
+    service.send("PATCH", path)
+    assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls == [("create", "plot-0")]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"action": "SUSPEND", "status": "COMPLETE"},
+        {"action": "SUSPEND", "status": "FAILED"},
+        {"action": "RESUME", "status": "FAILED"},
+        {"action": "CHECK", "status": "COMPLETE", "paused": True},
+    ],
+)
+def test_what_is_suspended_stays_so_until_the_next_goal(
+    service: LocalService, house: FakeServer, told: Json
+) -> None:
+    path = create_stack(service)
+    service.send("POST", f"{path}/actions", {"suspend": None})
+    document = service.send("DELETE", f"{path}/abandon").json
+    assert document["resources"]["house"]["paused"] is True
+    del document["resources"]["house"]["paused"]  # as another service tells it
+    document["resources"]["house"] |= told
+    path = adopt_stack(service, document)
+    assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
+    before = [("create", "plot-0"), ("suspend", "plot-0")]
+    assert house.calls == before
+    again = service.send("GET", f"{path}/export").json
+    assert again["resources"]["house"]["paused"] is True
+    service.send("PATCH", path)
+    assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls == [*before, ("resume", "plot-0")]
+    service.send("PATCH", path)
+    assert house.calls == [*before, ("resume", "plot-0")]
+
+
+def test_request_goes_over_the_document(service: LocalService, house: FakeServer) -> None:
+    path = create_stack(service, parameters={"colour": "green"})
+    document = service.send("DELETE", f"{path}/abandon").json
+    path = adopt_stack(
+        service,
+        document,
+        "t",
+        parameters={"code": "7"},
+        environment={"parameters": {"colour": "grey"}},
+        tags="x",
+    )
+    stack = get_body(service, path)
+    assert (stack["stack_name"], stack["tags"]) == ("t", ["x"])
+    assert (stack["parameters"]["colour"], stack["parameters"]["code"]) == ("grey", "******")
+
+
+def test_files_and_mappings_come_along(service: LocalService) -> None:
+    template = {
+        "heat_template_version": "2016-10-14",
+        "resources": {
+            "a": {"type": "My::Value", "properties": {"value": {"get_file": "f"}}},
+        },
+    }
+    environment = {"resource_registry": {"My::Value": "OS::Heat::Value"}}
+    path = create_stack(service, template=template, files={"f": "text"}, environment=environment)
+    document = service.send("DELETE", f"{path}/abandon").json
+    path = adopt_stack(service, document)
+    assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
+    assert get_body(service, f"{path}/resources/a")["attributes"]["value"] == "text"
+
+
+def test_what_is_under_way_is_told(service: LocalService, house: FakeServer) -> None:
+    """Abandoned before the engine has come to it: nothing is made afterwards."""
+    answer = service.send(
+        "POST",
+        "/stacks",
+        {"stack_name": "s", "template": FAKE_SERVER_TEMPLATE},
+        leave_pending=True,
+    )
+    path = f"/stacks/s/{answer.json['stack']['id']}"
+    document = service.send("DELETE", f"{path}/abandon").json
+    assert (document["action"], document["status"]) == ("CREATE", "IN_PROGRESS")
+    assert document["resources"]["house"]["resource_id"] is None
+    assert house.calls == []
+    assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+    # The name is free for another.
+    create_stack(service)
+
+
+def test_adopting_what_is_not_there_fails(service: LocalService, house: FakeServer) -> None:
+    path = create_stack(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    house.servers.clear()
+    path = adopt_stack(service, document)
+    stack = get_body(service, path)
+    assert (stack["stack_status"], stack["stack_status_reason"]) == (
+        "ADOPT_FAILED",
+        "Resource ADOPT failed: ResourceFailure: resources.house: "
+        "there is no physical resource plot-0",
+    )
+    # The next update makes a new one in its place.
+    service.send("PATCH", path)
+    assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+    assert house.calls[1:] == [("create", "plot-1"), ("delete", "plot-0")]
+
+
+def test_adopting_without_a_physical_id_fails(service: LocalService, house: FakeServer) -> None:
+    path = create_stack(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    del document["resources"]["house"]
+    path = adopt_stack(service, document)
+    stack = get_body(service, path)
+    assert stack["stack_status"] == "ADOPT_FAILED"
+    assert (
+        "resources.house: adopt_stack_data names no resource_id" in (stack["stack_status_reason"])
+    )
+
+
+def test_a_failed_adoption_that_is_rolled_back_lets_go(
+    service: LocalService, house: FakeServer
+) -> None:
+    path = create_stack(service, template={**FAKE_SERVER_TEMPLATE, "outputs": {}})
+    document = service.send("DELETE", f"{path}/abandon").json
+    document["template"]["resources"]["late"] = {
+        "type": "Test::House",
+        "depends_on": ["house", "number"],
+    }
+    path = adopt_stack(service, document, disable_rollback=False)
+    assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
+    assert get_body(service, f"{path}/resources") == []
+    assert house.servers == {"plot-0": "blue"}
+    assert house.calls == [("create", "plot-0")]
+
+
+def test_secrets_are_sealed_from_the_first_moment(service: LocalService) -> None:
+    path = create_stack(service)
+    document = service.send("DELETE", f"{path}/abandon").json
+    answer = service.send(
+        "POST",
+        "/stacks",
+        {"stack_name": "s", "adopt_stack_data": json.dumps(document)},
+        leave_pending=True,
+    )
+    assert answer.status_int == 201
+    with service.database.read() as conn:
+        rows = conn.execute(sa.text("SELECT data FROM resource WHERE name = 'house'")).all()
+    assert [row.data.startswith("sealed:") for row in rows] == [True]
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "piece"),
+    [
+        ("{", "HTTPBadRequest", "adopt_stack_data"),
+        ("[1]", "HTTPBadRequest", "not a map"),
+        ("{}", "HTTPBadRequest", "no template"),
+        ('{"template": [1]}', "HTTPBadRequest", "no template"),
+        ('{"template": {}, "resources": {}}', "HTTPBadRequest", "no template"),
+        ({"resources": []}, "HTTPBadRequest", "resources must be a map"),
+        ({"resources": {"r": 1}}, "HTTPBadRequest", "resources.r must be a map"),
+        ({"resources": {"r": {"resource_id": 1}}}, "HTTPBadRequest", "resources.r.resource_id"),
+        ({"resources": {"r": {"resource_data": 1}}}, "HTTPBadRequest", "r.resource_data"),
+        ({"environment": 1}, "HTTPBadRequest", "environment must be a map"),
+        ({"environment": {"no": {}}}, "HTTPBadRequest", 'wrong section "no"'),
+        ({"files": {"f": 1}}, "HTTPBadRequest", '"f" must be a string'),
+    ],
+)
+def test_bad_documents(service: LocalService, document: Json, kind: str, piece: str) -> None:
+    if not isinstance(document, str):
+        template = {"heat_template_version": "2016-10-14"}
+        document = json.dumps({"template": template, **document})
+    answer = service.send("POST", "/stacks", {"stack_name": "s", "adopt_stack_data": document})
+    assert piece in assert_refused(answer, 400, kind)
+    assert service.send("GET", "/stacks").json["stacks"] == []
+
+
+def test_only_where_the_operator_allows_it(service: LocalService) -> None:
+    path = create_stack(service)
+    document = json.dumps(service.send("GET", f"{path}/export").json)
+    service.use_application(build_app(replace(service.services, options=ApiOptions())))
+    assert "Abandon" in assert_refused(
+        service.send("DELETE", f"{path}/abandon"), 400, "NotSupported"
+    )
+    assert "Abandon" in assert_refused(service.send("GET", f"{path}/export"), 400, "NotSupported")
+    body = {"stack_name": "t", "adopt_stack_data": document}
+    assert "Adopt" in assert_refused(service.send("POST", "/stacks", body), 400, "NotSupported")
+
+
+def test_other_projects_know_nothing_of_it(service: LocalService) -> None:
+    path = create_stack(service)
+    for method, below in (("GET", "export"), ("DELETE", "abandon")):
+        assert_refused(service.send(method, f"{path}/{below}", project="q"), 404, "EntityNotFound")

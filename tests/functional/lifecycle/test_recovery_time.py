@@ -1,0 +1,158 @@
+"""How long lost work lies idle with the default options, in virtual seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from oslo_config import cfg
+
+from heat_convergence.cli.components.settings import convergence_settings
+from heat_convergence.conf import opts
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.builtin.test_resource import TestResource
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
+from heat_convergence.testing.in_process_service import InProcessService
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import START_TIME
+
+RECOVERY_LIMIT_S = 15
+STEP_S = 0.5
+
+
+class WorkerKilled(BaseException):
+    """The process ends here: nothing that comes after is done."""
+
+
+class WorkerKillingPool:
+    """Where a worker is killed between its claim and its call."""
+
+    def run(self, perform: object, jobs: Sequence[Job]) -> Iterator[list[object]]:
+        raise WorkerKilled
+        yield []
+
+
+class StackInCreation:
+    """A stack that is being created by one engine and one observer."""
+
+    def __init__(self, names: Sequence[str] = ("a",)) -> None:
+        self.now: datetime = START_TIME
+        conf = cfg.ConfigOpts()
+        opts.register_all_opts(conf)
+        conf([], default_config_files=[])
+        self.service = InProcessService(
+            MemoryStore(),
+            ResourceTypeRegistry([TestResource()]),
+            settings=convergence_settings(conf),
+            clock=lambda: self.now,
+        )
+        wanted = {
+            name: ResourceDefinition(name, TestResource.name, {"value": "x"}) for name in names
+        }
+        self.stack_id = self.service.create(wanted, name="web")
+
+    def lose_messages(self) -> None:
+        self.service.bus.pending.clear()
+
+    def set_job_state(self, state: JobState, **values: object) -> None:
+        """All jobs into that state."""
+        with self.service.store.transaction() as tx:
+            ids = [row.id for row in tx.get_stack_resources(self.stack_id)]
+            tx.update_resources(ids, job_state=state, **values)
+
+    def seconds_until_complete(self) -> float:
+        return self.seconds_until(lambda: self.status is Status.COMPLETE)
+
+    @property
+    def status(self) -> Status:
+        return self.service.stack(self.stack_id).status
+
+    def seconds_until(self, done: Callable[[], bool]) -> float:
+        lost_at = self.now
+        while not done():
+            assert self.now < lost_at + timedelta(seconds=100), "never resumed"
+            self.now += timedelta(seconds=STEP_S)
+            self.service.observer.tick()
+            self.service.run_until_idle()
+        return (self.now - lost_at).total_seconds()
+
+
+@pytest.fixture
+def world() -> StackInCreation:
+    return StackInCreation()
+
+
+def test_a_message_to_an_engine_that_was_lost(world: StackInCreation) -> None:
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
+
+
+def test_a_message_to_an_observer_that_was_lost(world: StackInCreation) -> None:
+    world.service.handle_next()  # the engine's
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
+
+
+def test_an_engine_that_died_with_a_job_in_its_hands(
+    world: StackInCreation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(world.service.engine, "_pool", WorkerKillingPool())
+        with pytest.raises(WorkerKilled):
+            world.service.handle_next()
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
+
+
+def test_an_observer_that_died_with_a_look_in_its_hands(world: StackInCreation) -> None:
+    """It has put the next look off, and nobody hears what it has seen."""
+    world.service.handle_next()
+    world.lose_messages()
+    service, own = world.service, world.service.settings
+    world.now += timedelta(seconds=own.repost_after_s)
+    until = world.now + timedelta(seconds=own.lease_s)
+    assert service.store.take_due_observations(world.now, until, own.sweep_limit)
+    assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
+
+
+def test_a_turn_that_nobody_passed_on() -> None:
+    """Whoever took the jobs before it off the bus died before it posted the next; the
+    stack's other job is at work, and will be for long."""
+    world = StackInCreation(("a", "b"))
+    world.set_job_state(
+        JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY, observe_at=None
+    )
+    world.lose_messages()
+    with world.service.store.transaction() as tx:
+        (b,) = (row.id for row in tx.get_stack_resources(world.stack_id) if row.name == "b")
+        tx.update_resources([b], job_state=JobState.SCHEDULABLE, observed=None)
+
+    def done() -> bool:
+        with world.service.store.transaction() as tx:
+            return tx.get_resources([b])[0].job is None
+
+    assert 0 < world.seconds_until(done) <= RECOVERY_LIMIT_S
+
+
+@pytest.mark.parametrize("state", [JobState.BLOCKED, JobState.QUEUED])
+def test_a_leaf_that_nobody_lined_up(world: StackInCreation, state: JobState) -> None:
+    world.set_job_state(state)
+    world.lose_messages()
+    assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
+
+
+def test_a_time_limit_that_passed(world: StackInCreation) -> None:
+    """Of a stack whose only resource is never ready; its observer died meanwhile."""
+    world.set_job_state(
+        JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY, observe_at=None
+    )
+    world.lose_messages()
+    stack = world.service.stack(world.stack_id)
+    assert stack.deadline_at is not None
+    world.now = stack.deadline_at
+    assert 0 < world.seconds_until(lambda: world.status is Status.FAILED) <= RECOVERY_LIMIT_S
+    assert world.service.stack(world.stack_id).status_reason == "Timed out"

@@ -1,0 +1,256 @@
+"""What a stack does not own alone: nested stacks handed over, external resources, and
+resources that a deletion leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from tests.functional.fake_server import (
+    FAKE_SERVER_TEMPLATE,
+    FakeServer,
+    adopt_stack,
+    assert_refused,
+    create_stack,
+    get_body,
+    get_outputs,
+)
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+@pytest.fixture
+def house() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def service(tmp_path: Any, house: FakeServer) -> Iterator[LocalService]:
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    yield service
+    service.close()
+
+
+class TestTree:
+    """Nested stacks stand in the document in the place of their resources."""
+
+    CHILD = json.dumps(
+        {
+            "heat_template_version": "2016-10-14",
+            "parameters": {"colour": {"type": "string"}},
+            "resources": {
+                "house": {"type": "Test::House", "properties": {"colour": {"get_param": "colour"}}}
+            },
+        }
+    )
+    PARENT: Json = {  # noqa: RUF012
+        "heat_template_version": "2016-10-14",
+        "resources": {
+            "block": {"type": "block.yaml", "properties": {"colour": "red"}},
+            "own": {"type": "Test::House"},
+        },
+    }
+
+    @pytest.fixture
+    def path(self, service: LocalService) -> str:
+        return create_stack(service, template=self.PARENT, files={"block.yaml": self.CHILD})
+
+    def test_the_whole_tree_is_told_and_forgotten(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        nested_id = get_body(service, f"{path}/resources/block")["physical_resource_id"]
+        exported = service.send("GET", f"{path}/export").json
+        block = exported["resources"]["block"]
+        assert (block["id"], block["status"]) == (nested_id, "COMPLETE")
+        assert block["resources"]["house"]["resource_id"] in house.servers
+        assert service.send("DELETE", f"{path}/abandon").json == exported
+        everything = service.send("GET", "/stacks?show_nested=true").json["stacks"]
+        assert everything == []
+        assert sorted(house.servers.values()) == ["red", "white"]
+        assert {verb for verb, _plot in house.calls} == {"create"}
+        service.clock.advance(60.0)
+        service.run_until_idle()
+        service.observer.tick()
+        assert sorted(house.servers.values()) == ["red", "white"]
+
+    def test_a_tree_is_adopted_as_it_was(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        document = service.send("DELETE", f"{path}/abandon").json
+        path = adopt_stack(service, document)
+        assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
+        rows = get_body(service, f"{path}/resources?nested_depth=1")
+        assert {r["resource_name"]: r["resource_status"] for r in rows} == dict.fromkeys(
+            ("block", "house", "own"), "ADOPT_COMPLETE"
+        )
+        ids = {r["resource_name"]: r["physical_resource_id"] for r in rows}
+        assert {ids["house"], ids["own"]} == set(house.servers)
+        service.send("PATCH", path)
+        assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+        assert {verb for verb, _plot in house.calls} == {"create"}
+        service.send("DELETE", path)
+        assert house.servers == {}
+
+    def test_nobody_adopts_a_stack_by_its_id(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        """It might be another's."""
+        nested_id = get_body(service, f"{path}/resources/block")["physical_resource_id"]
+        document = service.send("GET", f"{path}/export").json
+        document["resources"]["block"] = {"name": "block", "resource_id": nested_id}
+        stolen = adopt_stack(service, document, "t")
+        stack = get_body(service, stolen)
+        assert stack["stack_status"] == "ADOPT_FAILED"
+        assert "resources.block: adopt_stack_data has no document" in stack["stack_status_reason"]
+
+    def test_bad_documents_of_nested_stacks(self, service: LocalService, path: str) -> None:
+        document = service.send("GET", f"{path}/export").json
+        document["resources"]["block"]["resources"]["house"]["resource_id"] = 1
+        body = {"stack_name": "t", "adopt_stack_data": json.dumps(document)}
+        told = assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
+        assert "resources.block: resources.house.resource_id must be a string" in told
+
+    def test_a_nested_stack_is_not_abandoned_alone(self, service: LocalService, path: str) -> None:
+        (block,) = [
+            stack
+            for stack in service.send("GET", "/stacks?show_nested=true").json["stacks"]
+            if stack["parent"] is not None
+        ]
+        there = f"/stacks/{block['stack_name']}/{block['id']}"
+        told = assert_refused(service.send("DELETE", f"{there}/abandon"), 400, "NotSupported")
+        assert "nested" in told
+        alone = service.send("GET", f"{there}/export").json
+        assert list(alone["resources"]) == ["house"]
+        assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+class TestSkip:
+    """A way out when a service does not let go of a resource."""
+
+    def test_a_stack_goes_without_it(self, service: LocalService, house: FakeServer) -> None:
+        def delete(view: ResourceContext) -> VerbResult:
+            raise ResourceFailure("somebody lives there")
+
+        house.delete = delete  # type: ignore[method-assign]
+        path = create_stack(service)
+        service.send("DELETE", path)
+        stack = get_body(service, path)
+        assert (stack["stack_status"], stack["stack_status_reason"]) == (
+            "DELETE_FAILED",
+            "Resource DELETE failed: ResourceFailure: resources.house: somebody lives there",
+        )
+        service.send("DELETE", f"{path}?skip=house")
+        assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert house.servers == {"plot-0": "blue"}
+
+    def test_a_retained_one_stays(self, service: LocalService, house: FakeServer) -> None:
+        template = json.loads(json.dumps(FAKE_SERVER_TEMPLATE))
+        template["resources"]["house"]["deletion_policy"] = "retain"
+        path = create_stack(service, template=template)
+        service.send("DELETE", path)
+        assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert house.calls == [("create", "plot-0")]
+
+    def test_a_stack_that_cannot_be_deleted_is_abandoned(
+        self, service: LocalService, house: FakeServer
+    ) -> None:
+        def delete(view: ResourceContext) -> VerbResult:
+            raise ResourceFailure("somebody lives there")
+
+        house.delete = delete  # type: ignore[method-assign]
+        path = create_stack(service)
+        service.send("DELETE", path)
+        document = service.send("DELETE", f"{path}/abandon").json
+        assert (document["action"], document["status"]) == ("DELETE", "FAILED")
+        (loose,) = document["in_flight"]
+        assert (loose["name"], loose["resource_id"], loose["wanted"]) == ("house", "plot-0", False)
+        assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+
+    def test_an_unknown_name_changes_nothing(self, service: LocalService) -> None:
+        path = create_stack(service)
+        assert_refused(service.send("DELETE", f"{path}?skip=nobody"), 404, "ResourceNotFound")
+        assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
+
+
+class TestExternal:
+    """``external_id``: under the stack, and never made, changed or deleted by it."""
+
+    TEMPLATE: Json = {  # noqa: RUF012
+        "heat_template_version": "2018-08-31",
+        "resources": {
+            "house": {"type": "Test::House", "external_id": "mine"},
+            "sign": {
+                "type": "OS::Heat::Value",
+                "properties": {"value": {"get_attr": ["house", "colour"]}},
+            },
+        },
+        "outputs": {"sign": {"value": {"get_attr": ["sign", "value"]}}},
+    }
+
+    @pytest.fixture
+    def path(self, service: LocalService, house: FakeServer) -> str:
+        house.servers["mine"] = "brown"
+        return create_stack(service, template=self.TEMPLATE)
+
+    def test_it_is_only_looked_at(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
+        row = get_body(service, f"{path}/resources/house")
+        assert (row["physical_resource_id"], row["resource_status"]) == ("mine", "CHECK_COMPLETE")
+        assert get_outputs(service, path) == {"sign": "brown"}
+        events = get_body(service, f"{path}/resources/house/events?sort_dir=asc")
+        assert [event["resource_status"] for event in events] == [
+            "ADOPT_IN_PROGRESS",
+            "ADOPT_COMPLETE",
+            "CHECK_IN_PROGRESS",
+            "CHECK_COMPLETE",
+        ]
+        for action in ("suspend", "resume", "check"):
+            service.send("POST", f"{path}/actions", {action: None})
+            assert get_body(service, path)["stack_status"] == f"{action.upper()}_COMPLETE"
+        service.send("POST", f"{path}/snapshots", {})
+        service.send("PATCH", path)
+        service.send("DELETE", path)
+        assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
+        assert (house.calls, house.servers) == ([], {"mine": "brown"})
+
+    def test_one_that_is_not_there_fails(self, service: LocalService, house: FakeServer) -> None:
+        path = create_stack(service, template=self.TEMPLATE)
+        stack = get_body(service, path)
+        assert stack["stack_status"] == "CREATE_FAILED"
+        assert (
+            "resources.house: there is no physical resource mine" in (stack["stack_status_reason"])
+        )
+        house.servers["mine"] = "pink"
+        service.send("PATCH", path)
+        assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
+        assert house.calls == []
+
+    def test_another_id_is_another_resource(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        house.servers["yours"] = "black"
+        template = json.loads(json.dumps(self.TEMPLATE).replace("mine", "yours"))
+        service.send("PUT", path, {"template": template})
+        assert get_outputs(service, path) == {"sign": "black"}
+        assert (house.calls, sorted(house.servers)) == ([], ["mine", "yours"])
+
+    def test_between_ours_and_anothers(
+        self, service: LocalService, house: FakeServer, path: str
+    ) -> None:
+        ours = json.loads(json.dumps(self.TEMPLATE))
+        del ours["resources"]["house"]["external_id"]
+        service.send("PUT", path, {"template": ours})
+        assert house.calls == [("create", "plot-0")]
+        service.send("PUT", path, {"template": self.TEMPLATE})
+        assert house.calls == [("create", "plot-0"), ("delete", "plot-0")]
+        assert house.servers == {"mine": "brown"}

@@ -1,0 +1,223 @@
+"""Signals through the API: what they do, whom they wake, when they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from heat_convergence.common.errors import Invalid
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.local_type import LocalType
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
+from tests.functional.harness import LocalService
+
+Json = Any
+
+
+class SignalCountingType(LocalType):
+    """Counts the times it is rung."""
+
+    name = "Test::Bell"
+    schema = TypeSchema()
+
+    def create(self, view: ResourceContext) -> VerbResult:
+        return VerbResult(ObservedState.READY, view.physical_name)
+
+    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
+        if isinstance(details, Mapping) and details.get("note") == "false":
+            raise Invalid("a bell has no false note")
+        rung = view.data.get("rung", 0) + 1
+        reason = f"rung {rung}" if isinstance(details, Mapping) and "tell" in details else None
+        return SignalResult(reason=reason, data={"rung": rung})
+
+
+class SignalWaitingType(LocalType):
+    """Is up when the bell that it names has been rung often enough."""
+
+    name = "Test::Sleeper"
+    observes_dependencies = True
+    schema = TypeSchema(
+        properties={
+            "bell": PropertySchema(type=PropertyType.STRING, required=True),
+            "times": PropertySchema(type=PropertyType.INTEGER, default=1),
+        }
+    )
+
+    def to_result(
+        self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
+    ) -> VerbResult:
+        (bell,) = view.dependencies.values()
+        up = bell.data.get("rung", 0) >= properties["times"]
+        return VerbResult(
+            ObservedState.READY if up else ObservedState.BUSY, physical_id, poll_after_s=3000.0
+        )
+
+
+TEMPLATE = {
+    "heat_template_version": "2016-10-14",
+    "resources": {
+        "bell": {"type": "Test::Bell"},
+        "sleeper": {
+            "type": "Test::Sleeper",
+            "properties": {"bell": {"get_resource": "bell"}, "times": 2},
+        },
+        "deaf": {"type": "OS::Heat::Value", "properties": {"value": "v"}},
+        "later": {"type": "OS::Heat::None", "depends_on": "sleeper"},
+    },
+}
+
+
+@pytest.fixture
+def service(tmp_path: Any) -> Iterator[LocalService]:
+    service = LocalService(
+        f"sqlite:///{tmp_path}/hc.sqlite", types=(SignalCountingType(), SignalWaitingType())
+    )
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def stack(service: LocalService) -> str:
+    """Path of a stack whose sleeper waits for the bell."""
+    answer = service.send(
+        "POST", "/stacks", {"stack_name": "s", "template": TEMPLATE}, leave_pending=True
+    )
+    service.run_due_work()
+    return f"/stacks/s/{answer.json['stack']['id']}"
+
+
+def status(service: LocalService, path: str, name: str | None = None) -> str:
+    if name is None:
+        return service.send("GET", path, leave_pending=True).json["stack"]["stack_status"]
+    answer = service.send("GET", f"{path}/resources/{name}", leave_pending=True)
+    return answer.json["resource"]["resource_status"]
+
+
+def signals(service: LocalService, path: str, name: str) -> list[tuple[str, str]]:
+    """Status and reason of the SIGNAL events, the oldest first."""
+    answer = service.send(
+        "GET", f"{path}/resources/{name}/events?sort_dir=asc", leave_pending=True
+    )
+    return [
+        (event["resource_status"], event["resource_status_reason"])
+        for event in answer.json["events"]
+        if event["resource_status"].startswith("SIGNAL_")
+    ]
+
+
+def ring(service: LocalService, path: str, body: Json = None, name: str = "bell") -> Any:
+    answer = service.send("POST", f"{path}/resources/{name}/signal", body, leave_pending=True)
+    service.run_due_work()
+    return answer
+
+
+def test_who_waits_for_signals_looks_at_once(service: LocalService, stack: str) -> None:
+    assert status(service, stack, "sleeper") == "CREATE_IN_PROGRESS"
+    answer = ring(service, stack, {"tell": "me"})
+    assert (answer.status_int, answer.json) == (200, None)
+    assert status(service, stack, "sleeper") == "CREATE_IN_PROGRESS"
+    began = service.clock()
+    ring(service, stack)
+    assert status(service, stack, "sleeper") == "CREATE_COMPLETE"
+    assert status(service, stack) == "CREATE_COMPLETE"
+    assert (service.clock() - began).total_seconds() < 60  # not the 3000 s to the next look
+    assert signals(service, stack, "bell") == [
+        ("SIGNAL_COMPLETE", "Signal: rung 1"),
+        ("SIGNAL_COMPLETE", "No signal details provided"),
+    ]
+
+
+def test_a_signal_during_the_look_is_not_missed(service: LocalService, stack: str) -> None:
+    """The look began before the signal and is recorded after it."""
+    registry, kind = service.registry, service.registry.get("Test::Sleeper")
+    looks = []
+
+    def observe_many(views: Any) -> Any:
+        looks.append({view.resource_id: kind.observe(view) for view in views})
+        if len(looks) == 1:
+            service.send("POST", f"{stack}/resources/bell/signal", leave_pending=True)
+        return looks[-1]
+
+    registry._types = {**registry._types, "Test::Sleeper": _Wrapped(kind, observe_many)}
+    ring(service, stack)  # the sleeper looks, sees one, and meanwhile comes the second
+    assert status(service, stack, "sleeper") == "CREATE_COMPLETE"
+    assert len(looks) == 2
+
+
+class _Wrapped:
+    def __init__(self, resource_type: Any, observe_many: Any) -> None:
+        self._kind, self.observe_many = resource_type, observe_many
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kind, name)
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            {"previous": "ok", "current": "alarm", "reason": "hot"},
+            "alarm state changed from ok to alarm (hot)",
+        ),
+        ({"previous": "ok"}, "Unknown"),
+        ({}, "Unknown"),
+    ],
+)
+def test_what_the_event_tells(
+    service: LocalService, stack: str, details: Json, reason: str
+) -> None:
+    ring(service, stack, details)
+    assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", reason)]
+
+
+def test_a_body_that_is_no_map_counts_as_none(service: LocalService, stack: str) -> None:
+    ring(service, stack, ["a list"])
+    assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", "No signal details provided")]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "code", "kind", "piece"),
+    [
+        ("deaf", {}, 400, "ResourceActionNotSupported", "signal is not supported"),
+        ("later", {}, 404, "ResourceNotAvailable", "later"),
+        ("nobody", {}, 404, "ResourceNotFound", "nobody"),
+        ("bell", {"unset_hook": "pre-create"}, 400, "InvalidBreakPointHook", "pre-create"),
+        ("bell", {"note": "false"}, 400, "Invalid", "false note"),
+    ],
+)
+def test_refused(
+    service: LocalService, stack: str, name: str, body: Json, code: int, kind: str, piece: str
+) -> None:
+    answer = ring(service, stack, body, name)
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind)
+    assert piece in answer.json["error"]["message"]
+    assert signals(service, stack, "bell") == []
+
+
+def test_no_signal_while_suspended(service: LocalService, stack: str) -> None:
+    ring(service, stack)
+    ring(service, stack)
+    service.send("POST", f"{stack}/actions", {"suspend": None})
+    answer = ring(service, stack)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
+    assert "Signal resource during SUSPEND is not supported" in answer.json["error"]["message"]
+    assert signals(service, stack, "bell")[-1] == (
+        "SIGNAL_COMPLETE",
+        "Cannot signal resource during SUSPEND",
+    )
+
+
+def test_signals_stay_when_an_update_goes_over_them(service: LocalService, stack: str) -> None:
+    ring(service, stack)
+    service.send("PATCH", stack, {"tags": "x"}, leave_pending=True)
+    service.run_due_work()
+    assert status(service, stack) == "UPDATE_IN_PROGRESS"
+    ring(service, stack)
+    assert status(service, stack) == "UPDATE_COMPLETE"

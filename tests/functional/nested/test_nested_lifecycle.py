@@ -1,0 +1,502 @@
+"""Nested stacks through the API: life, failure, and what users see of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.template.limits import TemplateLimits
+from tests.functional.harness import LocalService
+from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+
+Json = Any
+FILE = "file:///t/child.yaml"
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", ApiOptions(max_nested_stack_depth=3))
+    yield ProjectClient(service)
+    service.close()
+
+
+def child(**resources: Json) -> Json:
+    """A template with a parameter, a resource that shows it, and an output of that."""
+    return hot_template(
+        {"a": resource_definition(value={"get_param": "v"}), **resources},
+        parameters={"v": {"type": "string", "default": "d", "constraints": [
+            {"length": {"max": 10}}]}},
+        outputs={"out": {"get_attr": ["a", "output"]}},
+    )  # fmt: skip
+
+
+def parent(**properties: Json) -> Json:
+    return hot_template(
+        {
+            "n": {"type": FILE, "properties": properties},
+            "after": resource_definition(value={"get_attr": ["n", "out"]}),
+        },
+        outputs={
+            "out": {"get_attr": ["after", "output"]},
+            "inner": {"get_attr": ["n", "resource.a", "output"]},
+            "dotted": {"get_attr": ["n", "resource.a.output"]},
+            "id": {"get_attr": ["n", "resource.a"]},
+            "ref": {"get_resource": "n"},
+        },
+    )
+
+
+def files(template: Json, **others: Json) -> dict[str, str]:
+    found = {FILE: template, **others}
+    return {name: json.dumps(each) for name, each in found.items()}
+
+
+def test_properties_go_down_and_outputs_come_up(heat: ProjectClient) -> None:
+    heat.create("s", parent(v="hello"), files=files(child()))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    outputs = heat.outputs("s")
+    nested = heat.nested_stack("s", "n")
+    assert (outputs["out"], outputs["inner"], outputs["dotted"]) == ("hello",) * 3
+    assert outputs["id"] == heat.resource(nested["id"], "a")["physical_resource_id"]
+    assert outputs["ref"].endswith(f":stacks/{nested['stack_name']}/{nested['id']}")
+    assert nested["parent"] == heat.stack("s")["id"]
+    assert nested["disable_rollback"] is True
+    assert heat.resource("s", "n")["attributes"] == {"out": "hello"}
+
+
+def test_a_nested_stack_is_not_in_the_list_unless_asked_for(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    names = [each["stack_name"] for each in heat.send("GET", "/stacks").json["stacks"]]
+    assert names == ["s"]
+    shown = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
+    assert len(shown) == 2
+
+
+def test_no_op_update_begins_nothing_below(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    events = len(heat.events("s", "?nested_depth=2"))
+    heat.update("s", parent(), files=files(child()))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert len(heat.events("s", "?nested_depth=2")) == events + 2  # the root's own
+
+
+def test_changed_properties_update_the_nested_stack_in_place(heat: ProjectClient) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    before = heat.nested_stack("s", "n")
+    heat.update("s", parent(v="two"), files=files(child()))
+    after = heat.nested_stack("s", "n")
+    assert (before["id"], after["stack_status"]) == (after["id"], "UPDATE_COMPLETE")
+    assert heat.outputs("s")["out"] == "two"
+
+
+def test_a_changed_file_alone_updates_the_nested_stack(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    heat.update("s", parent(), files=files(child(b=resource_definition(value="b"))))
+    inside = {each["resource_name"] for each in heat.resources("s", "?nested_depth=1")}
+    assert inside == {"n", "after", "a", "b"}
+
+
+def test_another_file_behind_the_same_type_is_an_update(heat: ProjectClient) -> None:
+    template = hot_template({"n": {"type": "My::Type"}})
+    texts = files(child(), other=child(b=resource_definition()))
+    texts = {**texts, "file:///t/other.yaml": json.dumps(child(b=resource_definition()))}
+    del texts["other"]
+
+    def environment(name: str) -> Json:
+        return {"resource_registry": {"My::Type": name}}
+
+    heat.create("s", template, files=texts, environment=environment(FILE))
+    before = heat.nested_stack("s", "n")["id"]
+    heat.update("s", template, files=texts, environment=environment("file:///t/other.yaml"))
+    assert heat.nested_stack("s", "n")["id"] == before
+    assert {each["resource_name"] for each in heat.resources(before)} == {"a", "b"}
+
+
+def test_an_output_read_anew_is_there_without_a_change_below(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"n": {"type": FILE}}), files=files(child()))
+    more = hot_template(
+        {"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "resource.a.output"]}}
+    )
+    heat.update("s", more, files=files(child()))
+    assert heat.outputs("s") == {"o": "d"}
+
+
+def test_what_is_inside_is_shown_when_asked_for(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"n": {"type": FILE}}), files=files(child()))
+    path = f"{heat.path('s')}/resources/n?with_attr=resource.a.output&with_attr=resource.z"
+    told = heat.send("GET", path, leave_pending=True).json["resource"]["attributes"]
+    assert (told["resource.a.output"], told["resource.z"]) == ("d", None)
+
+
+def test_a_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
+    inner = hot_template({"a": resource_definition(value={"list_join": ["|", {"get_param": "v"}]})},  # noqa: E501
+                parameters={"v": {"type": "comma_delimited_list"}},
+                outputs={"o": {"get_attr": ["a", "output"]}})  # fmt: skip
+    n = {"type": FILE, "properties": {"v": [{"k": "x", "q": 1}, {"k": "y"}]}}
+    heat.create(
+        "s", hot_template({"n": n}, outputs={"o": {"get_attr": ["n", "o"]}}), files=files(inner)
+    )
+    assert heat.outputs("s") == {"o": ".member.0.k=x|.member.0.q=1|.member.1.k=y"}
+
+
+def test_a_resource_that_is_not_inside_is_not_found(heat: ProjectClient) -> None:
+    outputs = {"o": {"get_attr": ["n", "resource.z.output"]}}
+    heat.create("s", hot_template({"n": {"type": FILE}}, outputs=outputs), files=files(child()))
+    (told,) = heat.stack("s")["outputs"]
+    assert told["output_value"] is None
+    assert "n has no resource z inside" in told["output_error"]
+
+
+def test_an_output_that_has_no_value_fails_who_reads_it(heat: ProjectClient) -> None:
+    template = child()
+    template["outputs"]["out"] = {"value": {"yaql": {
+        "expression": "$.data.a / 0", "data": {"a": {"get_attr": ["a", "output"]}}}}}  # fmt: skip
+    template["outputs"]["well"] = {"value": {"get_attr": ["a", "output"]}}
+    heat.create("s", parent(v="1"), files=files(template))
+    assert heat.status("s") == "CREATE_FAILED"
+    failed = heat.resource("s", "after")["resource_status_reason"]
+    assert failed.startswith("TemplateOutputError: ")
+    assert "Error in n output out: outputs.out.value" in failed
+    assert heat.resource("s", "n")["attributes"] == {"out": None, "well": "1"}
+    body = {"template": parent(v="1"), "files": files(template)}
+    preview = heat.send("PUT", f"{heat.path('s')}/preview", body)
+    assert preview.status_int == 200, preview.text
+
+
+def test_outputs_below_have_the_limits_of_the_service(tmp_path: Any) -> None:
+    many = {"str_split": [",", {"get_attr": ["a", "output"]}]}
+    template = child()
+    template["parameters"]["v"].pop("constraints")
+    template["outputs"]["out"] = {"value": {"yaql": {
+        "expression": "$.data.where($ != 'b').join('')", "data": many}}}  # fmt: skip
+    service = LocalService(
+        f"sqlite:///{tmp_path}/limits.sqlite", limits=TemplateLimits(yaql_limit_iterators=1000)
+    )
+    heat = ProjectClient(service)
+    heat.create("s", parent(v=",".join("a" * 900)), files=files(template))
+    assert heat.outputs("s")["out"] == "a" * 900
+    service.close()
+
+
+def test_verbs_go_down(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    for verb in ("suspend", "resume", "check"):
+        heat.perform_action("s", verb)
+        expected = f"{verb.upper()}_COMPLETE"
+        assert (heat.status("s"), heat.nested_stack("s", "n")["stack_status"]) == (expected,) * 2
+
+
+def test_delete_takes_the_tree(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    below = heat.nested_stack("s", "n")["id"]
+    heat.delete("s")
+    assert heat.stack("s") is None
+    assert heat.status(below) == "DELETE_COMPLETE"
+
+
+def test_a_resource_that_goes_takes_its_stack_along(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()))
+    below = heat.nested_stack("s", "n")["id"]
+    heat.update("s", hot_template({"x": resource_definition()}))
+    assert heat.status(below) == "DELETE_COMPLETE"
+
+
+def test_a_failure_is_told_with_the_whole_path(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
+    stack = heat.stack("s")
+    assert stack["stack_status"] == "CREATE_FAILED"
+    assert ": resources.n.resources.bad: " in stack["stack_status_reason"]
+    assert heat.resource("s", "n")["resource_status"] == "CREATE_FAILED"
+    assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_FAILED"
+
+
+def test_a_failed_nested_stack_is_mended_not_replaced(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
+    below = heat.nested_stack("s", "n")["id"]
+    heat.update("s", parent(), files=files(child(bad=resource_definition())))
+    assert (heat.status("s"), heat.status(below)) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
+    assert heat.outputs("s")["out"] == "d"
+
+
+def test_a_tree_whose_create_fails_rolls_back(heat: ProjectClient) -> None:
+    heat.create(
+        "s",
+        parent(),
+        files=files(child(bad=resource_definition(fail=True))),
+        disable_rollback=False,
+    )
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+    shown = heat.send("GET", "/stacks?show_nested=True").json["stacks"]
+    assert [each["stack_name"] for each in shown] == ["s"]
+
+
+def test_a_tree_whose_update_fails_rolls_back(heat: ProjectClient) -> None:
+    heat.create("s", parent(v="one"), files=files(child()))
+    heat.update(
+        "s",
+        parent(v="two"),
+        files=files(child(bad=resource_definition(fail=True))),
+        disable_rollback=False,
+    )
+    assert heat.status("s") == "ROLLBACK_COMPLETE"
+    assert heat.outputs("s")["out"] == "one"
+    below = heat.nested_stack("s", "n")["id"]
+    assert [each["resource_name"] for each in heat.resources(below)] == ["a"]
+
+
+def slow() -> Json:
+    return resource_definition(action_wait_secs={"create": 3000})
+
+
+def test_update_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None:
+    heat.create("s", parent(v="one"), files=files(child(b=slow())), hold=True)
+    heat.service.handle_pending()
+    assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_IN_PROGRESS"
+    below = heat.nested_stack("s", "n")["id"]
+    heat.update("s", parent(v="two"), files=files(child()))
+    assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
+    assert heat.nested_stack("s", "n")["id"] == below
+
+
+def test_delete_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.handle_pending()
+    below = heat.nested_stack("s", "n")["id"]
+    heat.delete("s")
+    assert (heat.stack("s"), heat.status(below)) == (None, "DELETE_COMPLETE")
+
+
+def test_a_deadlock_while_a_child_is_read_is_not_its_mistake(heat: ProjectClient) -> None:
+    refused = [ConcurrentTransaction("deadlock found")]
+    store = heat.service.services.store
+    original = type(store).transaction
+
+    @contextmanager
+    def transaction(self: Any) -> Iterator[Any]:
+        with original(self) as tx:
+            yield _Refusing(tx, refused)
+
+    heat.create("s", parent(v="one"), files=files(child()), hold=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(store), "transaction", transaction)
+        heat.service.run_until_idle()
+    assert refused == []
+    assert heat.status("s") == "CREATE_COMPLETE", heat.stack("s")["stack_status_reason"]
+
+
+class _Refusing:
+    """A transaction whose first reads of texts fail."""
+
+    def __init__(self, tx: Any, refused: list[Exception]) -> None:
+        self._tx, self._refused = tx, refused
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "get_contents" and self._refused:
+            raise self._refused.pop()
+        return getattr(self._tx, name)
+
+
+def test_cancelling_a_parent_stops_its_children(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.handle_pending()
+    below = heat.nested_stack("s", "n")["id"]
+    answer = heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
+    assert answer.status_int == 200, answer.text
+    heat.service.handle_pending()
+    assert heat.status("s") == "CREATE_FAILED"
+    assert heat.status(below) == "CREATE_FAILED"
+    assert heat.stack(below)["stack_status_reason"] == "Stack CREATE cancelled"
+
+
+def test_a_lost_word_to_stop_is_found_by_the_sweep(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.handle_pending()
+    below = heat.nested_stack("s", "n")["id"]
+    heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
+    heat.service.bus.pending.clear()
+    assert heat.status(below) == "CREATE_IN_PROGRESS"
+    heat.service.clock.advance(10)
+    heat.service.observer.tick()
+    assert heat.status(below) == "CREATE_FAILED"
+
+
+def test_a_lost_word_of_completion_is_found_by_the_sweep(heat: ProjectClient) -> None:
+    heat.create("s", parent(), files=files(child()), hold=True)
+    heat.service.handle_pending(drop_observe_for_stack=heat.stack("s")["id"])
+    assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_COMPLETE"
+    assert heat.status("s") == "CREATE_IN_PROGRESS"
+    heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+class EngineKilled(BaseException):
+    """What a kill looks like from inside."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_engine_killed_at_a_nested_stack(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Between the claim and the stack, or between the stack and the messages."""
+    (nester,) = heat.service.nested_executors
+    do = nester.execute
+
+    def die(*args: Any) -> Any:
+        if when == "after":
+            do(*args)
+        raise EngineKilled
+
+    heat.create("s", parent(), files=files(child()), hold=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(nester, "execute", die)
+        with pytest.raises(EngineKilled):
+            heat.service.handle_pending()
+    heat.service.bus.pending.clear()
+    for _round in range(3):
+        heat.service.clock.advance(20)
+        heat.service.observer.tick()
+        heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert len(heat.send("GET", "/stacks?show_nested=True").json["stacks"]) == 2
+
+
+def test_nothing_looks_while_a_child_is_at_work(heat: ProjectClient) -> None:
+    """No polling: a row that waits for its stack has no time set."""
+    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
+    heat.service.handle_pending()
+    with heat.service.database.read() as connection:
+        found = connection.exec_driver_sql(
+            "SELECT observed, observe_at FROM resource WHERE name = 'n'"
+        ).all()
+    assert [tuple(row) for row in found] == [("BUSY", None)]
+
+
+def test_resource_facade(heat: ProjectClient) -> None:
+    inner = hot_template(
+        {"a": resource_definition(value={"list_join": [" ", [
+            {"resource_facade": "deletion_policy"},
+            {"get_param": "v"}]]}),
+         "m": {"type": "OS::Heat::Value", "properties": {
+             "value": {"resource_facade": "metadata"}}}},
+        parameters={"v": {"type": "string", "default": "d"}},
+        outputs={"out": {"get_attr": ["a", "output"]}, "m": {"get_attr": ["m", "value"]}},
+    )  # fmt: skip
+    template = hot_template(
+        {
+            "before": resource_definition(value="b"),
+            "n": {
+                "type": FILE,
+                "metadata": {"key": {"get_attr": ["before", "output"]}},
+                "deletion_policy": "retain",
+            },
+        },
+        outputs={"out": {"get_attr": ["n", "out"]}, "m": {"get_attr": ["n", "m"]}},
+    )
+    heat.create("s", template, files=files(inner))
+    assert heat.outputs("s") == {"out": "Retain d", "m": {"key": "b"}}
+
+
+def test_parameter_defaults_reach_every_level(heat: ProjectClient) -> None:
+    middle = hot_template({"n": {"type": "file:///t/leaf.yaml"}},
+                 outputs={"out": {"get_attr": ["n", "out"]}})  # fmt: skip
+    texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
+    template = hot_template({"n": {"type": FILE}}, outputs={"out": {"get_attr": ["n", "out"]}})
+    heat.create("s", template, files=texts,
+                environment={"parameter_defaults": {"v": "from far"}})  # fmt: skip
+    assert heat.outputs("s") == {"out": "from far"}
+
+
+def test_parameter_defaults_stand_for_properties_that_are_required(heat: ProjectClient) -> None:
+    template = child()
+    del template["parameters"]["v"]["default"]
+    environment = {"parameter_defaults": {"v": "all"}}
+    heat.create("s", parent(), files=files(template), environment=environment)
+    assert heat.outputs("s")["out"] == "all"
+    again = {"parameter_defaults": {"v": "some"}}
+    heat.update("s", parent(), files=files(template), environment=again)
+    assert heat.outputs("s")["out"] == "some"
+
+
+def test_the_tree_in_lists(heat: ProjectClient) -> None:
+    middle = hot_template({"n": {"type": "file:///t/leaf.yaml"}})
+    texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
+    heat.create("s", hot_template({"n": {"type": FILE}}), files=texts)
+    assert len(heat.resources("s")) == 1
+    assert len(heat.resources("s", "?nested_depth=1")) == 2
+    rows = heat.resources("s", "?nested_depth=5")
+    assert {each.get("parent_resource") for each in rows} == {None, "n"}
+    events = heat.events("s", "?nested_depth=5")
+    roots = {
+        each["href"] for event in events for each in event["links"] if each["rel"] == "root_stack"
+    }
+    assert len(roots) == 1
+
+
+def test_what_is_retained_is_a_stack_of_its_own(heat: ProjectClient) -> None:
+    n = {"type": "n.yaml", "deletion_policy": "retain"}
+    inner = json.dumps(
+        hot_template({"x": resource_definition(value="1"), "m": {"type": "m.yaml"}})
+    )
+    files = {
+        "n.yaml": inner,
+        "m.yaml": json.dumps(hot_template({"y": resource_definition(value="2")})),
+    }
+    heat.create("s", hot_template({"n": n, "a": resource_definition(value="a")}), files=files)
+    old = heat.nested_stack("s", "n")
+    heat.update("s", hot_template({"a": resource_definition(value="a")}))
+    free = heat.stack(old["stack_name"])
+    assert (free["id"], free["parent"], free["stack_status"]) == (
+        old["id"],
+        None,
+        "CREATE_COMPLETE",
+    )
+    listed = heat.send("GET", "/stacks", leave_pending=True).json["stacks"]
+    assert {each["stack_name"] for each in listed} == {"s", old["stack_name"]}
+    inside = heat.resources(old["stack_name"], "?nested_depth=2")
+    assert {each["resource_name"] for each in inside} == {"x", "m", "y"}
+    heat.update(
+        old["stack_name"],
+        hot_template({"x": resource_definition(value="3"), "m": {"type": "m.yaml"}}),
+        files=files,
+    )
+    assert heat.status(old["stack_name"]) == "UPDATE_COMPLETE"
+    heat.delete("s")
+    heat.delete(old["stack_name"])
+    assert heat.send("GET", "/stacks?show_nested=true", leave_pending=True).json["stacks"] == []
+
+
+def test_a_name_that_is_taken_keeps_a_retained_stack_where_it_is(heat: ProjectClient) -> None:
+    n = {"type": "n.yaml", "deletion_policy": "retain"}
+    heat.create(
+        "s",
+        hot_template({"n": n}),
+        files={"n.yaml": json.dumps(hot_template({"x": resource_definition(value="1")}))},
+    )
+    name = heat.nested_stack("s", "n")["stack_name"]
+    heat.create(name, hot_template({}))
+    heat.delete("s")
+    assert heat.status("s") == "DELETE_FAILED"
+    assert f"The Stack ({name}) already exists" in heat.stack("s")["stack_status_reason"]
+    heat.delete(name)
+    heat.delete("s")
+    assert heat.status(name) == "CREATE_COMPLETE"
+
+
+def test_one_that_users_delete_by_itself_is_made_anew_by_the_next_update(
+    heat: ProjectClient,
+) -> None:
+    body = hot_template({"n": {"type": "n.yaml"}})
+    files = {"n.yaml": json.dumps(hot_template({"x": resource_definition(value="1")}))}
+    heat.create("s", body, files=files)
+    old = heat.nested_stack("s", "n")
+    heat.delete(old["id"])
+    heat.update("s", body, files=files)
+    new = heat.nested_stack("s", "n")
+    assert (heat.status("s"), new["stack_status"]) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
+    assert new["id"] != old["id"]

@@ -1,0 +1,147 @@
+"""What previews tell of the stacks below, where they are asked to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.testing.statement_counter import count_statements
+from tests.functional.harness import LocalService
+from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+
+Json = Any
+FILE = "file:///t/child.yaml"
+VALUE = {"get_param": "v"}
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield ProjectClient(service)
+    service.close()
+
+
+def child(**more: Json) -> Json:
+    return hot_template(
+        {"a": resource_definition(value=VALUE), "b": resource_definition(value="same"), **more},
+        parameters={"v": {"type": "string"}},
+        outputs={"o": {"get_attr": ["a", "output"]}},
+    )
+
+
+def files(template: Json = None) -> Json:
+    return {FILE: json.dumps(template or child())}
+
+
+def nested(value: Json) -> Json:
+    return {"type": FILE, "properties": {"v": value}}
+
+
+def group(count: int, value: Json, **definition: Json) -> Json:
+    member = {**nested(value), **definition}
+    return {"type": "OS::Heat::ResourceGroup",
+            "properties": {"count": count, "resource_def": member}}  # fmt: skip
+
+
+def scaling(desired: int, value: str) -> Json:
+    return {"type": "OS::Heat::AutoScalingGroup", "properties": {
+        "min_size": 1, "max_size": 9, "desired_capacity": desired,
+        "resource": resource_definition(value=value)}}  # fmt: skip
+
+
+def foresee(heat: ProjectClient, template: Json, query: str = "?show_nested=true",
+            **body: Json) -> dict[str, list[str]]:  # fmt: skip
+    """Fate → names, with a mark for each stack above them but the first, sorted."""
+    found = heat.send("PUT", f"{heat.path('s')}/preview{query}", {"template": template, **body})
+    assert found.status_int == 200, found.text
+
+    def told(each: Json) -> str:
+        depth = each["stack_identity"]["stack_name"].count("-") // 2  # stack-resource-id
+        return ">" * depth + str(each["resource_name"])
+
+    changes = found.json["resource_changes"]
+    return {fate: sorted(map(told, each)) for fate, each in changes.items() if each}
+
+
+def names(entries: list[Json]) -> list[Json]:
+    return [names(each) if isinstance(each, list) else each["resource_name"] for each in entries]
+
+
+def test_a_new_tree(heat: ProjectClient) -> None:
+    template = hot_template(
+        {"n": nested("x"), "g": group(2, "m%index%"), "p": resource_definition(value="y")}
+    )
+    body = {"stack_name": "s", "template": template, "files": files()}
+    shown = heat.send("POST", "/stacks/preview", body).json["stack"]["resources"]
+    told = names(shown)
+    assert sorted(map(str, told)) == ["['a', 'b']", "[['a', 'b'], ['a', 'b']]", "p"]
+    assert "'value': 'm1'" in str(shown)
+    assert heat.stack("s") is None
+
+
+def test_what_an_update_changes_below(heat: ProjectClient) -> None:
+    before = hot_template({"n": nested("x"), "still": nested("z"), "g": group(2, "m%index%")})
+    heat.create("s", before, files=files())
+    after = hot_template({"n": nested("y"), "still": nested("z"), "g": group(3, "m%index%")})
+    told = foresee(heat, after, files=files())
+    assert told == {
+        "unchanged": [">0", ">1", ">>a", ">>a", ">>b", ">>b", ">a", ">b", ">b", "still"],
+        "updated": [">a", "g", "n"],
+        "added": [">2", ">>a", ">>b"],
+    }
+    assert foresee(heat, after, "", files=files()) == {"unchanged": ["still"],
+                                                       "updated": ["g", "n"]}  # fmt: skip
+    heat.update("s", after, files=files())
+    assert set(foresee(heat, after, files=files())) == {"unchanged"}
+
+
+def test_what_goes_takes_along_what_is_below(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"n": nested("x"), "m": nested("x")}), files=files())
+    after = hot_template({"m": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
+    told = foresee(heat, after, files=files())
+    assert told == {"replaced": ["m"], "deleted": [">a", ">a", ">b", ">b", "n"]}
+
+
+def test_a_changed_file(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"n": nested("x")}), files=files())
+    told = foresee(
+        heat,
+        hot_template({"n": nested("x")}),
+        files=files(child(c=resource_definition(value="c"))),
+    )
+    assert told == {"updated": ["n"], "unchanged": [">a", ">b"], "added": [">c"]}
+
+
+def test_values_that_only_the_update_tells(heat: ProjectClient) -> None:
+    def template(value: str, count: int = 1) -> Json:
+        made = {"get_attr": ["p", "output"]}
+        return hot_template(
+            {"p": resource_definition(value=value), "n": nested(made), "g": group(count, made)}
+        )
+
+    heat.create("s", template("1"), files=files())
+    told = foresee(heat, template("2"), files=files())
+    assert told == {"updated": [">0", ">>a", ">a", "g", "n", "p"], "unchanged": [">>b", ">b"]}
+
+
+def test_a_scaling_group_keeps_its_members(heat: ProjectClient) -> None:
+    heat.create("s", hot_template({"g": scaling(2, "x")}))
+    told = foresee(heat, hot_template({"g": scaling(3, "y")}))
+    assert {fate: len(each) for fate, each in told.items()} == {"updated": 3, "added": 1}
+
+
+def test_statements_do_not_grow_with_the_tree(heat: ProjectClient) -> None:
+    def counted(count: int) -> int:
+        heat.create(f"s{count}", hot_template({"g": group(count, "x")}), files=files())
+        body = {"template": hot_template({"g": group(count, "y")}), "files": files()}
+        path = f"{heat.path(f's{count}')}/preview?show_nested=true"
+        with count_statements(heat.service.database.engine) as count_of:
+            found = heat.send("PUT", path, body)
+        changes = found.json["resource_changes"]
+        assert len(changes["updated"]) == 1 + 2 * count, changes
+        return count_of.total
+
+    assert counted(2) == counted(7)

@@ -1,0 +1,169 @@
+"""What of nested stacks is refused, and with which path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.services import ApiOptions
+from tests.functional.harness import LocalService
+from tests.functional.nested.test_nested_lifecycle import FILE, child, files
+from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+
+Json = Any
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", ApiOptions(max_nested_stack_depth=3))
+    yield ProjectClient(service)
+    service.close()
+
+
+def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> tuple[int, str]:
+    body = {"stack_name": "bad", "template": template, "files": texts, **body}
+    answer = heat.send("POST", "/stacks", body)
+    told = answer.json["error"]
+    return answer.status_int, f"{told['type']}: {told['message']}"
+
+
+@pytest.mark.parametrize(
+    ("properties", "template", "pieces"),
+    [
+        ({"w": 1}, child(), ("Property error: resources.n.properties: Unknown Property w",)),
+        ({"v": "far too long a value"}, child(), ("resources.n.properties.v",)),
+        ({"v": ["list"]}, child(), ("resources.n.properties.v",)),
+        (
+            {},
+            child(b=resource_definition(walue=1)),
+            (f"resources.n<{FILE}>.resources.b.properties: Unknown Property walue",),
+        ),
+        (
+            {},
+            child(b=resource_definition(value={"get_resource": "c"})),
+            (f"resources.n<{FILE}>", 'reference "c"'),
+        ),
+        ({}, child(b={"type": "No::Such"}), (f"resources.n<{FILE}>.resources.b", "No::Such")),
+        ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
+    ],
+)
+def test_a_mistake_is_told_with_its_path(
+    heat: ProjectClient, properties: Json, template: Json, pieces: tuple[str, ...]
+) -> None:
+    status, told = refusal(heat, hot_template({"n": {"type": FILE, "properties": properties}}),
+                           files(template))  # fmt: skip
+    assert status == 400
+    assert told.startswith("StackValidationFailed")
+    for piece in pieces:
+        assert piece in told, told
+
+
+def test_required_parameters_are_required_properties(heat: ProjectClient) -> None:
+    inner = hot_template({}, parameters={"v": {"type": "string"}})
+    _status, told = refusal(heat, hot_template({"n": {"type": FILE}}), files(inner))
+    assert "Property v not assigned" in told
+
+
+def test_a_missing_file(heat: ProjectClient) -> None:
+    status, told = refusal(heat, hot_template({"n": {"type": FILE}}), {})
+    assert (status, "resources.n.type" in told, FILE in told) == (400, True, True), told
+
+
+def test_an_attribute_that_is_no_output(heat: ProjectClient) -> None:
+    template = hot_template({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
+    status, told = refusal(heat, template, files(child()))
+    assert (status, "Referenced Attribute (n ouch)" in told) == (400, True), told
+
+
+def test_a_template_that_nests_itself(heat: ProjectClient) -> None:
+    status, told = refusal(
+        heat, hot_template({"n": {"type": FILE}}), files(hot_template({"n": {"type": FILE}}))
+    )
+    inner = f"resources.n<{FILE}>.resources.n<{FILE}>.resources.n<{FILE}>"
+    assert status == 400
+    assert told.startswith("StackValidationFailed: RequestLimitExceeded") or (
+        inner in told and "nested at most 3 deep" in told
+    ), told
+
+
+def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
+    service = LocalService(
+        f"sqlite:///{tmp_path}/few.sqlite", ApiOptions(max_resources_per_stack=4)
+    )
+    heat = ProjectClient(service)
+    two = {"type": FILE}
+    status, told = refusal(
+        heat, hot_template({"n": two, "m": two}), files(child(b=resource_definition()))
+    )
+    assert (status, told.startswith("RequestLimitExceeded")) == (400, True), told
+    heat.create("s", hot_template({"n": two, "m": two}), files=files(child()))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    service.close()
+
+
+def test_a_facade_must_fit(heat: ProjectClient) -> None:
+    environment = {"resource_registry": {"OS::Heat::Value": FILE}}
+    inner = hot_template({}, parameters={"extra": {"type": "string"}})
+    _status, told = refusal(
+        heat, hot_template({"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}),
+        files(inner), environment=environment,
+    )  # fmt: skip
+    for piece in ("Required property value", "property extra", "Attribute value"):
+        assert piece in told, told
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter"),
+    [
+        ("string", "json"),
+        ("string", "comma_delimited_list"),
+        ("map", "comma_delimited_list"),
+        ("list", "json"),
+        ("list", "string"),
+        ("integer", "string"),
+    ],
+)
+def test_a_facade_of_another_type(heat: ProjectClient, kind: str, parameter: str) -> None:
+    name, real = {
+        "string": ("value", "OS::Heat::TestResource"),
+        "map": ("resource_properties", "OS::Heat::ResourceChain"),
+        "list": ("resources", "OS::Heat::ResourceChain"),
+        "integer": ("length", "OS::Heat::RandomString"),
+    }[kind]
+    default = {"json": {}, "comma_delimited_list": [], "string": "s"}[parameter]
+    inner = hot_template({}, parameters={name: {"type": parameter, "default": default}})
+    environment = {"resource_registry": {real: FILE}}
+    _status, told = refusal(
+        heat, hot_template({"n": {"type": real}}), files(inner), environment=environment
+    )
+    assert f"Property {name} type mismatch between facade {real} ({kind})" in told, told
+
+
+def test_a_forbidden_mistake_made_late_fails_the_resource(heat: ProjectClient) -> None:
+    """A value that only a resource gives is checked when the stack is made."""
+    template = hot_template(
+        {
+            "long": resource_definition(value="far too long a value"),
+            "n": {"type": FILE, "properties": {"v": {"get_attr": ["long", "output"]}}},
+        }
+    )
+    heat.create("s", template, files=files(child()))
+    reason = heat.stack("s")["stack_status_reason"]
+    assert heat.status("s") == "CREATE_FAILED"
+    assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason
+
+
+def test_mistakes_of_a_group_are_told_once(heat: ProjectClient) -> None:
+    chain = {"type": "OS::Heat::ResourceChain", "properties": {"resources": "OS::Heat::None"}}
+    _status, told = refusal(heat, hot_template({"n": chain}), {})
+    assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in told
+    assert "\n" not in told, told
+
+
+def test_no_function_is_meant_by_a_property(heat: ProjectClient) -> None:
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1}}
+    _status, told = refusal(heat, hot_template({"n": group}), {})
+    assert "Property resource_def not assigned" in told
+    assert "did you mean" not in told, told

@@ -1,0 +1,453 @@
+"""Scaling groups and their policies through the API, to heat-facts ``resource_groups.md``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.local_type import LocalType
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.protocol.schema import TypeSchema
+from tests.functional.harness import LocalService
+from tests.functional.project_client import ProjectClient, hot_template, resource_definition
+
+Json = Any
+
+
+class FlakyMemberType(LocalType):
+    """Breaks when it is made while ``broken``."""
+
+    name = "Test::Brittle"
+    schema = TypeSchema()
+    broken = False
+
+    def create(self, view: ResourceContext) -> VerbResult:
+        state = ObservedState.FAILED if self.broken else ObservedState.READY
+        return VerbResult(state, view.physical_name, reason="it broke")
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    FlakyMemberType.broken = False
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(FlakyMemberType(),))
+    yield ProjectClient(service)
+    service.close()
+
+
+def group(value: str = "v", least: int = 1, most: int = 5, **properties: Json) -> Json:
+    definition = properties.pop("resource", resource_definition(value=value))
+    return {
+        "type": "OS::Heat::AutoScalingGroup",
+        "properties": {
+            "resource": definition,
+            "min_size": least,
+            "max_size": most,
+            **properties,
+        },
+    }
+
+
+def policy(amount: float, kind: str = "change_in_capacity", **properties: Json) -> Json:
+    return {
+        "type": "OS::Heat::ScalingPolicy",
+        "properties": {
+            "auto_scaling_group_id": {"get_resource": "g"},
+            "adjustment_type": kind,
+            "scaling_adjustment": amount,
+            **properties,
+        },
+    }
+
+
+def template(body: Json, policies: Json = None, **outputs: Json) -> Json:
+    default = {
+        "refs": {"get_attr": ["g", "refs"]},
+        "map": {"get_attr": ["g", "refs_map"]},
+        "size": {"get_attr": ["g", "current_size"]},
+    }
+    if body["properties"]["resource"].get("type") == "OS::Heat::TestResource":
+        default["values"] = {"get_attr": ["g", "outputs_list", "output"]}
+        default["named"] = {"get_attr": ["g", "outputs", "output"]}
+    policies = {"up": policy(1), "down": policy(-1)} if policies is None else policies
+    return hot_template({"g": body, **policies}, outputs={**default, **outputs})
+
+
+def names(heat: ProjectClient) -> list[str]:
+    """The oldest first."""
+    found = heat.outputs("s")["map"]
+    return [name for ref in heat.outputs("s")["refs"] for name in found if found[name] == ref]
+
+
+def size(heat: ProjectClient) -> int:
+    found = heat.outputs("s")["size"]
+    assert found == len(names(heat)) == len(members(heat))
+    return int(found)
+
+
+def members(heat: ProjectClient) -> list[Json]:
+    return heat.resources(heat.nested_stack("s", "g")["id"])
+
+
+def signal(heat: ProjectClient, name: str, body: Json = None, *, hold: bool = False) -> Any:
+    return heat.send("POST", f"{heat.path('s')}/resources/{name}/signal", body, leave_pending=hold)
+
+
+def scale(heat: ProjectClient, name: str, *, hold: bool = False) -> None:
+    answer = signal(heat, name, hold=hold)
+    assert (answer.status_int, answer.json) == (200, None), answer.text
+
+
+def signals(heat: ProjectClient, name: str) -> int:
+    """How many events tell of signals to it."""
+    return sum(
+        event["resource_name"] == name and event["resource_status"].startswith("SIGNAL_")
+        for event in heat.events("s")
+    )
+
+
+def test_members_and_what_is_read_of_them(heat: ProjectClient) -> None:
+    heat.create("s", template(
+        group(desired_capacity=3),
+        first={"get_attr": ["g", "resource.0"]},
+        its={"get_attr": ["g", "resource.2.output"]},
+        none={"get_attr": ["g", "resource.3"]},
+    ))  # fmt: skip
+    assert heat.status("s") == "CREATE_COMPLETE"
+    outputs = heat.outputs("s")
+    assert size(heat) == 3
+    assert all(len(name) == 12 and name.isalnum() for name in names(heat))
+    assert outputs["values"] == ["v", "v", "v"]
+    assert outputs["named"] == dict.fromkeys(names(heat), "v")
+    assert (outputs["first"], outputs["its"]) == (outputs["refs"][0], "v")
+    assert outputs["none"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "number"), [({}, 2), ({"desired_capacity": 0}, 2), ({"desired_capacity": 4}, 4)]
+)
+def test_the_size_it_begins_with(heat: ProjectClient, given: Json, number: int) -> None:
+    if given.get("desired_capacity") == 0:
+        given = {"desired_capacity": 0, "least": 0}
+        number = 0
+    heat.create("s", template(group(**{"least": 2, **given})))
+    assert size(heat) == number
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        ({"least": 4, "most": 3}, "min_size"),
+        ({"desired_capacity": 6}, "desired_capacity"),
+        ({"desired_capacity": 1, "least": 2}, "desired_capacity"),
+    ],
+)
+def test_sizes_that_do_not_fit(heat: ProjectClient, given: Json, where: str) -> None:
+    body = {"stack_name": "s", "template": template(group(**given))}
+    answer = heat.send("POST", "/stacks", body)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
+    assert f"resources.g.properties.{where}" in answer.json["error"]["message"]
+
+
+def test_a_mistake_in_a_member_is_found_before_anything_is_made(heat: ProjectClient) -> None:
+    body = template(group(resource={"type": "OS::Heat::TestResource", "properties": {"x": 1}}))
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert answer.status_int == 400
+    assert "resources.g<nested_stack>.resources." in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["change_in_capacity", "exact_capacity"])
+def test_a_least_step_goes_with_percents(heat: ProjectClient, kind: str) -> None:
+    body = template(group(), {"up": policy(1, kind, min_adjustment_step=2)})
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    error = answer.json["error"]
+    assert (answer.status_int, error["type"]) == (400, "ResourcePropertyValueDependency")
+    assert "min_adjustment_step" in error["message"]
+    assert "percent_change_in_capacity" in error["message"]
+
+
+def test_attributes_that_take_a_name(heat: ProjectClient) -> None:
+    body = template(group(), all={"get_attr": ["g", "outputs"]})
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert answer.json["error"]["type"] == "InvalidTemplateAttribute"
+
+
+def test_up_and_down_by_signal(heat: ProjectClient) -> None:
+    heat.create("s", template(group(desired_capacity=2)))
+    before = names(heat)
+    scale(heat, "up")
+    assert size(heat) == 3
+    assert names(heat)[:2] == before  # those that were there stay as they were
+    third = names(heat)[2]
+    scale(heat, "down")
+    assert names(heat) == [before[1], third]  # the oldest goes
+    scale(heat, "up")
+    assert third in names(heat)
+    assert before[0] not in names(heat)  # no name is used again
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert heat.resource("s", "g")["resource_status"] == "CREATE_COMPLETE"
+    assert (signals(heat, "up"), signals(heat, "down")) == (2, 1)
+
+
+def test_bounds_hold_and_what_changes_nothing_tells_nothing(heat: ProjectClient) -> None:
+    policies = {
+        "up": policy(9),
+        "down": policy(-9),
+        "to": policy(3, "exact_capacity"),
+        "more": policy(50, "percent_change_in_capacity", min_adjustment_step=2),
+    }
+    heat.create("s", template(group(least=1, most=5), policies))
+    for name, number in (("to", 3), ("more", 5), ("up", 5), ("to", 3), ("down", 1), ("down", 1)):
+        scale(heat, name)
+        assert size(heat) == number
+    assert {name: signals(heat, name) for name in policies} == {
+        "up": 0,
+        "down": 1,
+        "to": 2,
+        "more": 1,
+    }
+
+
+def test_a_signal_tells_what_its_sender_told(heat: ProjectClient) -> None:
+    heat.create("s", template(group()))
+    signal(heat, "up", {"previous": "ok", "current": "alarm", "reason": "busy"})
+    told = [
+        event["resource_status_reason"]
+        for event in heat.events("s")
+        if event["resource_status"].startswith("SIGNAL_")
+    ]
+    assert told == ["alarm state changed from ok to alarm (busy)"]
+    assert size(heat) == 2
+
+
+def test_cooldown(heat: ProjectClient) -> None:
+    heat.create("s", template(group(cooldown=60), {"up": policy(1), "own": policy(1, cooldown=0)}))
+    scale(heat, "up")
+    assert size(heat) == 2
+    metadata = heat.send("GET", f"{heat.path('s')}/resources/g/metadata").json["metadata"]
+    assert list(metadata["cooldown_end"].values()) == ["change_in_capacity : 1"]
+    assert metadata["scaling_in_progress"] is False
+    for name in ("up", "own"):
+        scale(heat, name)
+    assert (size(heat), signals(heat, "up")) == (2, 1)
+    heat.service.clock.advance(61)
+    scale(heat, "own")
+    assert size(heat) == 3
+    scale(heat, "own")  # its own cooldown is none
+    assert size(heat) == 4
+
+
+def test_an_update_does_not_wait_for_the_cooldown(heat: ProjectClient) -> None:
+    heat.create("s", template(group(cooldown=3600)))
+    scale(heat, "up")
+    heat.update("s", template(group(cooldown=3600, desired_capacity=4)))
+    assert size(heat) == 4
+    scale(heat, "up")  # and does not end it
+    assert size(heat) == 4
+
+
+SLOW = resource_definition(value="v", action_wait_secs={"create": 500})
+
+
+def test_a_signal_while_it_scales_is_passed_over(heat: ProjectClient) -> None:
+    heat.create("s", template(group(resource=SLOW)))
+    scale(heat, "up", hold=True)
+    heat.service.run_due_work()
+    assert heat.nested_stack("s", "g")["stack_status"] == "UPDATE_IN_PROGRESS"
+    metadata = heat.send("GET", f"{heat.path('s')}/resources/g/metadata", leave_pending=True).json
+    assert metadata["metadata"]["scaling_in_progress"] is True
+    scale(heat, "up", hold=True)
+    scale(heat, "down", hold=True)
+    assert (len(members(heat)), signals(heat, "up"), signals(heat, "down")) == (2, 1, 0)
+    heat.service.run_until_idle()
+    assert size(heat) == 2
+    scale(heat, "up")
+    assert size(heat) == 3
+
+
+def test_an_update_goes_over_a_scaling(heat: ProjectClient) -> None:
+    heat.create("s", template(group(resource=SLOW)))
+    scale(heat, "up", hold=True)
+    heat.service.run_due_work()
+    heat.update("s", template(group(resource=SLOW, desired_capacity=4)), hold=True)
+    heat.service.run_due_work()
+    scale(heat, "up", hold=True)  # the group is at work
+    heat.service.run_until_idle()
+    assert (heat.status("s"), size(heat)) == ("UPDATE_COMPLETE", 4)
+    assert signals(heat, "up") == 1
+
+
+def test_an_update_of_others_leaves_a_scaling_alone(heat: ProjectClient) -> None:
+    heat.create("s", template(group(resource=SLOW)))
+    scale(heat, "up", hold=True)
+    heat.service.run_due_work()
+    other = {"up": policy(1), "down": policy(-2)}
+    heat.update("s", template(group(resource=SLOW), other), hold=True)
+    heat.service.run_until_idle()
+    assert (heat.status("s"), size(heat)) == ("UPDATE_COMPLETE", 2)
+
+
+def test_a_stack_that_scales_is_deleted(heat: ProjectClient) -> None:
+    heat.create("s", template(group(resource=SLOW)))
+    scale(heat, "up", hold=True)
+    heat.service.run_due_work()
+    stack, below = heat.stack("s")["id"], heat.nested_stack("s", "g")["id"]
+    heat.delete("s")
+    assert (heat.status(stack), heat.status(below)) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
+
+
+def test_the_size_stays_over_an_update_that_says_nothing_of_it(heat: ProjectClient) -> None:
+    heat.create("s", template(group()))
+    scale(heat, "up")
+    scale(heat, "up")
+    before = names(heat)
+    heat.update("s", template(group(cooldown=5)))
+    assert names(heat) == before
+    heat.update("s", template(group(most=2)))
+    assert names(heat) == before[1:]
+    heat.update("s", template(group(most=6, desired_capacity=5)))
+    assert names(heat)[:2] == before[1:]
+    assert size(heat) == 5
+
+
+def test_a_changed_definition_rolls_out_in_batches(heat: ProjectClient) -> None:
+    rolling = {"max_batch_size": 2, "min_in_service": 1, "pause_time": 0}
+    heat.create("s", template(group(desired_capacity=5, rolling_updates=rolling)))
+    before = names(heat)
+    path = heat.nested_stack("s", "g")["id"]
+    heat.update("s", template(group("w", desired_capacity=5, rolling_updates=rolling)), hold=False)
+    assert heat.outputs("s")["values"] == ["w"] * 5
+    assert names(heat) == before
+    updates = sum(
+        event["resource_status"] == "UPDATE_COMPLETE"
+        and event["resource_name"] != "g"
+        and event["physical_resource_id"] == path
+        for event in heat.events(path)
+    )
+    assert updates == 3
+
+
+def test_rolling_pauses_hold_nobody_up(heat: ProjectClient) -> None:
+    rolling = {"max_batch_size": 1, "pause_time": 100}
+    heat.create("s", template(group(desired_capacity=3, rolling_updates=rolling)))
+    began = heat.service.clock()
+    heat.update("s", template(group("w", desired_capacity=2, rolling_updates=rolling)), hold=True)
+    heat.service.run_due_work()
+    assert sorted(heat.outputs("s")["values"]) == ["v", "v", "w"]  # one batch
+    assert not heat.service.bus.pending
+    scale(heat, "up", hold=True)  # is passed over: the group is at work
+    heat.service.run_until_idle()
+    assert (heat.status("s"), heat.outputs("s")["values"]) == ("UPDATE_COMPLETE", ["w", "w"])
+    assert 300 <= (heat.service.clock() - began).total_seconds() < 400
+    assert signals(heat, "up") == 0
+
+
+def test_a_scaling_that_fails_is_mended_by_the_next(heat: ProjectClient) -> None:
+    heat.create(
+        "s",
+        template(
+            group(resource={"type": "Test::Brittle"}, most=3),
+            {"up": policy(1), "to": policy(1, "exact_capacity")},
+        ),
+    )
+    below = heat.nested_stack("s", "g")["id"]
+    FlakyMemberType.broken = True
+    scale(heat, "up")
+    assert (heat.status(below), heat.status("s")) == ("UPDATE_FAILED", "CREATE_COMPLETE")
+    assert heat.resource("s", "g")["resource_status"] == "CREATE_COMPLETE"
+    assert heat.outputs("s")["size"] == 1  # who failed does not count
+    assert len(heat.outputs("s")["refs"]) == 1
+    FlakyMemberType.broken = False
+    scale(heat, "up")
+    assert (heat.status(below), size(heat)) == ("UPDATE_COMPLETE", 2)
+    FlakyMemberType.broken = True
+    scale(heat, "up")
+    kept = names(heat)
+    FlakyMemberType.broken = False
+    scale(heat, "to")  # who failed goes first
+    assert names(heat) == kept[1:]
+
+
+def test_what_is_no_group_is_not_found(heat: ProjectClient) -> None:
+    lost = policy(1)
+    lost["properties"]["auto_scaling_group_id"] = "elsewhere"
+    heat.create("s", template(group(), {"up": lost}))
+    answer = signal(heat, "up")
+    assert (answer.status_int, answer.json["error"]["type"]) == (404, "EntityNotFound")
+    assert "elsewhere" in answer.json["error"]["message"]
+
+
+def test_the_group_of_another_stack_is_out_of_reach(heat: ProjectClient) -> None:
+    heat.create("other", template(group()))
+    foreign = policy(1)
+    foreign["properties"]["auto_scaling_group_id"] = heat.nested_stack("other", "g")["id"]
+    heat.create("s", template(group(), {"up": foreign}))
+    assert signal(heat, "up").status_int == 404
+    assert heat.outputs("other")["size"] == 1
+
+
+def test_no_scaling_while_suspended(heat: ProjectClient) -> None:
+    heat.create("s", template(group()))
+    heat.perform_action("s", "suspend")
+    answer = signal(heat, "up")
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
+    heat.perform_action("s", "resume")
+    scale(heat, "up")
+    assert size(heat) == 2
+
+
+def test_a_lost_message_costs_no_scaling(heat: ProjectClient) -> None:
+    heat.create("s", template(group()))
+    scale(heat, "up", hold=True)
+    heat.service.bus.pending.clear()
+    for _round in range(4):
+        heat.service.clock.advance(10)
+        heat.service.run_due_work()
+    assert size(heat) == 2
+    scale(heat, "up")
+    assert size(heat) == 3
+
+
+def test_a_group_that_is_handed_over_keeps_its_members(tmp_path: Any) -> None:
+    options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
+    service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
+    heat = ProjectClient(service)
+    heat.create("s", template(group(desired_capacity=2)))
+    scale(heat, "up")
+    before = heat.outputs("s")["map"]
+    document = heat.send("DELETE", f"{heat.path('s')}/abandon").json
+    body = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
+    assert heat.send("POST", "/stacks", body).status_int == 201
+    assert heat.status("s") == "ADOPT_COMPLETE"
+    assert heat.outputs("s")["map"] == before
+    scale(heat, "up")
+    assert size(heat) == 4
+    assert before.items() <= heat.outputs("s")["map"].items()
+    service.close()
+
+
+def test_a_group_is_foreseen(heat: ProjectClient) -> None:
+    body = {"stack_name": "s", "template": template(group(desired_capacity=2))}
+    shown = heat.send("POST", "/stacks/preview", body).json["stack"]["resources"]
+    (members,) = [each for each in shown if isinstance(each, list)]  # in the group's place
+    assert [each["resource_type"] for each in members] == ["OS::Heat::TestResource"] * 2
+    heat.create("s", template(group()))
+    changed = {"template": template(group(most=9))}
+    found = heat.send("PUT", f"{heat.path('s')}/preview", changed).json["resource_changes"]
+    assert [each["resource_name"] for each in found["updated"]] == ["g"]
+
+
+def test_not_more_than_a_tree_may_have(tmp_path: Any) -> None:
+    service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", ApiOptions(max_resources_per_stack=5))
+    heat = ProjectClient(service)
+    heat.create("s", template(group()))
+    scale(heat, "up")
+    answer = signal(heat, "up")
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "RequestLimitExceeded")
+    assert "resources.g" in answer.json["error"]["message"]
+    assert size(heat) == 2
+    service.close()

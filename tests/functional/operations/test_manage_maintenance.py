@@ -1,0 +1,184 @@
+"""``heat-convergence-manage`` beyond the schema: what it prints and how it exits."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.cli.manage import main
+from heat_convergence.common.clock import utc_now
+from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
+from heat_convergence.db.statements import services
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import goal, stack
+from heat_convergence.testing.sample_rows import goal_row, resource_row, service_row, stack_row
+
+
+class ManageCommand:
+    def __init__(self, path):
+        self.url = f"sqlite:///{path}/managed.sqlite"
+        self.config = path / "hc.conf"
+        self.keys("first key")
+        assert self("db", "upgrade") == 0
+        self.database = database_from_url(self.url)
+        attach_keyring(self.database.engine, Keyring(["first key"]))
+
+    def keys(self, *keys):
+        lines = [f"auth_encryption_key = {key}" for key in keys]
+        self.config.write_text(
+            "\n".join(["[DEFAULT]", *lines, "[database]", f"connection = {self.url}"])
+        )
+
+    def __call__(self, *arguments):
+        return main.main(["--config-file", str(self.config), *arguments])
+
+    def stack(self, name, **values):
+        with SqlStore(self.database).transaction() as tx:
+            deleted_at = values.pop("deleted_at", None)
+            tx.insert_stack(stack_row(name, **values))
+            tx.insert_goal(
+                goal_row(
+                    f"goal-of-{name}",
+                    stack_id=name,
+                    template_hash="t" * 64,
+                    parameters={"p": name},
+                    sensitive=True,
+                )
+            )
+            tx.put_contents({"t" * 64: "text"})
+            if deleted_at is not None:
+                tx.update_stack(name, deleted_at=deleted_at)
+
+    def stacks(self):
+        with self.database.read() as conn:
+            return sorted(conn.scalars(sa.select(stack.c.id)))
+
+
+@pytest.fixture
+def managed(tmp_path, capsys):
+    managed = ManageCommand(tmp_path)
+    capsys.readouterr()
+    yield managed
+    managed.database.close()
+
+
+def ago(**span):
+    return utc_now() - timedelta(**span)
+
+
+def test_purging_takes_an_age_and_its_unit(managed, capsys):
+    for number in range(5):
+        managed.stack(f"old-{number}", deleted_at=ago(days=100))
+    managed.stack("young", deleted_at=ago(hours=3))
+    managed.stack("lives")
+    assert managed("purge_deleted", "-b", "2") == 0
+    assert "Purged 5 deleted stacks and 0 texts" in capsys.readouterr().out
+    assert managed.stacks() == ["lives", "young"]
+    assert managed("purge_deleted", "-g", "hours", "4") == 0
+    assert managed.stacks() == ["lives", "young"]
+    assert managed("purge_deleted", "-g", "minutes", "-p", "another", "1") == 0
+    assert managed.stacks() == ["lives", "young"]
+    assert managed("purge_deleted", "-g", "minutes", "-p", "project-1", "1") == 0
+    assert managed.stacks() == ["lives"]
+
+
+def test_nothing_is_older_than_time(managed, capsys):
+    managed.stack("old", deleted_at=ago(days=100))
+    assert managed("purge_deleted", "999999999999") == 0
+    assert "Purged 0 deleted stacks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["-g", "years", "1"], ["-1"], ["x"], ["-b", "0", "1"]])
+def test_what_makes_no_sense_purges_nothing(managed, arguments):
+    managed.stack("old", deleted_at=ago(days=100))
+    with pytest.raises(SystemExit):
+        managed("purge_deleted", *arguments)
+    assert managed.stacks() == ["old"]
+
+
+def test_a_project_is_purged_on_confirmation(managed, capsys):
+    managed.stack("a", project_id="gone")
+    managed.stack("b", project_id="other")
+    assert managed("purge_project", "gone") == 0
+    assert "has 1 stacks" in capsys.readouterr().out
+    assert managed.stacks() == ["a", "b"]
+    assert managed("purge_project", "gone", "--yes") == 0
+    assert managed.stacks() == ["b"]
+
+
+def test_services_are_listed_and_dead_ones_taken_off(managed, capsys):
+    with managed.database.write() as conn:
+        for name, reported_at in (("alive", ago(seconds=60)), ("dead", ago(seconds=130))):
+            services.record_heartbeat(conn, service_row(name, report_interval_s=60), reported_at)
+    assert managed("service", "list") == 0
+    lines = {line.split()[2]: line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert " up " in lines["alive"]
+    assert " down " in lines["dead"]
+    assert managed("service", "clean") == 0
+    assert "1 dead" in capsys.readouterr().out
+    managed("service", "list")
+    out = capsys.readouterr().out
+    assert "alive" in out
+    assert "dead" not in out
+
+
+def test_keys_are_rotated(managed, capsys):
+    managed.stack("s")
+    managed.keys("second key", "first key")
+    assert managed("secrets", "rotate") == 0
+    assert "4 values rewritten" in capsys.readouterr().out
+    managed.keys("second key")
+    assert managed("secrets", "decrypt") == 0
+    with managed.database.read() as conn:
+        raw = conn.scalars(sa.select(sa.type_coerce(goal.c.parameters, sa.Text)))
+        assert list(raw) == ['{"p":"s"}']
+    assert managed("secrets", "encrypt") == 0
+
+
+def test_a_key_that_is_missing_is_told(managed, capsys):
+    managed.stack("s")
+    managed.keys("another key")
+    assert managed("secrets", "rotate") == 1
+    assert "4 values were encrypted with a key that is not configured" in capsys.readouterr().out
+    managed.keys()
+    assert managed("secrets", "rotate") == 1
+    assert "is not set" in capsys.readouterr().out
+
+
+def test_what_no_key_opens_is_told_by_a_check(managed, capsys):
+    managed.stack("s", deadline_at=utc_now())
+    with SqlStore(managed.database).transaction() as tx:
+        tx.insert_resources(
+            [resource_row("r", stack_id="s", sensitive=True, properties={"p": "secret"})]
+        )
+    managed.keys("another key")
+    assert managed("stack", "check") == main.REJECTED
+    assert "another auth_encryption_key" in capsys.readouterr().err
+
+
+def test_a_sound_database_has_no_contradictions(managed, capsys):
+    managed.stack("s", deadline_at=utc_now())
+    assert managed("stack", "check") == 0
+    assert "Nothing contradicts itself" in capsys.readouterr().out
+
+
+def test_contradictions_come_with_the_remedy(managed, capsys):
+    managed.stack("a")  # in progress, without a deadline
+    managed.stack("b", deadline_at=utc_now())
+    with SqlStore(managed.database).transaction() as tx:
+        tx.insert_resources([resource_row("r", stack_id="b", job=None, job_state="posted")])
+    with managed.database.write() as conn:
+        conn.execute(goal.delete().where(goal.c.stack_id == "b"))
+    assert managed("stack", "check") == 1
+    out = capsys.readouterr().out
+    assert "stack a: rule 9: stack a is in progress and no time is set for its end" in out
+    assert "stack b: its goal_id goal-of-b does not exist" in out
+    assert "stack b: rule 1:" in out
+    assert out.count("remedy: ") == out.count("stack a: ") + out.count("stack b: ")
+    assert managed("stack", "check", "a") == 1
+    assert "stack b" not in capsys.readouterr().out
+    assert managed("stack", "check", "nobody") == 1
+    assert "no such stack" in capsys.readouterr().out

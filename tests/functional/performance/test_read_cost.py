@@ -1,0 +1,85 @@
+"""What reading costs: statements, which must not grow with the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from webob import Request
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.testing.statement_counter import count_statements
+from tests.functional.harness import LocalService
+
+SIZES = (5, 300)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite"
+    service = LocalService(url, ApiOptions(max_resources_per_stack=-1))
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="module")
+def stacks(service: LocalService) -> list[str]:
+    """Paths of a small and a large stack, alike but for their size."""
+    return [_create(service, size) for size in SIZES]
+
+
+def _create(service: LocalService, size: int) -> str:
+    value = {"type": "OS::Heat::Value", "properties": {"value": 1}}
+    template = {
+        "heat_template_version": "2016-10-14",
+        "resources": {f"r{i}": value for i in range(size)},
+        "outputs": {f"o{i}": {"value": {"get_attr": [f"r{i}", "value"]}} for i in range(size)},
+    }
+    request = Request.blank("/v1/p/stacks", method="POST")
+    request.json = {"stack_name": f"s{size}", "template": template}
+    answer = request.get_response(service.app)
+    assert answer.status_int == 201, answer.text
+    return answer.location.removeprefix("http://localhost")
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "",
+        "/resources",
+        "/resources?with_detail=true",
+        "/resources?nested_depth=5&name=r1",
+        "/resources/r1",
+        "/events",
+        "/outputs",
+        "/outputs/o1",
+        "/template",
+    ],
+)
+def test_statements_do_not_grow(service: LocalService, stacks: list[str], below: str) -> None:
+    counts = []
+    for path in stacks:
+        with count_statements(service.database.engine) as count:
+            answer: Any = Request.blank(path + below, headers={"X-Test-Hold": "1"}).get_response(
+                service.app
+            )
+        assert answer.status_int == 200
+        counts.append(count.total)
+    assert counts[0] == counts[1] <= 7
+
+
+def test_a_long_list_is_whole(service: LocalService, stacks: list[str]) -> None:
+    answer = Request.blank(stacks[1] + "/resources").get_response(service.app)
+    assert len(answer.json["resources"]) == SIZES[1]
+
+
+def test_statements_of_a_stack_list_do_not_grow(service: LocalService, stacks: list[str]) -> None:
+    def cost() -> int:
+        with count_statements(service.database.engine) as count:
+            Request.blank("/v1/p/stacks", headers={"X-Test-Hold": "1"}).get_response(service.app)
+        return count.total
+
+    before = cost()
+    _create(service, 1)
+    assert cost() == before <= 3

@@ -1,0 +1,122 @@
+"""Agents of servers: what they read of this service, and that nobody else reads it at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
+from heat_convergence.resources import custom_constraints
+from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
+from heat_convergence.resources.catalog.resource_types import load_resource_types
+from tests.functional.harness import LocalService
+from tests.functional.openstack_types.test_openstack_replacement import ClockedEmulation
+from tests.functional.project_client import ProjectClient, hot_template
+from tests.functional.software.test_server_agent_users import FakeStackCloud, users_of
+from tests.unit.clients.fake_keystone import FakeKeystone
+
+Json = Any
+TEXT = "echo from-the-deployment"
+
+
+class ServerAgentTestbed:
+    def __init__(self, folder: Path) -> None:
+        self.fake, self.sky, self.folder = FakeKeystone(), ClockedEmulation(), folder
+        checks = {
+            **cloud_constraints.load_custom_constraints(load_resource_types()),
+            **custom_constraints.load_constraints(),
+        }
+        self.service = LocalService(
+            f"sqlite:///{folder}/hc.sqlite", cloud_of=self.cloud_for, custom_constraints=checks
+        )
+        self.sky.service = self.service
+
+    def cloud_for(self, tree_id: str) -> Any:
+        cloud = FakeStackCloud(self.sky.cloud_for(tree_id), users_of(self.fake), tree_id=tree_id)
+        cloud.software = DatabaseSoftwareStore(self.service.database)
+        return cloud
+
+    def files_containing(self, text: str) -> list[str]:
+        """Files of the database that the text stands in."""
+        return [one.name for one in self.folder.iterdir() if text.encode() in one.read_bytes()]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
+    world = ServerAgentTestbed(tmp_path)
+    yield world
+    world.service.close()
+    world.fake.close()
+
+
+def template(form: str) -> Json:
+    server = {
+        "image": "cirros",
+        "flavor": "m1.nano",
+        "networks": [],
+        "user_data_format": form,
+        "software_config_transport": "POLL_SERVER_HEAT",
+    }
+    return hot_template(
+        {
+            "server": {"type": "OS::Nova::Server", "properties": server,
+                       "metadata": {"mine": "own"}},
+            "config": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": TEXT}},
+            "deployment": {
+                "type": "OS::Heat::SoftwareDeployment",
+                "properties": {
+                    "config": {"get_resource": "config"},
+                    "server": {"get_resource": "server"}, "signal_transport": "NO_SIGNAL",
+                },
+            },
+            "reader": {
+                "type": "OS::Heat::Value",
+                "properties": {"value": {"get_attr": ["server", "os_collect_config"]}},
+            },
+        },
+        outputs={"told": {"get_attr": ["server", "os_collect_config", "heat"]}},
+    )  # fmt: skip
+
+
+def test_an_agent_reads_what_is_deployed(world: ServerAgentTestbed) -> None:
+    heat = ProjectClient(world.service)
+    heat.create("s", template("SOFTWARE_CONFIG"))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    answer = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
+    shown = answer.json["metadata"]
+    assert shown["mine"] == "own"
+    (deployed,) = shown["deployments"]
+    assert deployed["config"] == TEXT
+    told = shown["os-collect-config"]["heat"]
+    assert told == heat.outputs("s")["told"]
+    stack = heat.stack("s")
+    assert told["stack_id"] == f"s/{stack['id']}"
+    assert world.fake.users[told["user_id"]]["password"] == told["password"]
+    assert world.files_containing(told["password"]) == []
+    heat.delete("s")
+    assert told["user_id"] not in world.fake.users
+
+
+def test_without_an_agent_there_is_nothing_to_read(world: ServerAgentTestbed) -> None:
+    heat = ProjectClient(world.service)
+    wanted = template("RAW")
+    del wanted["resources"]["deployment"]
+    heat.create("s", wanted)
+    answer = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
+    assert answer.json["metadata"] == {"mine": "own"}
+    assert world.files_containing("m1.nano") != []  # its row is not sealed
+
+
+def test_a_transport_that_is_not_there_is_refused_at_once(world: ServerAgentTestbed) -> None:
+    heat = ProjectClient(world.service)
+    wanted = template("SOFTWARE_CONFIG")
+    given = wanted["resources"]["server"]["properties"]
+    given["software_config_transport"] = "ZAQAR_MESSAGE"
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": wanted})
+    assert answer.status_int == 400
+    path = "resources.server.properties.software_config_transport"
+    assert path in answer.json["error"]["message"]
+    assert heat.stack("s") is None

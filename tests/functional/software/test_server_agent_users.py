@@ -1,0 +1,317 @@
+"""Agents of servers: what they are told, who they are, and that nobody is made twice."""
+
+from __future__ import annotations
+
+import base64
+import email
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from heat_convergence.clients import endpoints
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.clients.settings import ClientSettings
+from heat_convergence.clients.stack_users import StackUsers
+from heat_convergence.common.errors import (
+    InvalidTemplateAttribute,
+    MissingCredentialError,
+    ResourceFailure,
+    StackValidationFailed,
+)
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.resources.catalog.resource_types import load_resource_types
+from heat_convergence.resources.driver.request_cloud import use_request_cloud
+from heat_convergence.resources.openstack.nova import server_agents
+from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.protocol.schema import resolve_properties
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.evaluation.evaluation import ValueAtPath
+from heat_convergence.testing.openstack.emulation import PROJECT_ID
+from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.unit.clients.fake_keystone import FakeKeystone
+
+Json = Any
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DOMAIN = ClientSettings(
+    stack_user_domain_id="heat-domain",
+    stack_domain_admin="domain_admin",
+    stack_domain_admin_password="admin-password",
+)
+HEAT = {"software_config_transport": "POLL_SERVER_HEAT"}
+
+
+@dataclass
+class FakeStackCloud:
+    """The emulation, with users of a fake Keystone."""
+
+    cloud: SdkCloudClient
+    users: StackUsers
+    metadata_url: str | None = "http://cfn.example:8000/v1/"
+    tree_id: str = "tree"
+    guest_auth_url: str = "http://keystone.example/v3"
+    region: str = "R"
+    key: str = "k"
+    project_id: str = PROJECT_ID
+    software: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cloud, name)
+
+
+@pytest.fixture
+def server() -> Any:
+    return ResourceTypeRegistry(load_resource_types()).get("OS::Nova::Server")
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeKeystone]:
+    fake = FakeKeystone()
+    yield fake
+    fake.close()
+
+
+def users_of(fake: FakeKeystone, how: ClientSettings = DOMAIN) -> StackUsers:
+    service: Any = SimpleNamespace(auth_url=fake.url)
+    return StackUsers(how, service)
+
+
+@pytest.fixture
+def cloud(fake: FakeKeystone) -> FakeStackCloud:
+    connection = connect(create_emulation())
+    connected = SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))
+    return FakeStackCloud(connected, users_of(fake))
+
+
+@pytest.fixture
+def view(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
+    def make(metadata: Json = None, **given: Json) -> ResourceContext:
+        properties = {
+            "image": "cirros",
+            "flavor": "m1.nano",
+            "networks": [],
+            "user_data_format": "SOFTWARE_CONFIG",
+            **given,
+        }
+        return ResourceContext(
+            stack_id="s-1",
+            stack_name="web",
+            project_id=PROJECT_ID,
+            resource_id="r-1",
+            name="it",
+            type=server.name,
+            physical_name="web-it-1",
+            physical_id=None,
+            properties=resolve_properties(server.schema, properties),
+            attributes={},
+            data={},
+            action=Action.CREATE,
+            started_at=NOW,
+            now=NOW,
+            random=random.Random(1),
+            cloud=cloud,
+            metadata=metadata or {},
+        )
+
+    return make
+
+
+def recorded(server: Any, view: ResourceContext, verb: str = "create") -> ResourceContext:
+    """As the row has it after a verb."""
+    look = getattr(server, verb)(view)
+    return replace(
+        view,
+        physical_id=look.physical_id or view.physical_id,
+        data=view.data if look.data is None else look.data,
+        attributes=look.attributes,
+    )
+
+
+def handed(server: Any, view: ResourceContext) -> dict[str, str]:
+    """The parts of a server's user data, by name."""
+    text = base64.b64decode(server.create_arguments(view)["user_data"]).decode()
+    parts = email.message_from_string(text).get_payload()
+    return {part.get_filename(): part.get_payload(decode=True).decode() for part in parts}
+
+
+def test_an_agent_asks_this_service(server, view, fake) -> None:
+    it = recorded(server, view(**HEAT))
+    found = server.attribute(it, "os_collect_config")
+    assert found["collectors"] == ["ec2", "heat", "local"]
+    heat = found["heat"]
+    user = fake.users[heat["user_id"]]
+    assert (user["name"], user["password"]) == ("web-it-1", heat["password"])
+    assert fake.grants == {(heat["project_id"], heat["user_id"], "role-heat_stack_user")}
+    assert (heat["auth_url"], heat["region_name"]) == ("http://keystone.example/v3", "R")
+    assert (heat["stack_id"], heat["resource_name"]) == ("web/s-1", "it")
+
+
+def test_an_agent_asks_where_the_operator_says(server, view, fake) -> None:
+    it = recorded(server, view())
+    found = server.attribute(it, "os_collect_config")
+    assert found["collectors"] == ["ec2", "cfn", "local"]
+    keys = fake.ec2[found["cfn"]["access_key_id"]]
+    assert found["cfn"] == {
+        "metadata_url": "http://cfn.example:8000/v1/",
+        "access_key_id": keys["access"],
+        "secret_access_key": keys["secret"],
+        "stack_name": "web/s-1",
+        "path": "it.Metadata",
+    }
+
+
+@pytest.mark.parametrize("more", [{}, HEAT])
+def test_the_server_is_handed_what_clients_read(server, view, more) -> None:
+    asked = view({"mine": 1}, **more)
+    it = recorded(server, asked)
+    parts = handed(server, replace(asked, data=it.data))
+    shown = server.shown_metadata(it, {"mine": 1})
+    assert json.loads(parts["cfn-init-data"]) == shown
+    assert shown["os-collect-config"] == server.attribute(it, "os_collect_config")
+    assert (shown["mine"], shown["deployments"]) == (1, [])
+
+
+def test_what_a_lost_create_handed_over_stays_true(server, view, fake) -> None:
+    asked = view(**HEAT)
+    first = recorded(server, asked)
+    found = recorded(server, replace(asked, physical_id=server.find(asked)), "resume_create")
+    assert found.physical_id == first.physical_id
+    assert server.attribute(found, "os_collect_config") == server.attribute(
+        first, "os_collect_config"
+    )
+    again = server_agents.create_agent_user(asked)  # of a create that goes on before the service
+    assert again == first.data
+    assert [user["name"] for user in fake.users.values()].count("web-it-1") == 1
+    assert len(fake.ec2) == 1
+
+
+def test_a_user_without_keys_is_given_another_password(server, view, cloud, fake) -> None:
+    lost = cloud.users.ensure_user("web-it-1", cloud.users.ensure_project("tree"))
+    it = recorded(server, view(**HEAT))
+    heat = server.attribute(it, "os_collect_config")["heat"]
+    assert heat["user_id"] == lost.id
+    assert fake.users[lost.id]["password"] == heat["password"] != lost.password
+
+
+def test_the_transport_changes_in_place(server, view, fake) -> None:
+    it = recorded(server, view())
+    after = {**it.properties, **HEAT}
+    look = server.update(replace(it, action=Action.UPDATE), after, frozenset(HEAT))
+    changed = replace(it, properties=after, data=look.data)
+    keys = fake.ec2[it.data["access"]]
+    heat = server.attribute(changed, "os_collect_config")["heat"]
+    assert heat["password"] == keys["secret"]
+    assert len(fake.ec2) == 1
+
+
+def test_a_deletion_leaves_nobody(server, view, fake) -> None:
+    it = recorded(server, view(**HEAT))
+    server.delete(replace(it, action=Action.DELETE))
+    assert "web-it-1" not in [user["name"] for user in fake.users.values()]
+    lost = view(**HEAT)
+    server_agents.create_agent_user(lost)  # and the server was never made
+    nothing = replace(lost, physical_name="web-it-1", action=Action.DELETE)
+    server.delete(replace(nothing, physical_id=it.physical_id))
+    assert "web-it-1" not in [user["name"] for user in fake.users.values()]
+
+
+def test_a_lost_agent_without_a_server_goes(server, view, fake) -> None:
+    lost = view(**HEAT)
+    server_agents.create_agent_user(lost)
+    assert server.find(replace(lost, action=Action.DELETE)) is None
+    assert "web-it-1" not in [user["name"] for user in fake.users.values()]
+
+
+@pytest.mark.parametrize("form", ["RAW", "HEAT_CFNTOOLS"])
+def test_other_formats_have_no_agent(server, view, fake, form) -> None:
+    it = recorded(server, view(user_data_format=form, user_data="x"))
+    assert it.data == {}
+    assert server.attribute(it, "os_collect_config") == {}
+    assert server.shown_metadata(it, {"a": 1}) == {"a": 1}
+    assert not server.shows_deployments(it)
+    server.delete(replace(it, action=Action.DELETE))
+    assert [path for _, path in fake.requests if "/users" in path] == []
+
+
+def test_tools_are_told_where_to_ask(server, view) -> None:
+    parts = handed(server, view(user_data_format="HEAT_CFNTOOLS", user_data="x"))
+    assert parts["cfn-metadata-server"] == "http://cfn.example:8000/v1/"
+    assert "cfn-metadata-server" not in handed(server, view(user_data="#!/bin/sh"))
+
+
+def test_nobody_is_hired_who_could_not_ask(server, view, cloud, fake) -> None:
+    cloud.metadata_url = None
+    assert recorded(server, view()).data == {}
+    cloud.users = users_of(fake, ClientSettings())
+    cloud.metadata_url = "http://cfn.example:8000/v1/"
+    assert server_agents.create_agent_user(view()) == {}
+    with pytest.raises(MissingCredentialError, match="stack_user_domain_id"):
+        server_agents.create_agent_user(view(**HEAT))
+
+
+@pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
+def test_other_transports_are_refused(server, view, transport) -> None:
+    given = {"software_config_transport": transport}
+    with pytest.raises(StackValidationFailed, match="POLL_SERVER_HEAT") as caught:
+        server.validate(view(**given).properties, None)
+    assert caught.value.path == "software_config_transport"
+    server.validate(view(user_data_format="RAW", **given).properties, None)
+
+
+def test_secrets_are_kept_for_agents_alone(server) -> None:
+    assert server.has_secret_data({"user_data_format": "SOFTWARE_CONFIG"})
+    assert server.has_secret_data({"user_data_format": {"get_attr": ["a", "b"]}})
+    assert not server.has_secret_data({"user_data_format": "RAW"})
+    assert not server.has_secret_data({})
+    name = (server.name, "user_data_format")
+    usual = ResourceTypeRegistry.load({name: "SOFTWARE_CONFIG"}).get(server.name)
+    assert usual.has_secret_data({})
+    assert not usual.has_secret_data({"user_data_format": "RAW"})
+
+
+def test_an_operator_chooses_defaults() -> None:
+    one, other = (
+        ("OS::Nova::Server", "user_data_format"),
+        ("OS::Heat::SoftwareDeploymentGroup", "signal_transport"),
+    )
+    chosen = ResourceTypeRegistry.load({one: "RAW", other: "HEAT_SIGNAL"})
+    assert chosen.get(one[0]).schema.properties[one[1]].default == "RAW"
+    shown = chosen.schema_view(other[0])["properties"]["signal_transport"]
+    assert shown["default"] == "HEAT_SIGNAL"
+    assert (
+        ResourceTypeRegistry.load().get(one[0]).schema.properties[one[1]].default
+        == "HEAT_CFNTOOLS"
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:8000", "http://h:8000/", "http://h:8000/v1", "http://h:8000/v1/"]
+)
+def test_an_address_has_a_version(url) -> None:
+    assert endpoints.metadata_base_url(url) == "http://h:8000/v1/"
+
+
+class TestConsoles:
+    def test_they_are_asked_for_by_who_reads(self, server, view, cloud) -> None:
+        it = recorded(server, view(user_data_format="RAW"))
+        assert server.attribute(it, "console_urls") == {}  # nobody asks
+        with use_request_cloud(cloud.cloud):
+            found = server.attribute(it, "console_urls")
+            assert set(found) == {"novnc", "serial", "spice-html5"}
+            assert found["novnc"].startswith("http://consoles.example/")
+            single = server.attribute_at_path(it, "console_urls", ("novnc",))
+        assert isinstance(single, ValueAtPath)
+        assert single.value.startswith("http://consoles.example/")
+
+    def test_what_is_not_offered_says_so(self, server, view, cloud) -> None:
+        it = recorded(server, view(user_data_format="RAW"))
+        with use_request_cloud(cloud.cloud):
+            with pytest.raises(ResourceFailure, match="webmks"):
+                server.attribute_at_path(it, "console_urls", ("webmks",))
+            with pytest.raises(InvalidTemplateAttribute, match="has no tty"):
+                server.attribute_at_path(it, "console_urls", ("tty",))

@@ -1,0 +1,354 @@
+"""Software deployments as resources: what a server is told, and what its signal comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import LocalService
+from tests.functional.project_client import ProjectClient, hot_template
+
+Json = Any
+OUTPUTS = [{"name": "result"}, {"name": "problem", "error_output": True}]
+INPUTS = [{"name": "size", "default": "1"}, {"name": "disk", "replace_on_change": True}]
+
+
+@pytest.fixture
+def heat(tmp_path: Any) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield ProjectClient(service)
+    service.close()
+
+
+def template(values: Json = None, text: str = "echo", **properties: Json) -> Json:
+    return hot_template(
+        {
+            "c": {
+                "type": "OS::Heat::SoftwareConfig",
+                "properties": {
+                    "group": "script",
+                    "config": text,
+                    "inputs": INPUTS,
+                    "outputs": OUTPUTS,
+                },
+            },
+            "d": {
+                "type": "OS::Heat::SoftwareDeployment",
+                "properties": {
+                    "config": {"get_resource": "c"},
+                    "server": "srv",
+                    "input_values": values or {},
+                    "signal_transport": "HEAT_SIGNAL",
+                    **properties,
+                },
+            },
+            "after": {"type": "OS::Heat::None", "depends_on": "d"},
+        },
+        outputs={
+            "out": {"get_attr": ["d", "deploy_stdout"]},
+            "result": {"get_attr": ["d", "result"]},
+        },
+    )
+
+
+def start(heat: ProjectClient, body: Json) -> None:
+    heat.create("s", body, hold=True)
+    heat.service.run_due_work()
+
+
+def signal(heat: ProjectClient, **outputs: Json) -> Any:
+    path = f"{heat.path('s')}/resources/d/signal"
+    answer = heat.send("POST", path, outputs or None, leave_pending=True)
+    heat.service.run_due_work()
+    return answer
+
+
+def told(heat: ProjectClient) -> Json:
+    """What the server asks for."""
+    return heat.send("GET", "/software_deployments/metadata/srv", leave_pending=True).json[
+        "metadata"
+    ]
+
+
+def deployments(heat: ProjectClient) -> Json:
+    return heat.send("GET", "/software_deployments", leave_pending=True).json[
+        "software_deployments"
+    ]
+
+
+def test_a_server_is_told_and_its_signal_ends_it(heat: ProjectClient) -> None:
+    start(heat, template({"size": 3, "more": "x"}))
+    assert heat.resource("s", "d")["resource_status"] == "CREATE_IN_PROGRESS"
+    (given,) = told(heat)
+    values = {each["name"]: each["value"] for each in given["inputs"]}
+    assert (given["group"], given["config"]) == ("script", "echo")
+    assert (values["size"], values["disk"], values["more"]) == (3, None, "x")
+    stack = heat.stack("s")
+    assert values["deploy_stack_id"] == f"s/{stack['id']}"
+    assert (
+        values["deploy_action"],
+        values["deploy_resource_name"],
+        values["deploy_server_id"],
+        values["deploy_signal_transport"],
+    ) == ("CREATE", "d", "srv", "HEAT_SIGNAL")
+    (deployment,) = deployments(heat)
+    assert (deployment["status"], deployment["status_reason"]) == (
+        "IN_PROGRESS",
+        "Deploy data available",
+    )
+    assert heat.resource("s", "d")["physical_resource_id"] == deployment["id"]
+    signal(heat, deploy_stdout="hello", deploy_status_code=0, result="42")
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert heat.outputs("s") == {"out": "hello", "result": "42"}
+    (deployment,) = deployments(heat)
+    assert (deployment["status"], deployment["output_values"]["result"]) == ("COMPLETE", "42")
+    events = [
+        e["resource_status_reason"]
+        for e in heat.events("s")
+        if e["resource_status"].startswith("SIGNAL")
+    ]
+    assert events == [f"Signal: deployment {deployment['id']} succeeded"]
+
+
+def test_nobody_looks_often(heat: ProjectClient) -> None:
+    start(heat, template())
+    due = heat.service.services.store.get_next_observation_time()
+    assert due - heat.service.clock() > timedelta(seconds=50)
+    assert not heat.service.bus.pending
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        ({"deploy_status_code": 2}, "Deployment exited with non-zero status code: 2"),
+        ({"problem": "no disk"}, "problem : no disk"),
+    ],
+)
+def test_a_deployment_that_fails(heat: ProjectClient, outputs: Json, reason: str) -> None:
+    start(heat, template())
+    signal(heat, **outputs)
+    assert heat.status("s") == "CREATE_FAILED"
+    message = heat.resource("s", "d")["resource_status_reason"]
+    assert "Deployment to server failed: " in message
+    assert message.endswith(reason)
+    assert deployments(heat)[0]["status"] == "FAILED"
+
+
+def test_a_request_may_end_it_too(heat: ProjectClient) -> None:
+    start(heat, template())
+    (deployment,) = deployments(heat)
+    heat.send(
+        "PUT",
+        f"/software_deployments/{deployment['id']}",
+        {"status": "COMPLETE", "output_values": {"result": "r"}},
+        leave_pending=True,
+    )
+    heat.service.run_until_idle()
+    assert (heat.status("s"), heat.outputs("s")["result"]) == ("CREATE_COMPLETE", "r")
+
+
+def test_an_update_deploys_anew(heat: ProjectClient) -> None:
+    start(heat, template({"size": 1}))
+    signal(heat, result="one")
+    before = heat.resource("s", "d")["physical_resource_id"]
+    heat.update("s", template({"size": 2}), hold=True)
+    heat.service.run_due_work()
+    assert heat.resource("s", "d")["resource_status"] == "UPDATE_IN_PROGRESS"
+    (given,) = told(heat)
+    values = {each["name"]: each["value"] for each in given["inputs"]}
+    assert (values["size"], values["deploy_action"]) == (2, "UPDATE")
+    signal(heat, result="two")
+    assert (heat.status("s"), heat.outputs("s")["result"]) == ("UPDATE_COMPLETE", "two")
+    assert heat.resource("s", "d")["physical_resource_id"] == before
+    assert len(heat.send("GET", "/software_configs").json["software_configs"]) == 2
+
+
+def test_an_input_that_asks_for_a_new_one(heat: ProjectClient) -> None:
+    start(heat, template({"disk": "a"}))
+    signal(heat)
+    before = heat.resource("s", "d")["physical_resource_id"]
+    heat.update("s", template({"disk": "b"}), hold=True)
+    heat.service.run_due_work()
+    signal(heat)
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert heat.resource("s", "d")["physical_resource_id"] != before
+    assert len(deployments(heat)) == 1
+
+
+def test_actions_that_are_not_its_own(heat: ProjectClient) -> None:
+    heat.create("s", template(actions=["DELETE"]))
+    assert (heat.status("s"), deployments(heat)) == ("CREATE_COMPLETE", [])
+    stack_id = heat.stack("s")["id"]
+    heat.delete("s", leave_pending=True)
+    heat.service.run_due_work()
+    assert heat.status(stack_id) == "DELETE_IN_PROGRESS"
+    assert told(heat)[0]["config"] == "echo"
+    signal(heat, deploy_status_code=0)
+    assert heat.status(stack_id) == "DELETE_COMPLETE"
+    assert (deployments(heat), told(heat)) == ([], [])
+
+
+def test_suspended_by_the_server(heat: ProjectClient) -> None:
+    heat.create("s", template(actions=["SUSPEND"]))
+    heat.perform_action("s", "suspend", leave_pending=True)
+    heat.service.run_due_work()
+    assert heat.status("s") == "SUSPEND_IN_PROGRESS"
+    assert signal(heat).status_int == 200
+    assert heat.status("s") == "SUSPEND_COMPLETE"
+    heat.perform_action("s", "resume")
+    assert heat.status("s") == "RESUME_COMPLETE"
+
+
+def test_nothing_is_waited_for_without_signals(heat: ProjectClient) -> None:
+    heat.create("s", template(signal_transport="NO_SIGNAL"))
+    assert heat.status("s") == "CREATE_COMPLETE"
+    (deployment,) = deployments(heat)
+    assert (deployment["status"], deployment["status_reason"]) == (
+        "COMPLETE",
+        "Not waiting for outputs signal",
+    )
+    heat.delete("s")
+    assert deployments(heat) == []
+    assert heat.send("GET", "/software_configs").json["software_configs"] == []
+
+
+def test_a_late_signal_of_an_earlier_action_does_not_count(heat: ProjectClient) -> None:
+    start(heat, template({"size": 1}))
+    signal(heat, result="one")
+    signal(heat, result="again")
+    assert heat.outputs("s")["result"] == "one"
+    heat.update("s", template({"size": 2}), hold=True)
+    heat.service.run_due_work()
+    assert heat.resource("s", "d")["resource_status"] == "UPDATE_IN_PROGRESS"
+
+
+def test_an_update_goes_over_one_that_waits(heat: ProjectClient) -> None:
+    start(heat, template())
+    heat.update("s", hot_template({"other": {"type": "OS::Heat::None"}}))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert (deployments(heat), told(heat)) == ([], [])
+
+
+def test_a_configuration_that_is_not_there(heat: ProjectClient) -> None:
+    body = template()
+    body["resources"]["d"]["properties"]["config"] = "5b6b0f5e-0000-4000-8000-000000000000"
+    heat.create("s", body)
+    assert heat.status("s") == "CREATE_FAILED"
+    assert "there is no software config" in heat.resource("s", "d")["resource_status_reason"]
+    stack_id = heat.stack("s")["id"]
+    heat.delete("s")
+    assert heat.status(stack_id) == "DELETE_COMPLETE"
+
+
+def test_an_output_that_is_none(heat: ProjectClient) -> None:
+    body = template(signal_transport="NO_SIGNAL")
+    body["outputs"]["none"] = {"value": {"get_attr": ["d", "nothing"]}}
+    heat.create("s", body)
+    found = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
+    assert "nothing" in found["none"]["output_error"]
+    assert found["out"]["output_value"] is None
+
+
+def test_a_map_with_its_inputs(heat: ProjectClient) -> None:
+    body = hot_template({
+        "c": {"type": "OS::Heat::StructuredConfig",
+              "properties": {"config": {"a": {"get_input": "x"}, "b": {"get_input": "y"}}}},
+        "d": {"type": "OS::Heat::StructuredDeployment",
+              "properties": {"config": {"get_resource": "c"}, "server": "srv",
+                             "input_values": {"x": [1, 2]}, "signal_transport": "NO_SIGNAL"}},
+    })  # fmt: skip
+    heat.create("s", body)
+    assert told(heat)[0]["config"] == {"a": [1, 2], "b": None}
+    body["resources"]["d"]["properties"]["input_values_validate"] = "STRICT"
+    heat.update("s", body)
+    assert heat.status("s") == "UPDATE_FAILED"
+    assert '"y"' in heat.stack("s")["stack_status_reason"]
+
+
+@pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
+def test_transports_that_are_refused(heat: ProjectClient, transport: str) -> None:
+    body = {"stack_name": "s", "template": template(signal_transport=transport)}
+    answer = heat.send("POST", "/stacks", body)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
+    assert "resources.d.properties.signal_transport" in answer.json["error"]["message"]
+
+
+def group(servers: Json, text: str = "echo", **more: Json) -> Json:
+    body = template(text=text)
+    policy = more.pop("update_policy", None)
+    properties = {**body["resources"]["d"]["properties"], "signal_transport": "NO_SIGNAL", **more}
+    del properties["server"]
+    body["resources"]["d"] = {
+        "type": "OS::Heat::SoftwareDeploymentGroup",
+        "properties": {**properties, "servers": servers},
+        **({"update_policy": policy} if policy else {}),
+    }
+    body["outputs"] = {
+        "codes": {"value": {"get_attr": ["d", "deploy_status_codes"]}},
+        "results": {"value": {"get_attr": ["d", "result"]}},
+        "one": {"value": {"get_attr": ["d", "deploy_stdouts", "a"]}},
+        "inner": {"value": {"get_attr": ["d", "resource.b.result"]}},
+    }
+    return body
+
+
+def servers(heat: ProjectClient) -> list[str]:
+    return sorted(each["server_id"] for each in deployments(heat))
+
+
+def test_many_servers(heat: ProjectClient) -> None:
+    heat.create("s", group({"a": "one", "b": "two"}))
+    assert (heat.status("s"), servers(heat)) == ("CREATE_COMPLETE", ["one", "two"])
+    heat.update("s", group({"b": "two", "c": "three"}))
+    assert (heat.status("s"), servers(heat)) == ("UPDATE_COMPLETE", ["three", "two"])
+    below = heat.nested_stack("s", "d")["id"]
+    assert sorted(each["resource_name"] for each in heat.resources(below)) == ["b", "c"]
+    heat.delete("s")
+    assert servers(heat) == []
+
+
+def test_every_server_tells_its_own(heat: ProjectClient) -> None:
+    body = group({"a": "one", "b": "two"}, signal_transport="HEAT_SIGNAL")
+    start(heat, body)
+    below = heat.nested_stack("s", "d")["id"]
+    for name in "ab":
+        path = f"{heat.path(below)}/resources/{name}/signal"
+        outputs = {"deploy_status_code": 0, "deploy_stdout": f"from {name}", "result": name * 2}
+        assert heat.send("POST", path, outputs, leave_pending=True).status_int == 200
+    heat.service.run_due_work()
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert heat.outputs("s") == {
+        "codes": {"a": 0, "b": 0},
+        "results": {"a": "aa", "b": "bb"},
+        "one": "from a",
+        "inner": "bb",
+    }
+
+
+def test_servers_in_batches(heat: ProjectClient) -> None:
+    policy = {
+        "batch_create": {"max_batch_size": 2, "pause_time": 10},
+        "rolling_update": {"max_batch_size": 1, "pause_time": 10},
+    }
+    five = {name: f"srv-{name}" for name in "abcde"}
+    heat.create("s", group(five, update_policy=policy), hold=True)
+    heat.service.run_due_work()
+    assert servers(heat) == ["srv-a", "srv-b"]
+    heat.service.run_until_idle()
+    assert (heat.status("s"), len(servers(heat))) == ("CREATE_COMPLETE", 5)
+    began = heat.service.clock()
+    heat.update("s", group(five, "echo 2", update_policy=policy))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert 40 <= (heat.service.clock() - began).total_seconds() < 60
+
+
+def test_a_mistake_of_a_group_is_found_before_anything_is_made(heat: ProjectClient) -> None:
+    body = group({"a": "one"}, input_values=["no map"])
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert answer.status_int == 400
+    body = group({"a": "one"}, signal_transport="ZAQAR_SIGNAL")
+    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert "ZAQAR_SIGNAL is not supported" in answer.json["error"]["message"]

@@ -1,0 +1,146 @@
+"""``Fn::GetAZs`` asks the cloud once and comes to the same ever after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.resources.driver.request_cloud import use_request_cloud
+from heat_convergence.testing.openstack.emulation import (
+    PROJECT_ID,
+    EmulatedResponse,
+    Emulation,
+    InjectedFailure,
+)
+from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.functional.fake_server import assert_refused, get_body, get_outputs
+from tests.functional.harness import LocalService
+
+Json = Any
+KEPT = {"Type": "OS::Heat::Value", "Properties": {"value": {"Fn::GetAZs": ""}}}
+
+
+def template(**more: Json) -> dict[str, Json]:
+    return {
+        "HeatTemplateFormatVersion": "2012-12-12",
+        "Resources": {"kept": KEPT, **more},
+        "Outputs": {"zones": {"Value": {"Fn::GetAtt": ["kept", "value"]}}},
+    }
+
+
+@pytest.fixture
+def emulation() -> Emulation:
+    found = create_emulation()
+    found.availability_zones = ["west", "east"]
+    return found
+
+
+@pytest.fixture
+def service(tmp_path: Any) -> Iterator[LocalService]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield service
+    service.close()
+
+
+@pytest.fixture(autouse=True)
+def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Keystone, a request's own cloud is none; keep the one around it."""
+    monkeypatch.setattr(
+        "heat_convergence.api.trust_delegation.use_request_cloud", lambda _cloud: nullcontext()
+    )
+
+
+def send(
+    service: LocalService, emulation: Emulation, method: str, path: str, body: Json, *missing: str
+) -> Any:
+    connection = connect(emulation, missing_services=frozenset(missing))
+    with use_request_cloud(SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))):
+        return service.send(method, path, body)
+
+
+def make(service: LocalService, emulation: Emulation, *missing: str, **body: Json) -> str:
+    made = send(service, emulation, "POST", "/stacks", {"stack_name": "s", **body}, *missing)
+    assert made.status_int == 201, made.text
+    return f"/stacks/s/{made.json['stack']['id']}"
+
+
+def zones(service: LocalService, path: str) -> Json:
+    return get_outputs(service, path)["zones"]
+
+
+def asked(emulation: Emulation) -> int:
+    return sum(n for call, n in emulation.request_counts.items() if "availability" in call)
+
+
+def test_the_zones_are_the_cloud_s_until_a_whole_template_is_given_again(
+    service: LocalService, emulation: Emulation
+) -> None:
+    path = make(service, emulation, template=template())
+    assert zones(service, path) == ["east", "west"]
+    assert asked(emulation) == 1
+    assert "availability_zones" not in service.send("GET", f"{path}/environment").json
+
+    emulation.availability_zones = ["north"]
+    assert send(service, emulation, "PATCH", path, {}).status_int == 202
+    assert zones(service, path) == ["east", "west"]
+    body = {"template": template()}
+    assert send(service, emulation, "PUT", path, body).status_int == 202
+    assert zones(service, path) == ["north"]
+
+
+def test_a_rollback_comes_to_the_zones_of_then(
+    service: LocalService, emulation: Emulation
+) -> None:
+    path = make(service, emulation, template=template())
+    emulation.availability_zones = ["north"]
+    bad = {"Type": "OS::Heat::TestResource", "DependsOn": "kept", "Properties": {"fail": True}}
+    body = {"template": template(bad=bad), "disable_rollback": False}
+    assert send(service, emulation, "PUT", path, body).status_int == 202
+    assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
+    assert zones(service, path) == ["east", "west"]
+
+
+def test_nested_stacks_have_those_of_their_root(
+    service: LocalService, emulation: Emulation
+) -> None:
+    root = {
+        "heat_template_version": "2016-10-14",
+        "resources": {"n": {"type": "child.yaml"}},
+        "outputs": {"zones": {"value": {"get_attr": ["n", "zones"]}}},
+    }
+    files = {"child.yaml": json.dumps(template())}
+    path = make(service, emulation, template=root, files=files)
+    assert zones(service, path) == ["east", "west"]
+    assert asked(emulation) == 1
+    emulation.availability_zones = ["north"]
+    body = {"template": root, "files": files}
+    assert send(service, emulation, "PUT", path, body).status_int == 202
+    assert zones(service, path) == ["north"]
+
+
+def test_nobody_asks_for_what_no_template_uses(
+    service: LocalService, emulation: Emulation
+) -> None:
+    value = {"Type": "OS::Heat::Value", "Properties": {"value": "x"}}
+    make(service, emulation, template={**template(), "Resources": {"kept": value}})
+    assert asked(emulation) == 0
+
+
+def test_where_no_compute_service_is(service: LocalService, emulation: Emulation) -> None:
+    path = make(service, emulation, "compute", template=template())
+    assert zones(service, path) == ["nova"]
+
+
+def test_a_service_that_does_not_answer(service: LocalService, emulation: Emulation) -> None:
+    emulation.injected_failures.append(
+        InjectedFailure("GET", "os-availability-zone", EmulatedResponse(503, {}), remaining=9)
+    )
+    body = {"stack_name": "s", "template": template()}
+    answer = send(service, emulation, "POST", "/stacks", body)
+    assert "availability zones" in assert_refused(answer, 400, "StackValidationFailed")
+    assert service.send("GET", "/stacks").json["stacks"] == []

@@ -1,0 +1,137 @@
+"""Files of a stack that lie in the user's object store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
+from heat_convergence.resources.driver.request_cloud import use_request_cloud
+from heat_convergence.stacks.source import files_container
+from heat_convergence.testing.openstack.emulation import (
+    PROJECT_ID,
+    EmulatedRequest,
+    EmulatedResponse,
+    Emulation,
+)
+from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+from tests.functional.fake_server import assert_refused, get_body
+from tests.functional.harness import LocalService
+
+Json = Any
+CHILD = {
+    "heat_template_version": "2016-10-14",
+    "resources": {"a": {"type": "OS::Heat::Value", "properties": {"value": "stored"}}},
+}
+OTHER = {
+    "heat_template_version": "2016-10-14",
+    "resources": {"b": {"type": "OS::Heat::Value", "properties": {"value": "given"}}},
+}
+TEMPLATE = {"heat_template_version": "2016-10-14", "resources": {"n": {"type": "child.yaml"}}}
+
+
+@pytest.fixture
+def emulation() -> Emulation:
+    found = create_emulation()
+    contents: dict[str, Json] = {"child.yaml": CHILD, "env.yaml": {"parameters": {}}}
+    found.collection("swift.container").add({"name": "mine", "objects": sorted(contents)})
+
+    def read(_emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
+        return EmulatedResponse(200, contents[asked.path_parameters["object"]])
+
+    found.add_handler("object_store", "GET", "/{name}/{object}", read)
+    found.contents = contents  # type: ignore[attr-defined]
+    return found
+
+
+@pytest.fixture
+def service(tmp_path: Any) -> Iterator[LocalService]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield service
+    service.close()
+
+
+def send(
+    service: LocalService, emulation: Emulation, method: str, path: str, body: Json, *missing: str
+) -> Any:
+    """As the middleware asks it: with the user's cloud around the request."""
+    connection = connect(emulation, missing_services=frozenset(missing))
+    with use_request_cloud(SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))):
+        return service.send(method, path, body)
+
+
+@pytest.fixture(autouse=True)
+def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Keystone, a request's own cloud is none; keep the one around it."""
+    monkeypatch.setattr(
+        "heat_convergence.api.trust_delegation.use_request_cloud", lambda _cloud: nullcontext()
+    )
+
+
+BODY = {"stack_name": "s", "template": TEMPLATE, "files_container": "mine"}
+
+
+def test_objects_are_files_beneath_those_of_the_request(
+    service: LocalService, emulation: Emulation
+) -> None:
+    made = send(service, emulation, "POST", "/stacks", BODY)
+    assert made.status_int == 201, made.text
+    path = f"/stacks/s/{made.json['stack']['id']}"
+    assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
+    stored = service.send("GET", f"{path}/files").json
+    assert json.loads(stored["child.yaml"]) == CHILD
+    names = {row["resource_name"] for row in get_body(service, f"{path}/resources?nested_depth=1")}
+    assert names == {"n", "a"}
+
+    given = {**BODY, "files": {"child.yaml": json.dumps(OTHER)}}
+    assert send(service, emulation, "PUT", path, given).status_int == 202
+    names = {row["resource_name"] for row in get_body(service, f"{path}/resources?nested_depth=1")}
+    assert names == {"n", "b"}
+
+    # A PATCH puts the container's over what is stored.
+    body = {"files_container": "mine"}
+    assert send(service, emulation, "PATCH", path, body).status_int == 202
+    assert json.loads(service.send("GET", f"{path}/files").json["child.yaml"]) == CHILD
+
+
+def test_environments_and_previews(service: LocalService, emulation: Emulation) -> None:
+    emulation.contents["env.yaml"] = {"resource_registry": {"My::Child": "child.yaml"}}
+    template = {**TEMPLATE, "resources": {"n": {"type": "My::Child"}}}
+    body = {**BODY, "template": template, "environment_files": ["env.yaml"]}
+    for path in ("/stacks/preview", "/validate", "/stacks"):
+        answer = send(service, emulation, "POST", path, body)
+        assert answer.status_int in (200, 201), answer.text
+
+
+def test_no_object_store(service: LocalService, emulation: Emulation) -> None:
+    answer = send(service, emulation, "POST", "/stacks", BODY, "object_store")
+    assert "object store" in assert_refused(answer, 400, "NotSupported")
+    answer = service.send("POST", "/stacks", BODY)
+    assert "object store" in assert_refused(answer, 400, "NotSupported")
+
+
+def test_no_such_container(service: LocalService, emulation: Emulation) -> None:
+    body = {**BODY, "files_container": "yours"}
+    answer = send(service, emulation, "POST", "/stacks", body)
+    assert '"yours"' in assert_refused(answer, 400, "HTTPBadRequest")
+    assert service.send("GET", "/stacks").json["stacks"] == []
+
+
+def test_bounds(
+    service: LocalService, emulation: Emulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulation.contents["child.yaml"] = "x" * 1_048_577
+    answer = send(service, emulation, "POST", "/stacks", BODY)
+    assert "1048576 bytes" in assert_refused(answer, 400, "RequestLimitExceeded")
+    monkeypatch.setattr(files_container, "MAX_FILES", 1)
+    answer = send(service, emulation, "POST", "/stacks", BODY)
+    assert "1 objects" in assert_refused(answer, 400, "RequestLimitExceeded")
+
+
+def test_a_name_that_is_no_text(service: LocalService) -> None:
+    answer = service.send("POST", "/stacks", {**BODY, "files_container": ["mine"]})
+    assert_refused(answer, 400, "HTTPBadRequest")

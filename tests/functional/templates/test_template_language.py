@@ -1,0 +1,182 @@
+"""The template language as a user of the API meets it, from request to resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from webob import Request
+
+from heat_convergence.api.services import ApiOptions
+from heat_convergence.template.functions.function import Function
+from tests.functional import validation_cases as table
+from tests.functional.harness import LocalService
+
+Json = Any
+SHOUT = Function("The text in capitals.", lambda text, _scope: text.upper())
+
+
+def is_even(value: Any) -> str | None:
+    return None if int(value) % 2 == 0 else "it is odd"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
+    service = LocalService(
+        f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite",
+        ApiOptions(region="north"),
+        functions={"shout": SHOUT},
+        custom_constraints={"is_even": is_even},
+    )
+    yield service
+    service.close()
+
+
+def send(service: LocalService, method: str, path: str, body: Json = None) -> Any:
+    request = Request.blank(f"/v1/p{path}", method=method)
+    if body is not None:
+        request.json = body
+    return request.get_response(service.app)
+
+
+def created(service: LocalService, name: str, template: Json, **body: Json) -> str:
+    """The path of a new stack, which is complete."""
+    answer = send(service, "POST", "/stacks", {"stack_name": name, "template": template, **body})
+    assert answer.status_int == 201, answer.text
+    path: str = answer.location.split("/v1/p")[1]
+    stack = send(service, "GET", path).json["stack"]
+    assert stack["stack_status"] == "CREATE_COMPLETE", stack
+    return path
+
+
+def outputs(service: LocalService, path: str) -> dict[str, Json]:
+    found = send(service, "GET", path).json["stack"]["outputs"]
+    return {output["output_key"]: output["output_value"] for output in found}
+
+
+# -- plug-ins -----------------------------------------------------------------
+
+
+def test_functions_of_plugins_work_at_once_later_and_in_outputs(service: LocalService) -> None:
+    template = table.hot_template(
+        resources={
+            "a": table.value_resource({"shout": "at once"}),
+            "b": table.value_resource(
+                {"shout": {"list_join": ["", [{"get_attr": ["a", "value"]}, "!x"]]}}
+            ),
+        },
+        outputs={
+            "b": {"value": {"get_attr": ["b", "value"]}},
+            "c": {"value": {"shout": {"get_resource": "b"}}},
+        },
+    )
+    path = created(service, "plugins", template)
+    found = outputs(service, path)
+    assert found["b"] == "AT ONCE!X"
+    assert found["c"].isupper()
+    update = {"template": {**template, "description": "another"}}
+    assert send(service, "PUT", f"{path}/preview", update).status_int == 200
+    shown = send(service, "GET", "/template_versions/heat_template_version.2021-04-16/functions")
+    assert {"functions": "shout", "description": SHOUT.summary} in shown.json["template_functions"]
+
+
+def test_constraints_of_plugins(service: LocalService) -> None:
+    declared = {"type": "number", "constraints": [{"custom_constraint": "is_even"}]}
+    body = {
+        "stack_name": "even",
+        "template": table.template_with_parameter(declared),
+        "parameters": {"p": 3},
+    }
+    answer = send(service, "POST", "/stacks", body)
+    assert answer.status_int == 400
+    assert "it is odd" in answer.json["error"]["message"]
+
+
+def test_the_region_is_the_operators(service: LocalService) -> None:
+    template = table.hot_template(outputs={"region": {"value": {"get_param": "OS::region"}}})
+    assert outputs(service, created(service, "region", template)) == {"region": "north"}
+
+
+# -- debugging ----------------------------------------------------------------
+
+
+def test_an_evaluated_definition_can_be_shown(service: LocalService) -> None:
+    long, hidden = "x" * 5000, "planted-and-hidden"
+    template = table.hot_template(
+        parameters={"p": {"type": "string", "hidden": True}},
+        resources={
+            "a": table.value_resource({"list_join": ["", [long, "!"]]}),
+            "b": table.value_resource({"list_join": ["", [{"get_attr": ["a", "value"]}, "?"]]}),
+            "c": table.value_resource([{"get_param": "p"}, {"get_resource": "a"}]),
+        },
+    )
+    path = created(service, "shown", template, parameters={"p": hidden})
+
+    def definition(name: str) -> Json:
+        answer = send(service, "GET", f"{path}/resources/{name}?detail=definition")
+        shown = answer.json["resource"]["definition"]
+        assert hidden not in str(shown)
+        return shown
+
+    assert definition("a")["properties"]["value"] == long + "!"
+    joined = definition("b")["properties"]["value"]["$call"]
+    assert joined[0] == "list_join"
+    assert joined[2][1][0]["$call"][2] == ["a", "value"]
+    masked, reference = definition("c")["properties"]["value"]
+    assert masked == "******"
+    assert reference["$call"] == ["get_resource", "standard", "a"]
+    assert "definition" not in send(service, "GET", f"{path}/resources/a").json["resource"]
+    assert send(service, "GET", f"{path}/resources/a?detail=x").status_int == 400
+
+
+# -- mistakes -----------------------------------------------------------------
+
+TOLD = [
+    'Invalid parameter flavour: the type "strin" is not one of string, number,'
+    ' comma_delimited_list, json, boolean; did you mean "string"? (line 3, column 3)',
+    "resources.copy.type: Unknown resource Type : OS::Heat::Vaule;"
+    ' did you mean "OS::Heat::Value"? (line 11, column 5)',
+    "Property error: resources.twice.properties.type.get_param: The Parameter (flavor) was not"
+    ' provided; did you mean "flavour"? (line 18, column 14)',
+    "Property error: resources.text.properties: Unknown Property lenght;"
+    ' did you mean "length"? (line 8, column 7)',
+    "Property error: resources.text.properties.salt: Value must be a string, got a map;"
+    ' did you mean "get_param"? (line 9, column 7)',
+    "resources.copy.properties: The Referenced Attribute (text valu) is incorrect."
+    ' Did you mean "value"? (line 13, column 7)',
+    "resources.twice.properties: The Referenced Attribute (text valu) is incorrect."
+    ' Did you mean "value"? (line 17, column 7)',
+]
+MISTAKES = (Path(__file__).parents[1] / "data" / "mistakes.yaml").read_text()
+
+
+def test_all_mistakes_are_told_together(service: LocalService) -> None:
+    """The first in the form that clients expect; each with its place and a near name."""
+    body = {"stack_name": "bad", "template": MISTAKES}
+    for path in ("/stacks", "/stacks/preview", "/validate"):
+        told = send(service, "POST", path, body).json["error"]
+        assert told["type"] == "InvalidSchemaError"
+        assert told["message"].splitlines() == TOLD
+
+
+def test_the_first_mistake_is_the_error_and_the_text_of_a_single_one(
+    service: LocalService,
+) -> None:
+    template = MISTAKES.replace("strin,", "string,").replace("Vaule", "Value")
+    body = {"stack_name": "bad", "template": template.replace("flavor", "flavour")}
+    told = send(service, "POST", "/stacks", body).json["error"]
+    assert told["type"] == "StackValidationFailed"
+    assert told["message"].startswith(
+        "Property error: resources.text.properties: Unknown Property lenght"
+    )
+
+
+def test_what_an_unknown_parameter_is_called_is_told_by_validate(service: LocalService) -> None:
+    template = table.hot_template(
+        parameters={"size": {"type": "number"}},
+        resources={"r": table.value_resource({"get_param": "sise"})},
+    )
+    told = send(service, "POST", "/validate", {"template": template}).json["error"]["message"]
+    assert 'The Parameter (sise) was not provided; did you mean "size"?' in told

@@ -1,0 +1,104 @@
+"""A tree of ten groups of ten stacks of five resources over two real engines."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from heat_convergence.testing.daemon_processes import ENGINE, wait_until
+from tests.integration.conftest import Deploy
+from tests.integration.harness import (
+    SETTLE_TIMEOUT_S,
+    HeatUser,
+    error_log_lines,
+    query_rows,
+    user_for,
+)
+
+WIDTH, LEAVES = 10, 5
+# Rows of the innermost stacks, each with the stack of the group that it lies below.
+_BELOW = (
+    " FROM resource AS leaf JOIN stack AS child ON child.id = leaf.stack_id"
+    " WHERE leaf.type = 'OS::Heat::TestResource'"
+)
+_HANDS = f"SELECT child.owner_id, leaf.lease_owner {_BELOW} AND leaf.lease_owner IS NOT NULL"
+_UNDONE = f"SELECT leaf.id {_BELOW} AND leaf.job IS NOT NULL"
+_MADE = f"SELECT count(*) {_BELOW}"
+_HELD = "SELECT id FROM resource WHERE lease_owner = "
+
+
+def _tree(wait_s: float) -> tuple[dict[str, Any], dict[str, str]]:
+    leaf = {
+        "heat_template_version": "2021-04-16",
+        "resources": {
+            f"r{at}": {
+                "type": "OS::Heat::TestResource",
+                "properties": {"value": str(at), "action_wait_secs": {"create": wait_s}},
+            }
+            for at in range(LEAVES)
+        },
+    }
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": WIDTH, "resource_def": {"type": "leaf.yaml"}},
+    }
+    root = {
+        "heat_template_version": "2021-04-16",
+        "resources": {f"g{at}": group for at in range(WIDTH)},
+    }
+    return root, {"leaf.yaml": json.dumps(leaf)}
+
+
+def _engines(user: HeatUser) -> set[str]:
+    return {one.engine_id for one in user.heat.services.list() if "engine" in one.binary}
+
+
+def test_an_engine_dies_in_the_middle_of_a_tree(deploy: Deploy, mariadb_url: str) -> None:
+    """Children of one parent ran on both engines; the dead one's jobs wait until its
+    leases have run out, all others are done meanwhile; each thing is made once."""
+    deployment = deploy(mariadb_url).start(engines=1)
+    user = user_for(deployment)
+    first = _engines(user)
+    doomed = deployment.add_daemon(ENGINE)
+    doomed.start()
+    wait_until(lambda: len(_engines(user)) == 2, "the second engine reports")
+    (dead,) = _engines(user) - first
+    template, files = _tree(0.5)
+    user.heat.stacks.create(stack_name="tree", template=template, files=files)
+
+    ran_on: dict[str, set[str]] = defaultdict(set)
+
+    def on_both() -> bool:
+        for parent, engine in query_rows(mariadb_url, _HANDS):
+            ran_on[parent].add(engine)
+        shared = any(len(engines) == 2 for engines in ran_on.values())
+        return shared and bool(query_rows(mariadb_url, f"{_HELD}'{dead}'"))
+
+    wait_until(on_both, "children of one parent run on both", timeout_s=SETTLE_TIMEOUT_S)
+    doomed.kill()
+    held = {row.id for row in query_rows(mariadb_url, f"{_HELD}'{dead}'")}
+
+    def others_are_done() -> bool:
+        undone = {row.id for row in query_rows(mariadb_url, _UNDONE)}
+        all_there = query_rows(mariadb_url, _MADE)[0][0] == WIDTH * WIDTH * LEAVES
+        return (all_there and undone <= held) or _stack_waits_for(mariadb_url, held)
+
+    wait_until(others_are_done, "all others are done", timeout_s=SETTLE_TIMEOUT_S)
+    user.wait_for_status("tree", "CREATE_COMPLETE")
+    made = user.heat.resources.list("tree", nested_depth=3)
+    assert len(made) == WIDTH + WIDTH * WIDTH * (1 + LEAVES)
+    assert {one.resource_status for one in made} == {"CREATE_COMPLETE"}
+    things = [one for one in made if one.resource_type == "OS::Heat::TestResource"]
+    assert len({one.physical_resource_id for one in things}) == WIDTH * WIDTH * LEAVES
+    user.heat.stacks.delete("tree")
+    user.wait_deleted("tree")
+    assert query_rows(mariadb_url, "SELECT id FROM resource") == []
+    assert error_log_lines(deployment) == []
+
+
+def _stack_waits_for(database_url: str, held: set[str]) -> bool:
+    """Whether what is missing is only below nested stacks that the dead was making."""
+    undone = {row.id for row in query_rows(database_url, "SELECT id FROM resource WHERE job IS NOT NULL"  # noqa: E501
+                                     " AND job_state NOT IN ('blocked', 'watched')")}  # fmt: skip
+    return undone <= held

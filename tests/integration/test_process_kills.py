@@ -1,0 +1,77 @@
+"""Daemons that die or are stopped in the middle of a create of 200 resources.
+
+Nobody repairs anything: the daemon is started again, and the stack gets there by
+itself with every resource made exactly once.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER
+from tests.integration.conftest import Deploy
+from tests.integration.harness import (
+    assert_each_once,
+    error_log_lines,
+    query_rows,
+    slow_template,
+    user_for,
+    wait_until_more_ready,
+)
+
+COUNT = 200
+WAIT_S = 0.5
+HELD = "SELECT count(*) FROM resource WHERE lease_owner IS NOT NULL"
+
+
+@pytest.mark.parametrize("kind", [API, ENGINE, OBSERVER])
+@pytest.mark.parametrize(
+    ("database", "concurrency"), [("mariadb", "eventlet"), ("postgresql", "threading")]
+)
+def test_killed_and_started_again(
+    kind: str, database: str, concurrency: str, deploy: Deploy, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue(f"{database}_url")
+    deployment = deploy(url, concurrency=concurrency).start()
+    user = user_for(deployment)
+    user.create("big", slow_template(COUNT, WAIT_S))
+    wait_until_more_ready(url, COUNT // 10)
+    (victim,) = deployment.daemons_with_role(kind)
+    victim.kill()
+    assert query_rows(url, "SELECT status FROM stack") == [("IN_PROGRESS",)]
+    victim.start()
+    user.wait_for_status("big", "CREATE_COMPLETE")
+    assert_each_once(url, user, "big", COUNT)
+    assert error_log_lines(deployment) == []
+
+
+@pytest.mark.parametrize("kind", [ENGINE, OBSERVER])
+def test_a_surviving_twin_takes_over(kind: str, deploy: Deploy, mariadb_url: str) -> None:
+    """With two of them, the dead one need not come back."""
+    deployment = deploy(mariadb_url).start(engines=2, observers=2)
+    user = user_for(deployment)
+    user.create("big", slow_template(COUNT, WAIT_S))
+    wait_until_more_ready(mariadb_url, COUNT // 10)
+    deployment.daemons_with_role(kind)[0].kill()
+    user.wait_for_status("big", "CREATE_COMPLETE")
+    assert_each_once(mariadb_url, user, "big", COUNT)
+
+
+@pytest.mark.parametrize("concurrency", ["eventlet", "threading"])
+def test_sigterm_drains(concurrency: str, deploy: Deploy, mariadb_url: str) -> None:
+    """What is at work is finished and recorded: no lease is left to run out."""
+    deployment = deploy(mariadb_url, concurrency=concurrency).start()
+    user = user_for(deployment)
+    user.create("big", slow_template(COUNT, WAIT_S))
+    wait_until_more_ready(mariadb_url, COUNT // 10)
+    (engine,) = deployment.daemons_with_role(ENGINE)
+    assert engine.terminate() == 0
+    assert query_rows(mariadb_url, HELD) == [(0,)]
+    assert query_rows(mariadb_url, "SELECT status FROM stack") == [("IN_PROGRESS",)]
+    engine.start()
+    (observer,) = deployment.daemons_with_role(OBSERVER)
+    assert observer.terminate() == 0
+    observer.start()
+    user.wait_for_status("big", "CREATE_COMPLETE")
+    assert_each_once(mariadb_url, user, "big", COUNT)
+    assert error_log_lines(deployment) == []

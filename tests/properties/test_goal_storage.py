@@ -1,0 +1,96 @@
+"""Goals are stored in parts and come back whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.goal_storage import (
+    deduplicate,
+    file_hashes_of_common_part,
+    restore_full,
+    with_parameter_values,
+)
+from heat_convergence.template.expression import MIN_SHARED_LENGTH
+
+LONG_MAP = {"text": "x" * MIN_SHARED_LENGTH}
+json_leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.just("y" * MIN_SHARED_LENGTH)
+)
+json_keys = st.sampled_from(["$call", "$data", "$content", "$json", "a", "b"])
+json_values = st.recursive(
+    json_leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(json_keys, inner, max_size=3),
+)
+
+
+def make_goal(**values: object) -> Goal:
+    return Goal(**{**_FIELDS, **values})
+
+
+_FIELDS = {
+    "id": "g", "stack_id": "s", "version": 1, "template_hash": "t", "files": {"f": "hash of f"},
+    "environment": {"parameters": {}, "parameter_defaults": {"d": 1}, "event_sinks": []},
+    "parameters": {}, "outputs": {}, "description": "",
+    "created_at": datetime(2026, 1, 1, tzinfo=UTC),
+}  # fmt: skip
+
+
+@given(given=st.dictionaries(st.text(max_size=3), json_values, max_size=4))
+def test_it_comes_back_whole(given: dict) -> None:
+    before = make_goal(
+        parameters=given, environment={"parameters": given, "parameter_defaults": {"d": 1}}
+    )
+    lean, texts = deduplicate(before)
+    assert restore_full(lean, lambda keys: {key: texts[key] for key in keys}) == before
+    assert set(texts) == {*lean.content_hashes, lean.common_part_hash}
+
+
+def test_what_is_common_is_one_text() -> None:
+    first, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
+    other = make_goal(id="o", stack_id="p", environment={"parameters": {"b": LONG_MAP},
+                 "parameter_defaults": {"d": 1}, "event_sinks": []})  # fmt: skip
+    second, more = deduplicate(other)
+    assert set(more) <= set(texts)
+    assert (first.common_part_hash, first.files) == (second.common_part_hash, {})
+    assert file_hashes_of_common_part(texts[first.common_part_hash or ""]) == {"f": "hash of f"}
+
+
+def test_what_it_says_to_inherit_stays() -> None:
+    own = make_goal(common_part_hash="h", environment={"parameters": {"a": 1}}, files={})
+    lean, texts = deduplicate(own)
+    assert (lean, texts) == (own, {})
+
+
+def test_its_parameters_alone() -> None:
+    lean, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
+    asked: list[str] = []
+
+    def load(keys: frozenset[str]) -> dict[str, str]:
+        asked.extend(keys)
+        return texts
+
+    assert with_parameter_values(lean, load).parameters == {"a": LONG_MAP}
+    assert lean.common_part_hash not in asked
+
+
+@pytest.mark.parametrize("common_part_hash", [None, "h"])
+def test_short_values_need_no_text(common_part_hash: str | None) -> None:
+    lean, _texts = deduplicate(
+        make_goal(parameters={"a": "short"}, common_part_hash=common_part_hash)
+    )
+    assert with_parameter_values(lean, lambda _keys: pytest.fail("asked")).parameters == {
+        "a": "short"
+    }
+    assert replace(lean, common_part_hash=None) == restore_full(
+        replace(lean, common_part_hash=None), dict
+    )

@@ -1,0 +1,41 @@
+"""One fault at every point of a history: no place is spared because chance missed it."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.testing.simulation.environment import EnvironmentConfig
+from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
+from heat_convergence.testing.simulation.scenarios import scenario_runner
+from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario, TimedRequest
+from heat_convergence.testing.simulation.workload.user_requests import UserRequest
+
+BEFORE = "a: Thing\nb: Rock reads=a\nc: Thing after=b"
+AFTER = "a: Thing size=2\nb: Rock reads=a\nd: Thing refs=b"
+SCENARIO = Scenario(
+    EnvironmentConfig(seed=7, engines=2, observers=1, max_work_s=1.0),
+    "memory",
+    (
+        TimedRequest(0.5, UserRequest("create", "red", BEFORE)),
+        TimedRequest(20.0, UserRequest("update", "red", AFTER)),
+    ),
+    faults_by_point={},
+    horizon_s=50.0,
+)
+
+
+@pytest.mark.parametrize("kind", sorted(FAULTS_BY_POINT_TYPE))
+def test_a_fault_at_every_point(kind: str) -> None:
+    points = scenario_runner.fault_points(SCENARIO, kind)
+    assert len(points) >= 3
+    for point in points:
+        for fault in sorted(FAULTS_BY_POINT_TYPE[kind]):
+            given = {point: fault}
+            result = scenario_runner.run_scenario(Scenario(**_with(given)))
+            assert result.injected_faults == given
+            assert result.violation is None, (point, fault, str(result.violation))
+
+
+def _with(given: dict[str, str]) -> dict[str, object]:
+    values = {name: getattr(SCENARIO, name) for name in Scenario.__slots__}
+    return {**values, "faults_by_point": given}

@@ -1,0 +1,155 @@
+"""The simulator is tested itself: service code broken on purpose is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.lifecycle import traversal
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports import ConvergenceSettings, Transaction
+from heat_convergence.engine import engine, outcomes
+from heat_convergence.engine.execution import Outcome
+from heat_convergence.engine.jobs import Job
+from heat_convergence.observer.observer import Observer
+from heat_convergence.stacks import nested_observation
+from heat_convergence.testing.memory.transaction import MemoryTransaction
+from heat_convergence.testing.simulation.scenarios import transcript
+from heat_convergence.testing.simulation.scenarios.campaign import (
+    CampaignOptions,
+    SeedResult,
+    run_seeds,
+)
+
+SEEDS = range(1, 201)
+
+
+def _caught(templates: str = "flat") -> SeedResult:
+    """The first seed that breaks a rule; its history shrunk a little."""
+    for verdict in run_seeds(SEEDS, CampaignOptions(shrink_runs=60, scenario_family=templates)):
+        if verdict.violation is not None:
+            return verdict
+    pytest.fail("no seed found out")
+
+
+def _broken_at_replay(verdict: SeedResult) -> str:
+    shown = transcript.record_scenario(verdict.scenario_text)
+    return next(line for line in shown.splitlines() if line.startswith("| BROKEN "))
+
+
+def _rule(text: str) -> str:
+    return text.removeprefix("| BROKEN ").partition(":")[0]
+
+
+def _late_writers_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost compare-and-swap: the outcome is written whoever has the lease now."""
+
+    def everyone(self: MemoryTransaction, ids: Collection[str], token: str) -> Mapping[str, int]:
+        return {row.id: row.version for row in self.get_resources(ids)}
+
+    monkeypatch.setattr(MemoryTransaction, "lock_leased", everyone)
+
+
+def _claims_in_spite_of_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same at the other end: a claim does not look whether somebody has it."""
+    original = engine._open
+
+    def careless(row: Resource, version: int, now: datetime) -> bool:
+        return original(row, version, now) or (row.version == version and row.is_leased(now))
+
+    monkeypatch.setattr(engine, "_open", careless)
+
+
+def _no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forgotten sweep: what a lost message was to start is never looked for."""
+    monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
+
+
+def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intent is recorded after the call, with its outcome."""
+    write, record = outcomes.record_claims, outcomes.record_outcomes
+
+    def lease_alone(
+        tx: Transaction,
+        jobs: Sequence[Job],
+        lease: Mapping[str, Any],
+        now: datetime,
+        ids: IdFactory,
+    ) -> None:
+        tx.update_resources([job.row.id for job in jobs], **lease)
+
+    def both(
+        tx: Transaction,
+        outcomes: Sequence[Outcome],
+        token: str,
+        now: datetime,
+        settings: ConvergenceSettings,
+    ) -> outcomes.RecordedOutcomes:
+        held = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
+        jobs = [outcome.job for outcome in outcomes if outcome.job.row.id in held]
+        write(tx, jobs, {"lease_token": token}, now, lambda: f"{now}/{len(jobs)}")
+        return record(tx, outcomes, token, now, settings)
+
+    monkeypatch.setattr(outcomes, "record_claims", lease_alone)
+    monkeypatch.setattr(outcomes, "record_outcomes", both)
+
+
+def _holds_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody notes what reality may still use."""
+    monkeypatch.setattr(
+        MemoryTransaction, "add_physical_dependencies", lambda self, stack_id, pairs: None
+    )
+
+
+def _snapshots_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot goes on when a user changes a stack below that is saved already."""
+    monkeypatch.setattr(traversal, "fail_ancestor_snapshots", lambda *args: ())
+
+
+def _all_ends_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a nested stack has ended, it has done what was asked of it."""
+    monkeypatch.setattr(nested_observation, "_overtaken", lambda row, stack: "")
+
+
+@pytest.mark.parametrize(
+    ("mutate", "rules"),
+    [
+        (_late_writers_write, {"rule 3"}),
+        (_claims_in_spite_of_leases, {"rule 3"}),
+        (_no_sweep, {"rule 9"}),
+        (_intent_afterwards, {"rule 4"}),
+        (_holds_forgotten, {"rule 5"}),
+    ],
+    ids=[
+        "late-writer",
+        "claim-under-lease",
+        "forgotten-sweep",
+        "intent-after-call",
+        "forgotten-holds",
+    ],
+)
+def test_a_broken_rule_is_found_out_and_replayed(
+    mutate: Callable[[pytest.MonkeyPatch], None],
+    rules: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutate(monkeypatch)
+    verdict = _caught()
+    assert _rule(verdict.violation or "") in rules
+    assert _rule(_broken_at_replay(verdict)) in rules
+
+
+@pytest.mark.parametrize(
+    "mutate", [_snapshots_go_on, _all_ends_are_right], ids=["saved-below", "left-below"]
+)
+def test_what_users_do_to_nested_stacks_is_found_out(
+    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    verdict = _caught("below")
+    assert _rule(verdict.violation or "") == "rule 7"
+    assert _rule(_broken_at_replay(verdict)) == "rule 7"

@@ -1,0 +1,100 @@
+"""Trees of stacks, with breakpoints, under the simulator: no rule is broken."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from heat_convergence.testing.simulation.environment import EnvironmentConfig
+from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
+from heat_convergence.testing.simulation.scenarios import scenario_runner, transcript
+from heat_convergence.testing.simulation.scenarios.scenario_generator import (
+    Scenario,
+    TimedRequest,
+    nested_request_scenario,
+    nested_scenario,
+)
+from heat_convergence.testing.simulation.scenarios.scenario_runner import (
+    SimulationResult,
+    run_scenario,
+)
+from heat_convergence.testing.simulation.workload.user_requests import UserRequest
+
+SEEDS = range(1, 41)
+SQLITE_SEEDS = range(501, 506)
+NESTED_REQUEST_SEEDS = range(1, 21)
+BEFORE = "n: Nest\nn.a: Thing\nb: Thing reads=n"
+AFTER = "n: Nest\nn.a: Thing size=2\nb: Thing reads=n"
+SCENARIO = Scenario(
+    EnvironmentConfig(seed=7, engines=2, observers=1, max_work_s=1.0),
+    "memory",
+    (
+        TimedRequest(0.5, UserRequest("create", "red", BEFORE)),
+        TimedRequest(20.0, UserRequest("update", "red", AFTER)),
+    ),
+    faults_by_point={},
+    horizon_s=50.0,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quiet() -> Iterator[None]:
+    logger = logging.getLogger("heat_convergence")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@cache
+def run_history(seed: int, store: str) -> SimulationResult:
+    return run_scenario(nested_scenario(seed, store=store))
+
+
+def _told(seed: int, store: str, result: SimulationResult) -> str:
+    return f"{result.violation}\n{transcript.format_scenario(nested_scenario(seed, store=store), result.injected_faults)}"  # noqa: E501
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_rule_is_broken(seed: int) -> None:
+    result = run_history(seed, "memory")
+    assert result.violation is None, _told(seed, "memory", result)
+
+
+@pytest.mark.parametrize("seed", SQLITE_SEEDS)
+def test_no_rule_is_broken_on_sqlite(seed: int) -> None:
+    result = run_history(seed, "sqlite")
+    assert result.violation is None, _told(seed, "sqlite", result)
+
+
+@pytest.mark.parametrize("seed", NESTED_REQUEST_SEEDS)
+def test_no_rule_is_broken_by_requests_about_nested_stacks(seed: int) -> None:
+    case = nested_request_scenario(seed)
+    result = run_scenario(case)
+    told = f"{result.violation}\n{transcript.format_scenario(case, result.injected_faults)}"
+    assert result.violation is None, told
+
+
+def test_trees_and_breakpoints_come_up() -> None:
+    happened: Counter[str] = Counter()
+    for seed in SEEDS:
+        happened += run_history(seed, "memory").occurrences
+    wanted = {"nest made", "nest deleted", "nest failed", "held", "held below", "user clear"}
+    assert {name for name in wanted if happened[name] < 3} == set(), happened
+
+
+@pytest.mark.parametrize("kind", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "look", "birth"}))
+def test_a_fault_at_every_point_of_a_tree(kind: str) -> None:
+    """A crash before and after every commit: also between the end of the child and that
+    of the parent."""
+    points = scenario_runner.fault_points(SCENARIO, kind)
+    assert len(points) >= 3
+    for point in points:
+        for fault in sorted(FAULTS_BY_POINT_TYPE[kind]):
+            values = {name: getattr(SCENARIO, name) for name in Scenario.__slots__}
+            result = run_scenario(Scenario(**{**values, "faults_by_point": {point: fault}}))
+            assert result.violation is None, (point, fault, str(result.violation))

@@ -1,0 +1,92 @@
+"""``heat-convergence simulate``: what it prints, keeps and returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from heat_convergence.cli import main, simulate
+from heat_convergence.observer.observer import Observer
+
+SCENARIO_TEXT = "create red\n  a: Thing\nsettle\n"
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A seed that breaks a rule, for the sweep is left out."""
+    monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
+    return 3
+
+
+def test_seeds_that_break_no_rule(capsys) -> None:
+    assert simulate.main(["--seed", "1-3", "--steps", "100"]) == simulate.EXIT_OK
+    said = capsys.readouterr().out
+    assert "3 seeds on the memory store: 0 broke a rule" in said
+    assert "user create" in said
+
+
+def test_seeds_on_two_processes_and_sqlite(capsys) -> None:
+    arguments = ["--seed", "1-2", "--steps", "20", "--store", "sqlite", "--processes", "2"]
+    assert simulate.main(arguments) == simulate.EXIT_OK
+    assert "2 seeds on the sqlite store" in capsys.readouterr().out
+
+
+def test_the_same_seed_gives_the_same_history(capsys) -> None:
+    simulate.main(["--seed", "5"])
+    once = capsys.readouterr().out
+    simulate.main(["--seed", "5"])
+    assert capsys.readouterr().out == once
+
+
+def test_a_failure_says_how_to_see_it_again_and_is_kept(forgetful, capsys, tmp_path) -> None:
+    kept = tmp_path / "found"
+    assert (
+        simulate.main(["--seed", str(forgetful), "--keep", str(kept)])
+        == simulate.EXIT_INVARIANT_VIOLATED
+    )
+    said = capsys.readouterr().out
+    assert "again: heat-convergence simulate --seed" in said
+    (path,) = kept.iterdir()
+    assert path.read_text().startswith("# Found by: heat-convergence simulate --seed")
+    assert simulate.main(["--replay", str(path)]) == simulate.EXIT_INVARIANT_VIOLATED
+    assert "| BROKEN rule" in capsys.readouterr().out
+
+
+def test_a_scenario_is_replayed(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "scenario.txt"
+    path.write_text(SCENARIO_TEXT)
+    assert simulate.main(["--replay", str(path)]) == simulate.EXIT_OK
+    assert "| red: CREATE_COMPLETE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("dance\n", "line 1: no such command: dance"),
+        ("  a: Thing\n", "line 1: no command before this"),
+        ("world colour=blue\n", "line 1: no such setting: colour=blue"),
+        ("create red\n  a: Dragon\n", "no such type: a: Dragon"),
+        ("fail create a boredom\n", "no such fault: boredom at call"),
+    ],
+)
+def test_a_scenario_that_cannot_be_read(text, complaint, tmp_path, capsys) -> None:
+    path = tmp_path / "scenario.txt"
+    path.write_text(text)
+    assert simulate.main(["--replay", str(path)]) == simulate.EXIT_USAGE
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", ["0", "x", "3-1", "1-x", ""])
+def test_no_seeds(seed: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        simulate.main(["--seed", seed])
+    assert ended.value.code == simulate.EXIT_USAGE
+    assert "argument --seed" in capsys.readouterr().err
+
+
+def test_it_is_a_command(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    arguments = ["heat-convergence", "simulate", "--seed", "1", "--steps", "8"]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert main.heat_convergence() == simulate.EXIT_OK
+    assert "1 seeds on the memory store" in capsys.readouterr().out

@@ -1,0 +1,88 @@
+"""Every method and path of the Orchestration API is here, under its rule.
+
+``data/routes.txt`` has a line for each: method, path, status, rule, query names.
+What is not here yet is in ``MISSING``, and nothing else is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from heat_convergence.api.openapi_schemas import QUERIES
+from heat_convergence.api.routes import RouteTable
+
+S = "/stacks/{stack_name}/{stack_id}"
+MISSING: frozenset[tuple[str, str]] = frozenset()
+# The rule of these depends on what the body says; the handler asks for it.
+RULE_BY_BODY = frozenset({("POST", S + "/actions"), ("PATCH", S)})
+SAMPLES = {
+    "{stack_name:arn:.*}": ["arn:openstack:heat::p:stacks/a/1"],
+    "{path:resources|events|template|actions|environment|files}": [
+        "resources",
+        "events",
+        "template",
+        "actions",
+        "environment",
+        "files",
+    ],
+    "{path:resources|events|template|actions}": ["resources", "events", "template", "actions"],
+}
+
+
+class RouteFact(NamedTuple):
+    method: str
+    path: str
+    success_status: int
+    policy_rule: str
+    query: frozenset[str]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.method, self.path
+
+
+def load_route_facts() -> list[RouteFact]:
+    lines = (Path(__file__).parent / "data" / "routes.txt").read_text().splitlines()
+    found = []
+    for line in lines:
+        method, path, success, rule, query = line.split()
+        names = frozenset() if query == "-" else frozenset(query.split(","))
+        found.append(RouteFact(method, path, int(success), rule, names))
+    return found
+
+
+ROUTE_FACTS = load_route_facts()
+TABLE = RouteTable()
+
+
+def paths(fact: RouteFact) -> list[str]:
+    """The fact's path with a word for every variable part."""
+    for pattern, words in SAMPLES.items():
+        if pattern in fact.path:
+            return [
+                fact.path.replace(pattern, word).replace("{stack_name}", "x") for word in words
+            ]
+    parts = ["x" if part.startswith("{") else part for part in fact.path.split("/")]
+    return ["/".join(parts)]
+
+
+def test_the_facts_are_all_there():
+    assert len(ROUTE_FACTS) == len({fact.key for fact in ROUTE_FACTS}) == 61
+    assert {fact.key for fact in ROUTE_FACTS} >= MISSING | RULE_BY_BODY
+
+
+@pytest.mark.parametrize("fact", ROUTE_FACTS, ids=lambda fact: f"{fact.method} {fact.path}")
+def test_a_route_is_there_unless_it_is_said_to_be_missing(fact):
+    for path in paths(fact):
+        match = TABLE.match(fact.method, path)
+        route = None if match is None else match.route
+        assert (route is None) == (fact.key in MISSING)
+        if route is None:
+            continue
+        assert route.success_status == fact.success_status
+        assert (route.policy_rule is None) == (fact.key in RULE_BY_BODY)
+        assert route.policy_rule in (fact.policy_rule, None)
+        assert set(QUERIES.get(route.query_schema, {})) >= fact.query

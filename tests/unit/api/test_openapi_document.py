@@ -1,0 +1,46 @@
+"""The OpenAPI document: whole, and without two ways to read a path."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from heat_convergence.api.openapi import build_openapi_document
+from heat_convergence.api.openapi_schemas import BODIES, QUERIES, RESPONSES
+from heat_convergence.api.routes import ROUTES
+
+DOCUMENT = build_openapi_document(ROUTES)
+OPERATIONS = [
+    (path, method, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+]
+
+
+def test_no_two_paths_have_the_same_shape() -> None:
+    shapes = [re.sub(r"\{\w+\}", "{}", path) for path in DOCUMENT["paths"]]
+    assert len(set(shapes)) == len(shapes)
+
+
+def test_operations_are_named_once() -> None:
+    names = [operation["operationId"] for _path, _method, operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.method} {r.path}".replace(":", ""))
+def test_routes_name_schemas_that_exist(route) -> None:
+    assert route.query_schema == "" or route.query_schema in QUERIES
+    assert route.body_schema == "" or route.body_schema in BODIES
+    assert route.response_schema in {"text", "empty", *RESPONSES}
+
+
+def test_path_parameters_are_those_of_the_path() -> None:
+    for path, _method, operation in OPERATIONS:
+        told = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+        assert told == set(re.findall(r"\{(\w+)\}", path))
+
+
+def test_words_are_paths_of_their_own() -> None:
+    assert "get" in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]
+    assert "post" not in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]

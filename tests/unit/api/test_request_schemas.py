@@ -1,0 +1,151 @@
+"""Bodies and query strings: what is taken and what is refused, by name of type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from webob.multidict import MultiDict
+
+from heat_convergence.api.requests import actions, list_queries, params, stack_body
+from heat_convergence.api.requests.stack_body import BodyPurpose
+from heat_convergence.common import errors
+
+TEMPLATE = {"heat_template_version": "2016-10-14"}
+
+
+def query(*pairs: tuple[str, str]) -> params.QueryParams:
+    return params.QueryParams(MultiDict(pairs))
+
+
+def body(use: BodyPurpose = BodyPurpose.CREATE, /, **fields: Any) -> stack_body.StackBody:
+    return stack_body.parse_stack_body({"stack_name": "a", "template": TEMPLATE, **fields}, use)
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE"])
+def test_boolean(text: str) -> None:
+    assert query(("show_deleted", text)).boolean("show_deleted") is True
+
+
+@pytest.mark.parametrize("text", ["1", "0", "yes", "on", " true"])
+def test_boolean_in_other_words(text: str) -> None:
+    with pytest.raises(params.InvalidRequestValue, match="show_deleted"):
+        query(("show_deleted", text)).boolean("show_deleted")
+
+
+def test_empty_values_are_absent() -> None:
+    assert query(("limit", ""), ("marker", "")).names == frozenset()
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "1.5"])
+def test_limit(text: str) -> None:
+    with pytest.raises(errors.HTTPBadRequest, match="limit"):
+        query(("limit", text)).non_negative_int("limit")
+
+
+def test_status_in_both_forms() -> None:
+    asked = list_queries.parse_stack_list_query(
+        query(("status", "CREATE_FAILED"), ("status", "COMPLETE")), "p", ()
+    )
+    assert asked.filters.matches == {"status": ("FAILED", "COMPLETE"), "action": ("CREATE",)}
+
+
+def test_status_that_looks_like_two() -> None:
+    asked = list_queries.parse_stack_list_query(query(("status", "IN_PROGRESS")), "p", ())
+    assert asked.filters.matches == {"status": ("IN_PROGRESS",)}
+
+
+def test_hidden_tags_unless_shown() -> None:
+    assert list_queries.parse_stack_list_query(query(), "p", ("h",)).filters.not_tags_any == ("h",)
+    shown = list_queries.parse_stack_list_query(query(("show_hidden", "true")), "p", ("h",))
+    assert shown.filters.not_tags_any == ()
+
+
+def test_unknown_sort_key_is_dropped_and_direction_checked() -> None:
+    asked = list_queries.parse_stack_list_query(
+        query(("sort_keys", "x"), ("sort_dir", "asc")), "p", ()
+    )
+    assert (asked.page.sort_keys, asked.page.descending) == ((), False)
+    with pytest.raises(params.InvalidRequestValue, match="sort_dir"):
+        list_queries.parse_stack_list_query(query(("sort_dir", "up")), "p", ())
+
+
+def test_resource_list_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(errors.HTTPBadRequest, match='"limit"'):
+        list_queries.parse_resource_list_query(query(("limit", "1")), 5)
+
+
+def test_nested_depth_is_capped() -> None:
+    assert (
+        list_queries.parse_resource_list_query(query(("nested_depth", "50")), 5).nested_depth == 5
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "place"),
+    [
+        ({"stack_name": None}, "HTTPBadRequest", "stack name"),
+        ({"stack_name": 5}, "HTTPBadRequest", "stack name"),
+        ({"template": None}, "HTTPBadRequest", "template"),
+        ({"template": []}, "HTTPBadRequest", "template"),
+        ({"timeout_mins": "soon"}, "HTTPBadRequest", "timeout_mins"),
+        ({"timeout_mins": -1}, "HTTPBadRequest", "timeout_mins"),
+        ({"timeout_mins": True}, "HTTPBadRequest", "timeout_mins"),
+        ({"disable_rollback": "no"}, "ValueError", "disable_rollback"),
+        ({"converge": True}, "HTTPBadRequest", "converge"),
+        ({"tags": ["a"]}, "AttributeError", "tags"),
+        ({"tags": "x" * 81}, "HTTPBadRequest", "80"),
+        ({"files": []}, "ValueError", "files"),
+        ({"files": {"f": 1}}, "ValueError", '"f"'),
+        ({"environment": []}, "HTTPBadRequest", "environment"),
+        ({"environment_files": "e"}, "ValueError", "environment_files"),
+        ({"parameters": []}, "HTTPBadRequest", "parameters"),
+        ({"adopt_stack_data": []}, "HTTPBadRequest", "adopt_stack_data"),
+    ],
+)
+def test_refused_bodies(fields: dict[str, Any], kind: str, place: str) -> None:
+    with pytest.raises(errors.Error, match=place) as refused:
+        body(**fields)
+    assert getattr(refused.value, "wire_type", type(refused.value).__name__) == kind
+    assert refused.value.http_status == 400
+
+
+def test_zero_minutes_mean_the_default() -> None:
+    assert body(timeout_mins=0).timeout_mins is None
+    assert body(timeout_mins="5").timeout_mins == 5
+
+
+def test_absent_tags_differ_from_none_given() -> None:
+    assert body().tags is None
+    assert body(tags="").tags == ()
+    assert body(tags="a, b").tags == ("a", "b")
+
+
+def test_patch_without_anything() -> None:
+    assert stack_body.parse_stack_body(None, BodyPurpose.PATCH).is_empty_patch
+    assert not stack_body.parse_stack_body({"timeout_mins": 3}, BodyPurpose.PATCH).is_empty_patch
+    with pytest.raises(errors.HTTPBadRequest, match="no body"):
+        stack_body.parse_stack_body(None, BodyPurpose.UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({}, "No action"), ({"a": 1, "b": 1}, "Multiple"), ({"reboot": None}, '"reboot"')],
+)
+def test_refused_actions(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(errors.HTTPBadRequest, match=message):
+        actions.parse_action_name(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"mark_unhealthy": 1},
+        {"mark_unhealthy": True, "x": 1},
+        {"mark_unhealthy": True, "resource_status_reason": 5},
+    ],
+)
+def test_refused_health(given: dict[str, Any]) -> None:
+    with pytest.raises(errors.HTTPBadRequest):
+        actions.parse_health_body(given)

@@ -1,0 +1,56 @@
+"""Which backend a process runs on, and that it really does, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from heat_convergence.cli import concurrency
+
+PROBE = """
+import sys
+from heat_convergence.cli import concurrency
+concurrency.set_up_backend(sys.argv[1])
+import queue, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from eventlet.patcher import is_monkey_patched
+from oslo_service import backend
+with ThreadPoolExecutor(4) as pool:
+    assert list(pool.map(lambda n: time.sleep(0.01) or n, range(8))) == list(range(8))
+print(is_monkey_patched("socket"), backend.get_backend_type().value)
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"), [("eventlet", "True eventlet"), ("threading", "False threading")]
+)
+def test_a_process_is_made_ready_for_its_backend(backend, told):
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, backend],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == told, done.stderr
+    assert "deprecated" not in done.stderr
+
+
+def test_eventlet_is_the_default():
+    assert concurrency.configured_backend([], prog="p") == "eventlet"
+
+
+def test_the_configuration_file_of_the_command_line_decides(tmp_path):
+    path = tmp_path / "own.conf"
+    path.write_text("[DEFAULT]\nconcurrency = threading\n")
+    arguments = ["--debug", "--config-file", str(path), "--port", "0"]
+    assert concurrency.configured_backend(arguments, prog="p") == "threading"
+
+
+def test_an_unknown_backend_is_refused(tmp_path):
+    path = tmp_path / "own.conf"
+    path.write_text("[DEFAULT]\nconcurrency = magic\n")
+    with pytest.raises(ValueError, match="magic"):
+        concurrency.configured_backend(["--config-file", str(path)], prog="p")

@@ -1,0 +1,32 @@
+"""The operator's environment from a directory of files."""
+
+from __future__ import annotations
+
+from heat_convergence.cli.components.operator_environment import load_operator_environment
+from heat_convergence.template.limits import DEFAULT_LIMITS
+
+
+def test_files_add_up_in_order_of_their_names(tmp_path):
+    (tmp_path / "10-first.yaml").write_text(
+        "resource_registry: {'My::One': 'OS::Heat::None', 'My::Two': 'OS::Heat::None'}"
+    )
+    (tmp_path / "20-second.yaml").write_text("resource_registry: {'My::Two': 'OS::Heat::Value'}")
+    (tmp_path / ".hidden").write_text("resource_registry: {'My::One': 'OS::Heat::Delay'}")
+    found = load_operator_environment(str(tmp_path), limits=DEFAULT_LIMITS)
+    assert found is not None
+    assert found.registry.resolve("My::One") == "OS::Heat::None"
+    assert found.registry.resolve("My::Two") == "OS::Heat::Value"
+
+
+def test_a_file_that_is_no_environment_is_named_and_left_out(tmp_path, caplog):
+    (tmp_path / "10-bad.yaml").write_text("colours: [red]")
+    (tmp_path / "20-good.yaml").write_text("resource_registry: {'My::One': 'OS::Heat::None'}")
+    found = load_operator_environment(str(tmp_path), limits=DEFAULT_LIMITS)
+    assert found is not None
+    assert "10-bad.yaml" in caplog.text
+    assert "colours" in caplog.text
+
+
+def test_without_files_there_is_none(tmp_path):
+    assert load_operator_environment(str(tmp_path / "nowhere"), limits=DEFAULT_LIMITS) is None
+    assert load_operator_environment(str(tmp_path), limits=DEFAULT_LIMITS) is None

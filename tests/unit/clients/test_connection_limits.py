@@ -1,0 +1,85 @@
+"""Connections to services are kept, and no more requests are open than may be."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.noauth import NoAuth
+
+from heat_convergence.clients import auth
+from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
+from heat_convergence.clients.settings import ClientSettings
+
+LIMIT = 6
+REQUESTS = 60
+
+
+class ConnectionCountingServer:
+    """Counts connections, and requests that are open at once."""
+
+    def __init__(self) -> None:
+        service = self
+        self.connections = self.open = self.most_open = 0
+        self._lock = threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                with service._lock:
+                    service.connections += 1
+
+            def answer(self) -> None:
+                with service._lock:
+                    service.open += 1
+                    service.most_open = max(service.most_open, service.open)
+                body = b'{"networks": []}'
+                with service._lock:
+                    service.open -= 1
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                """Nothing."""
+
+        setattr(Handler, "do_GET", Handler.answer)  # noqa: B010  # the library's word
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v2.0"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def service() -> Iterator[ConnectionCountingServer]:
+    service = ConnectionCountingServer()
+    yield service
+    service.close()
+
+
+def test_connections_are_used_again_and_are_no_more_than_allowed(service):
+    session = auth.create_session(ClientSettings(), NoAuth(endpoint=service.url))
+    connection = SimpleNamespace(network=Adapter(session, endpoint_override=service.url))
+    cloud = SdkCloudClient("k", "p", lambda: connection, RequestLimiter(LIMIT))
+
+    def ask(_number: int) -> int:
+        return cloud.send(CloudRequest("network", "GET", "/networks")).status
+
+    with ThreadPoolExecutor(3 * LIMIT) as pool:
+        assert set(pool.map(ask, range(REQUESTS))) == {200}
+    assert service.most_open <= LIMIT
+    assert service.connections <= LIMIT

@@ -1,0 +1,88 @@
+"""Every option of the Orchestration service has a meaning here, or a documented reason.
+
+``data/heat_options.txt`` has a line for each: group, name, default.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from pathlib import Path
+
+import pytest
+from keystoneauth1 import loading
+from oslo_config import cfg
+from oslo_db import options as db_options
+
+from heat_convergence.cli import config
+from heat_convergence.conf import clients, opts
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "configuration.rst").read_text()
+# Defaults that differ, each told at the head of the document.
+DIFFERENT = {
+    ("DEFAULT", "auth_encryption_key"),
+    ("DEFAULT", "environment_dir"),
+    ("DEFAULT", "host"),
+    ("database", "max_pool_size"),
+}
+
+
+def options():
+    text = (Path(__file__).parent / "data" / "heat_options.txt").read_text()
+    for line in text.splitlines():
+        group, name, default = line.split(" ", 2)
+        yield group, name, json.loads(default)
+
+
+def documented() -> set[tuple[str, str]]:
+    """(group, name) of those without a meaning; both may have wildcards."""
+    tables = DOCUMENT[DOCUMENT.index("Options without a meaning") :]
+    return set(re.findall(r"^``\[([\w*]+)\] ([\w*]+)``", tables, re.M))
+
+
+@pytest.fixture(scope="module")
+def conf() -> cfg.ConfigOpts:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    opts.register_all_opts(conf)
+    config.set_library_defaults()
+    conf.register_opts(db_options.database_opts, group="database")
+    plugin = loading.get_plugin_loader("password")  # as [trustee] auth_type would choose it
+    found = [option._to_oslo_opt() for option in plugin.get_options()]
+    conf.register_opts(found, group=clients.TRUSTEE_GROUP)
+    return conf
+
+
+def registered(conf, group, name) -> bool:
+    if group == "DEFAULT":
+        return name in conf
+    return group in conf and name in conf[group]
+
+
+@pytest.mark.parametrize(("group", "name", "default"), options())
+def test_an_option_is_registered_or_its_absence_documented(conf, group, name, default):
+    matching = [
+        row
+        for row in documented()
+        if fnmatch.fnmatchcase(group, row[0]) and fnmatch.fnmatchcase(name, row[1])
+    ]
+    if not registered(conf, group, name):
+        assert matching, f"[{group}] {name} is not in docs/configuration.rst"
+        return
+    assert all("*" in row[0] + row[1] for row in matching), "documented as without a meaning"
+    ours = (conf if group == "DEFAULT" else conf[group])[name]
+    if (group, name) in DIFFERENT:
+        assert ours != default
+        assert f"``[{group}] {name}``" in DOCUMENT
+    else:
+        assert ours == default
+
+
+def test_what_is_documented_is_an_option_there():
+    known = [(group, name) for group, name, _default in options()]
+    for pattern in documented():
+        assert any(
+            fnmatch.fnmatchcase(group, pattern[0]) and fnmatch.fnmatchcase(name, pattern[1])
+            for group, name in known
+        ), pattern

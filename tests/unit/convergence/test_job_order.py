@@ -1,0 +1,43 @@
+"""What reality may still use, by what is known of the last traversal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.planning.job_order import physical_dependencies_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def resource(**values: object) -> Resource:
+    given: dict[str, object] = {
+        "id": "a-1", "stack_id": "stack", "name": "a", "type": "T", "implementation": "T",
+        "version": 2, "desired": DesiredState.PRESENT, "definition": {}, "definition_hash": "new",
+        "physical_name": "a", "created_at": NOW, "requires": ("b", "gone"), "physical_dependencies": ("c-1",),  # noqa: E501
+        "applied_hash": "old",
+    }  # fmt: skip
+    return Resource(**{**given, **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        ({"applied_hash": "new"}, ("b-2",)),
+        ({}, ("c-1",)),  # a verb came before the definition was applied
+        ({"job": Verb.CONVERGE, "job_state": JobState.BLOCKED}, ("c-1",)),
+        ({"job": Verb.CONVERGE, "job_state": JobState.QUEUED}, ("c-1",)),
+        ({"job": Verb.CONVERGE, "job_state": JobState.RUNNING}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.CANCELLED}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.CANCELLED, "id": "a-2"}, ("c-1",)),
+        ({"job": Verb.RESUME, "job_state": JobState.RUNNING}, ("c-1",)),
+        ({"job": Verb.ADOPT, "job_state": JobState.BLOCKED}, ("b-2", "c-1")),
+        ({"job": Verb.CONVERGE, "job_state": JobState.RUNNING, "desired": DesiredState.ABSENT},
+         ("c-1",)),
+    ],
+)  # fmt: skip
+def test_what_a_row_holds(values: dict[str, object], held: tuple[str, ...]) -> None:
+    assert physical_dependencies_of(resource(**values), {"a": "a-1", "b": "b-2"}, {"a-2"}) == held

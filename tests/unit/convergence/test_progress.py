@@ -1,0 +1,131 @@
+"""What is noted of a look depends on what the resource is at by then."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from heat_convergence.common.ids import IdGenerator
+from heat_convergence.convergence.lifecycle.progress import process_observations
+from heat_convergence.convergence.lifecycle.retries import Observation, job_key
+from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import START_TIME, resource_row, stack_row, time_at
+
+BUILDING = resource_row(
+    "a",
+    job_state=JobState.AWAITING_OBSERVATION,
+    action=Action.CREATE,
+    status=Status.IN_PROGRESS,
+    observed=ObservedState.BUSY,
+    observe_at=time_at(1),
+    posted_at=time_at(0),
+    physical_id="thing-1",
+)
+
+
+def _stored(*rows: Resource, **stack: object) -> MemoryStore:
+    store = MemoryStore()
+    with store.transaction() as tx:
+        tx.insert_stack(stack_row(**stack))
+        tx.insert_resources(rows)
+        tx.add_edges("stack-1", rows[0].version, [Edge(row.id, None) for row in rows])
+    return store
+
+
+def _note(store: MemoryStore, sighting: Observation) -> Resource | None:
+    means = TraversalContext(
+        time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
+    )
+    with store.transaction() as tx:
+        process_observations(tx, "stack-1", ["a"], {"a": sighting}, means)
+    with store.transaction() as tx:
+        rows = tx.get_resources(["a"])
+    return rows[0] if rows else None
+
+
+def test_a_look_at_the_job_that_still_runs_counts() -> None:
+    row = _note(_stored(BUILDING), Observation(ObservedState.READY, job=job_key(BUILDING)))
+    assert (row.status, row.job) == (Status.COMPLETE, None)
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        pytest.param({"version": 2, "posted_at": time_at(2)}, id="a newer goal's"),
+        pytest.param({"posted_at": time_at(3)}, id="the same goal's next try"),
+    ],
+)
+def test_a_look_at_an_earlier_job_does_not_end_the_one_that_runs_now(meanwhile) -> None:
+    now = resource_row(
+        "a",
+        job_state=JobState.AWAITING_OBSERVATION,
+        action=Action.CREATE,
+        status=Status.IN_PROGRESS,
+        observed=ObservedState.BUSY,
+        observe_at=time_at(9),
+        **meanwhile,
+    )
+    store = _stored(now, version=now.version)
+    row = _note(store, Observation(ObservedState.READY, job=job_key(BUILDING)))
+    assert (row.status, row.job_state) == (Status.IN_PROGRESS, JobState.AWAITING_OBSERVATION)
+
+
+def test_what_was_seen_before_a_deletion_does_not_hide_that_it_is_done() -> None:
+    deleted = resource_row(
+        "a",
+        version=2,
+        desired=DesiredState.ABSENT,
+        job_state=JobState.AWAITING_OBSERVATION,
+        action=Action.DELETE,
+        status=Status.IN_PROGRESS,
+        observed=ObservedState.ABSENT,
+        observe_at=time_at(9),
+        posted_at=time_at(2),
+    )
+    store = _stored(deleted, version=2, action=Action.DELETE)
+    assert _note(store, Observation(ObservedState.READY, job=job_key(BUILDING))) is None
+
+
+def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_is() -> None:
+    refused = "ResourceActionRestricted: resources.b: update is restricted for resource."
+    common = {
+        "job_state": JobState.AWAITING_OBSERVATION,
+        "observed": ObservedState.FAILED,
+        "observe_at": time_at(9),
+    }
+    rows = [
+        resource_row(
+            "a", action=Action.CREATE, status=Status.IN_PROGRESS, status_reason="why", **common
+        ),
+        resource_row(
+            "b",
+            action=Action.CREATE,
+            status=Status.COMPLETE,
+            status_reason=refused,
+            **{**common, "observed": ObservedState.SKIPPED},
+        ),
+    ]
+    store = _stored(*rows)
+    means = TraversalContext(
+        time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
+    )
+    with store.transaction() as tx:
+        process_observations(tx, "stack-1", ["a", "b"], {}, means)
+    with store.transaction() as tx:
+        a, b = tx.get_resources(["a", "b"])
+    assert (a.status, a.status_reason) == (Status.FAILED, "why")
+    assert (b.status, b.status_reason) == (Status.COMPLETE, "update is restricted for resource.")
+    assert {a.job_state, b.job_state} == {JobState.CANCELLED}
+    assert {a.observe_at, b.observe_at} == {None}
+    events = [event for event in store.tables.events if event.resource_name in ("a", "b")]
+    assert [(event.action, event.status, event.reason) for event in events] == [
+        (Action.CREATE, Status.FAILED, "why"),
+        (Action.UPDATE, Status.FAILED, "update is restricted for resource."),
+    ]

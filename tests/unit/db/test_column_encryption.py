@@ -1,0 +1,70 @@
+"""Secrets at rest: what a sensitive row holds can't be read without the key."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.common.errors import InvalidEncryptionKey
+from heat_convergence.db.column_types import JsonText
+from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.encryption.column_encryption import (
+    Keyring,
+    SensitiveValue,
+    attach_keyring,
+)
+
+TABLE = sa.Table("t", sa.MetaData(), sa.Column("v", JsonText))
+SECRET = {"password": "correct horse"}
+
+
+@pytest.fixture
+def database():
+    database = database_from_url("sqlite://")
+    attach_keyring(database.engine, Keyring(["key one"]))
+    with database.write() as connection:
+        TABLE.create(connection)
+    yield database
+    database.close()
+
+
+def insert_value(database, value):
+    with database.write() as connection:
+        connection.execute(TABLE.insert(), [{"v": value}])
+
+
+def read_stored_text(database):
+    with database.read() as connection:
+        return connection.execute(sa.text("SELECT v FROM t")).scalar_one()
+
+
+def read_value(database):
+    with database.read() as connection:
+        return connection.execute(sa.select(TABLE.c.v)).scalar_one()
+
+
+def test_encrypted_value_round_trip(database):
+    insert_value(database, SensitiveValue(SECRET))
+    assert "horse" not in read_stored_text(database)
+    assert read_value(database) == SECRET
+
+
+def test_new_key_decrypts_values_of_old_key(database):
+    insert_value(database, SensitiveValue(SECRET))
+    attach_keyring(database.engine, Keyring(["key two", "key one"]))
+    assert read_value(database) == SECRET
+
+
+def test_wrong_key_raises_invalid_encryption_key(database):
+    insert_value(database, SensitiveValue(SECRET))
+    attach_keyring(database.engine, Keyring(["another"]))
+    with pytest.raises(InvalidEncryptionKey, match="another auth_encryption_key"):
+        read_value(database)
+
+
+def test_sensitive_value_needs_a_key(database):
+    attach_keyring(database.engine, Keyring([]))
+    with pytest.raises(Exception, match="auth_encryption_key is not set"):
+        insert_value(database, SensitiveValue(SECRET))
+    insert_value(database, SECRET)
+    assert read_value(database) == SECRET

@@ -1,0 +1,42 @@
+"""Who holds what is found by keys: the cost is that of what is found, not of the stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from heat_convergence.db.connection.database import database_from_url
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import metadata
+from heat_convergence.testing.sample_rows import resource_row, stack_row
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_physical_dependents_are_found_by_index(tmp_path: Any, count: int) -> None:
+    database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
+    metadata.create_all(database.engine)
+    rows = [resource_row(f"r{number:04}") for number in range(1000)]
+    sent: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_rest: Any) -> None:
+        if statement.startswith("SELECT"):
+            sent.append((statement, given))
+
+    with SqlStore(database).transaction() as tx:
+        tx.insert_stack(stack_row("stack-1"))
+        tx.insert_resources(rows)
+        tx.add_physical_dependencies("stack-1", [(row.id, f"held by {row.id}") for row in rows])
+        sa.event.listen(database.engine, "before_cursor_execute", note)
+        wanted = [row.id for row in rows[:count]]
+        found = tx.find_physical_dependents("stack-1", [f"held by {row_id}" for row_id in wanted])
+        sa.event.remove(database.engine, "before_cursor_execute", note)
+    assert [row.id for row in found] == wanted
+    ((statement, given),) = sent
+    with database.read() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()
+    database.close()
+    ways = [row.detail for row in plan]
+    assert not [way for way in ways if way.startswith("SCAN resource")], ways
+    assert any("resource_hold" in way and "held_id=?" in way for way in ways), ways

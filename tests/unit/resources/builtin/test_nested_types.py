@@ -1,0 +1,158 @@
+"""Built-in types with a stack behind them: schemas, and the arithmetic of batches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoScalingGroup
+from heat_convergence.resources.builtin.nested.cfn_stack import CloudFormationStack
+from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
+from heat_convergence.resources.builtin.nested.resource_group import (
+    ResourceGroup,
+    member_definition,
+)
+from heat_convergence.resources.builtin.nested.rolling_update import (
+    RollingUpdatePolicy,
+    roll_by_name,
+    roll_by_order,
+)
+from heat_convergence.resources.builtin.software.deployment_groups import (
+    SoftwareDeploymentGroup,
+    SoftwareDeployments,
+    StructuredDeploymentGroup,
+    StructuredDeployments,
+)
+from heat_convergence.resources.nested.nested_type import NestedType, normalize_attribute_path
+from tests.unit.resources.builtin.test_builtin_conformance import (
+    attribute_as_fact,
+    descriptions,
+    property_as_fact,
+    support_as_fact,
+)
+
+FACTS = json.loads((Path(__file__).parents[1] / "data" / "nested_types.json").read_text())
+TYPES = (
+    CloudFormationStack(),
+    AutoScalingGroup(),
+    ResourceChain(),
+    ResourceGroup(),
+    SoftwareDeploymentGroup(),
+    SoftwareDeployments(),
+    StructuredDeploymentGroup(),
+    StructuredDeployments(),
+)
+
+every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
+
+
+def test_facts_cover_the_same_types() -> None:
+    assert sorted(FACTS) == [item.name for item in TYPES]
+
+
+@every_type
+def test_schema_is_as_the_facts_say(resource_type: NestedType) -> None:
+    facts, schema = FACTS[resource_type.name], resource_type.schema
+    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+    policy = {name: property_as_fact(each) for name, each in schema.update_policy.items()}
+    attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
+    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert policy == facts["update_policy"]
+    assert support_as_fact(schema) == facts["support_status"]
+
+
+@every_type
+def test_everything_is_described(resource_type: NestedType) -> None:
+    assert resource_type.schema.description
+    assert [name for name, text in descriptions(resource_type.schema.properties) if not text] == []
+
+
+SIZES = st.integers(0, 12)
+PACES = st.builds(RollingUpdatePolicy, st.integers(1, 5), st.integers(0, 12))
+
+
+@given(before=SIZES, after=SIZES, pace=PACES, updated=st.integers(0, 12))
+def test_batches_come_to_an_end_within_their_bounds(
+    before: int, after: int, pace: RollingUpdatePolicy, updated: int
+) -> None:
+    target = [str(at) for at in range(after)]
+    members = {str(at): "new" if at < updated else "old" for at in range(before)}
+    more = True
+    for _step in range(100):
+        if not more:
+            break
+        standing = set(members)
+        outdated = {name for name, each in members.items() if each == "old"}
+        members, more = roll_by_name(members, lambda _name: "new", target, str, pace)
+        changed = {name for name in outdated & set(members) if members[name] == "new"}
+        kept = (standing & set(members)) - changed
+        # Short of the floor by no more than those that did not run before.
+        assert len(changed) <= pace.batch_size
+        assert len(kept) >= min(pace.min_in_service, after, len(standing)) - len(changed)
+    assert members == dict.fromkeys(target, "new")
+    assert not more
+
+
+@given(before=st.integers(1, 12), pace=PACES, updated=st.integers(0, 12))
+def test_rolling_ends_with_new_members_and_never_below_its_floor(
+    before: int, pace: RollingUpdatePolicy, updated: int
+) -> None:
+    members = {f"m{at}": "new" if at < updated else "old" for at in range(before)}
+    fresh = (f"x{at}" for at in range(100))
+    for _step in range(100):
+        standing = dict(members)
+        members = roll_by_order(members, "new", before, pace, lambda: next(fresh))
+        changed = [name for name in members if standing.get(name) != "new" == members[name]]
+        assert len(changed) <= pace.batch_size
+        left = [name for name in standing if members.get(name) == standing[name]]
+        assert len(left) >= min(pace.min_in_service, before, len(standing)) - len(
+            [name for name in standing if members.get(name, "gone") != standing[name]]
+        )
+        if len(members) == before and set(members.values()) == {"new"}:
+            break
+    assert list(members.values()) == ["new"] * before
+
+
+def test_extra_members_keep_the_floor_and_the_oldest_go_at_last() -> None:
+    members = dict.fromkeys(["a", "b", "c"], "old")
+    fresh = iter(["x"])
+    pace = RollingUpdatePolicy(batch_size=1, min_in_service=3)
+    seen = []
+    for _step in range(5):
+        members = roll_by_order(members, "new", 3, pace, lambda: next(fresh))
+        seen.append("".join(n.upper() if d == "new" else n for n, d in members.items()))
+    assert seen == ["abcX", "AbcX", "ABcX", "ABCX", "BCX"]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "read"),
+    [
+        ("out", (), ("out",)),
+        ("out", ("a", 0), ("out", "a", "0")),
+        ("resource.a", (), ("resource.a",)),
+        ("resource.a", ("b",), ("resource.a", "b")),
+        ("resource.a.b", ("c",), ("resource.a", "b", "c")),
+        ("out", ({"open": 1},), None),
+    ],
+)
+def test_reads_are_brought_to_one_form(name: str, path: tuple, read: tuple | None) -> None:
+    assert normalize_attribute_path(name, path) == read
+
+
+def test_numbers_go_into_values_and_not_into_names_or_metadata() -> None:
+    properties = {
+        "resource_def": {
+            "type": "T%index%",
+            "properties": {"%index%": ["a%index%", {"b": "%index%"}], "none": None, "n": 1},
+            "metadata": {"m": "%index%"},
+        }
+    }
+    assert member_definition(properties, "7") == {
+        "type": "T%index%",
+        "properties": {"%index%": ["a7", {"b": "7"}], "n": 1},
+        "metadata": {"m": "%index%"},
+    }

@@ -1,0 +1,297 @@
+"""Software configurations as resources: schemas, and what is stored of them."""
+
+from __future__ import annotations
+
+import email
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from heat_convergence.clients.endpoints import NoAuthCloud
+from heat_convergence.common.errors import ResourceFailure, StackValidationFailed
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.db.statements.software import SoftwareConfigRow
+from heat_convergence.resources.builtin.software import deployment_inputs
+from heat_convergence.resources.builtin.software.configs import (
+    CloudConfig,
+    SoftwareComponent,
+    SoftwareConfig,
+    StructuredConfig,
+)
+from heat_convergence.resources.builtin.software.deployments import (
+    SoftwareDeployment,
+    StructuredDeployment,
+)
+from heat_convergence.resources.builtin.software.multipart_mime import MultipartMime
+from heat_convergence.resources.openstack.heat.deployed_server import DeployedServer
+from heat_convergence.resources.openstack.nova import user_data
+from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from tests.unit.resources.builtin.test_builtin_conformance import (
+    attribute_as_fact,
+    descriptions,
+    property_as_fact,
+    support_as_fact,
+)
+
+Json = Any
+ContextBuilder = Callable[..., ResourceContext]
+FACTS = json.loads((Path(__file__).parents[1] / "data" / "software_types.json").read_text())
+CONFIGS = (
+    CloudConfig(),
+    MultipartMime(),
+    SoftwareComponent(),
+    SoftwareConfig(),
+    StructuredConfig(),
+)
+TYPES = (*CONFIGS, DeployedServer(), SoftwareDeployment(), StructuredDeployment())
+every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
+every_config = pytest.mark.parametrize("resource_type", CONFIGS, ids=lambda item: item.name)
+ID = "01a1ff71-a5d4-7000-9789-d3fafedd3c77"
+LEAST = {"OS::Heat::SoftwareComponent": {"configs": [{"config": "x", "tool": "script"}]}}
+
+
+class FakeConfigStore:
+    """``resources.software_deployments.SoftwareConfigStore`` in memory."""
+
+    def __init__(self) -> None:
+        self.configs: dict[str, SoftwareConfigRow] = {}
+
+    def store_config(self, config: SoftwareConfigRow) -> None:
+        self.configs.setdefault(config.id, config)
+
+    def find_config(self, project_id: str, config_id: str) -> SoftwareConfigRow | None:
+        found = self.configs.get(config_id)
+        return found if found is not None and found.project_id == project_id else None
+
+    def delete_config(self, project_id: str, config_id: str) -> None:
+        self.configs.pop(config_id, None)
+
+
+@pytest.fixture
+def kept() -> FakeConfigStore:
+    return FakeConfigStore()
+
+
+def test_facts_cover_the_same_types() -> None:
+    assert sorted(FACTS) == sorted(item.name for item in TYPES)
+
+
+@every_type
+def test_schema_is_as_the_facts_say(resource_type: ResourceType) -> None:
+    facts, schema = FACTS[resource_type.name], resource_type.schema
+    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+    attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
+    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert support_as_fact(schema) == facts["support_status"]
+
+
+@every_type
+def test_everything_is_described(resource_type: ResourceType) -> None:
+    assert resource_type.schema.description
+    assert [name for name, text in descriptions(resource_type.schema.properties) if not text] == []
+
+
+@every_config
+def test_a_life(
+    resource_type: ResourceType, build_context: ContextBuilder, kept: FakeConfigStore
+) -> None:
+    given = {"cloud": NoAuthCloud(None, kept)}
+    least = LEAST.get(resource_type.name, {})
+    view = build_context(resource_type, least, **given)
+    assert resource_type.find(view) is None
+    look = resource_type.create(view)
+    assert look.physical_id == "r-1"
+    assert list(kept.configs) == [resource_type.find(view)]
+    assert resource_type.resume_create(view) == look  # of a lost call
+    stored = kept.configs["r-1"]
+    assert (stored.project_id, stored.name) == ("p", "web-r-0123456789ab")
+    assert look.attributes == {"config": stored.body["config"] or None}
+    there = build_context(resource_type, least, Action.CREATE, physical_id="r-1", **given)
+    assert resource_type.observe(there).observed is ObservedState.READY
+    gone = build_context(resource_type, least, Action.DELETE, physical_id="r-1", **given)
+    for _twice in range(2):
+        assert resource_type.delete(gone).observed is ObservedState.ABSENT
+    assert resource_type.observe(gone).observed is ObservedState.ABSENT
+
+
+def test_without_a_store_it_says_so(build_context: ContextBuilder) -> None:
+    with pytest.raises(ResourceFailure, match="no store"):
+        SoftwareConfig().create(build_context(SoftwareConfig(), {}))
+
+
+def test_what_is_stored(build_context: ContextBuilder, kept: FakeConfigStore) -> None:
+    given = {
+        "group": "script",
+        "config": "echo",
+        "options": {"a": 1},
+        "inputs": [{"name": "i", "default": 3}],
+        "outputs": [{"name": "o"}],
+    }
+    SoftwareConfig().create(build_context(SoftwareConfig(), given, cloud=NoAuthCloud(None, kept)))
+    stored = kept.configs["r-1"]
+    assert (stored.group, stored.body["config"], stored.body["options"]) == (
+        "script",
+        "echo",
+        {"a": 1},
+    )
+    assert stored.body["inputs"] == [
+        {"name": "i", "default": 3, "type": "String", "replace_on_change": False}
+    ]
+    assert stored.body["outputs"] == [{"name": "o", "type": "String", "error_output": False}]
+
+
+def test_a_cloud_config_is_a_text_of_cloud_inits(build_context: ContextBuilder) -> None:
+    given = {"cloud_config": {"packages": ["a"], "ä": "ö"}}
+    text = CloudConfig().build_content(build_context(CloudConfig(), given))
+    assert text.splitlines()[0] == "#cloud-config"
+    assert yaml.safe_load(text) == given["cloud_config"]
+
+
+def test_an_action_has_one_configuration() -> None:
+    first, second = ["CREATE"], ["UPDATE", "CREATE"]
+    configs = [{"tool": "t", "actions": first}, {"tool": "t", "actions": second}]
+    with pytest.raises(StackValidationFailed, match="CREATE") as caught:
+        SoftwareComponent().validate({"configs": configs}, None)
+    assert caught.value.path == "configs[1].actions"
+
+
+def test_parts_are_texts_and_ids_of_texts(
+    build_context: ContextBuilder, kept: FakeConfigStore
+) -> None:
+    cloud = NoAuthCloud(None, kept)
+    kept.store_config(
+        SoftwareConfigRow(ID, "p", "n", "g", {"config": "#cloud-config\na: ü\n"}, None)
+    )  # type: ignore[arg-type]
+    inner = MultipartMime().build_content(build_context(
+        MultipartMime(), {"parts": [{"config": "inner", "filename": "x-shellscript.sh"}]},
+        cloud=cloud,
+    ))  # fmt: skip
+    given = {
+        "parts": [
+            {"config": ID, "subtype": "cloud-config"},
+            {"config": "plain text"},
+            {"config": inner, "type": "multipart"},
+        ]
+    }
+    text = MultipartMime().build_content(build_context(MultipartMime(), given, cloud=cloud))
+    assert text == MultipartMime().build_content(
+        build_context(MultipartMime(), given, cloud=cloud)
+    )
+    whole = email.message_from_string(text)
+    assert whole.get_content_type() == "multipart/mixed"
+    parts = whole.get_payload()
+    found = [
+        (
+            part.get_content_subtype(),
+            part.get_payload(decode=True).decode("utf-8"),
+            part.get_filename(),
+        )
+        for part in parts
+    ]
+    assert found == [
+        ("cloud-config", "#cloud-config\na: ü\n", None),
+        ("plain", "plain text", None),
+        ("x-shellscript", "inner", "x-shellscript.sh"),
+    ]
+
+
+def test_the_configuration_of_another_project_is_out_of_reach(
+    build_context: ContextBuilder, kept: FakeConfigStore
+) -> None:
+    kept.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, None))  # type: ignore[arg-type]
+    view = build_context(
+        MultipartMime(), {"parts": [{"config": ID}]}, cloud=NoAuthCloud(None, kept)
+    )
+    assert "secret" not in MultipartMime().build_content(view)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"), [("RAW", "echo"), ("SOFTWARE_CONFIG", "echo"), ("HEAT_CFNTOOLS", ID)]
+)
+def test_a_server_is_given_what_the_configuration_holds(
+    build_context: ContextBuilder, kept: FakeConfigStore, form: str, text: str
+) -> None:
+    kept.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, None))  # type: ignore[arg-type]
+    view = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, kept))
+    given = {"user_data": ID, "user_data_format": form}
+    assert user_data.resolve_user_data(view, given) == text
+    assert user_data.resolve_user_data(view, {**given, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
+
+
+def config(tool: str = "script", content: Json = "echo", **body: Json) -> SoftwareConfigRow:
+    return SoftwareConfigRow(ID, "p", "n", tool, {"config": content, **body}, None)  # type: ignore[arg-type]
+
+
+def test_inputs_are_those_declared_then_others() -> None:
+    declared = [{"name": "a", "type": "Number", "default": 1}, {"name": "b", "type": "String"}]
+    values, further = {"b": "x", "c": 3}, {"deploy_action": "CREATE"}
+    found = deployment_inputs.build_inputs(config(inputs=declared), values, further)
+    assert [(each["name"], each["type"], each["value"]) for each in found] == [
+        ("a", "Number", 1),
+        ("b", "String", "x"),
+        ("c", "String", 3),
+        ("deploy_action", "String", "CREATE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "replaced"),
+    [
+        ({"r": 1}, {"r": 1, "o": 2}, False),
+        ({"r": 1}, {"r": 2}, True),
+        ({}, {"r": 7}, False),
+        ({}, {"r": 8}, True),
+    ],
+)
+def test_an_input_may_ask_for_a_new_deployment(before: Json, after: Json, replaced: bool) -> None:
+    inputs = [{"name": "r", "default": 7, "replace_on_change": True}, {"name": "o"}]
+    assert (
+        bool(deployment_inputs.inputs_require_replacement(config(inputs=inputs), before, after))
+        is replaced
+    )
+
+
+def test_a_components_configuration_is_that_of_the_action() -> None:
+    content = {
+        "configs": [
+            {"actions": ["CREATE"], "tool": "script", "config": "one"},
+            {"actions": ["DELETE"], "tool": "puppet", "config": "two"},
+        ]
+    }
+    component = config("component", content)
+    assert deployment_inputs.select_config(component, "CREATE") == ("script", "one")
+    assert deployment_inputs.select_config(component, "DELETE") == ("puppet", "two")
+    assert deployment_inputs.select_config(component, "UPDATE") is None
+    assert deployment_inputs.select_config(None, "UPDATE") == ("Heat::Ungrouped", "")
+
+
+def test_inputs_are_put_into_a_map() -> None:
+    content = {"a": {"get_input": "x"}, "b": [{"get_input": "y"}], "c": {"get_input": 1, "z": 2}}
+    assert deployment_inputs.substitute_inputs(
+        content, {"x": {"k": 1}}, "get_input", strict=False
+    ) == {"a": {"k": 1}, "b": [None], "c": {"get_input": 1, "z": 2}}
+    with pytest.raises(ResourceFailure, match='"y"'):
+        deployment_inputs.substitute_inputs(content, {"x": 1}, "get_input", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        ({}, []),
+        ({"deploy_status_code": "0", "fine": "x"}, []),
+        (
+            {"deploy_status_code": 3},
+            ["deploy_status_code : Deployment exited with non-zero status code: 3"],
+        ),
+        ({"bad": "it broke", "deploy_status_code": 0}, ["bad : it broke"]),
+        ({"bad": ""}, []),
+    ],
+)
+def test_what_says_that_it_failed(outputs: Json, told: list[str]) -> None:
+    declared = [{"name": "bad", "error_output": True}, {"name": "fine", "error_output": False}]
+    assert deployment_inputs.failure_reasons(config(outputs=declared), outputs) == told

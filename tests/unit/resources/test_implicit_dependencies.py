@@ -1,0 +1,66 @@
+"""Edges that no reference tells."""
+
+from __future__ import annotations
+
+from heat_convergence.resources.implicit_dependencies import add_implicit_dependencies
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
+from heat_convergence.template.expression import Expression
+
+REGISTRY = ResourceTypeRegistry.load()
+
+
+def ref(name: str) -> Expression:
+    return Expression("get_resource", "standard", name)
+
+
+def requires(**resources):
+    """Name → (type, properties, requires), read in the catalogue's words."""
+    definitions, types = {}, {}
+    for name, (kind, properties, *needs) in resources.items():
+        types[name] = f"OS::{kind}"
+        definitions[name] = ResourceDefinition(
+            name=name, type=types[name], properties=properties, requires=frozenset(*needs)
+        )
+    found = add_implicit_dependencies(definitions, types, REGISTRY)
+    return {name: set(one.requires) for name, one in found.items()}
+
+
+def test_a_port_waits_for_the_subnets_of_its_network():
+    found = requires(
+        one=("Neutron::Subnet", {"network": ref("net")}, ["net"]),
+        old=("Neutron::Subnet", {"network_id": ref("net")}, ["net"]),
+        other=("Neutron::Subnet", {"network": ref("another")}, ["another"]),
+        port=("Neutron::Port", {"network": ref("net")}, ["net"]),
+        net=("Neutron::Net", {}),
+    )
+    assert found["port"] == {"net", "one", "old"}
+
+
+def test_a_server_waits_for_the_subnets_of_its_networks():
+    found = requires(
+        subnet=("Neutron::Subnet", {"network": "given"}),
+        server=("Nova::Server", {"networks": [{"network": "given"}]}),
+        none=("Nova::Server", {"networks": [{"port": ref("port")}]}, ["port"]),
+    )
+    assert found["server"] == {"subnet"}
+    assert found["none"] == {"port"}
+
+
+def test_a_floating_address_on_a_port_waits_for_interfaces():
+    found = requires(
+        link=("Neutron::RouterInterface", {"router": "r", "subnet": "s"}),
+        ip=("Neutron::FloatingIP", {"floating_network": "public", "port_id": ref("port")}),
+        free=("Neutron::FloatingIP", {"floating_network": "public"}),
+        router=("Neutron::Router", {"external_gateway_info": {"network": "public"}}),
+    )
+    assert found["ip"] == {"link", "router"}
+    assert found["free"] == {"router"}
+
+
+def test_what_the_author_wrote_counts_more_than_a_ring():
+    found = requires(
+        subnet=("Neutron::Subnet", {"network": "n", "host_routes": [ref("port")]}, ["port"]),
+        port=("Neutron::Port", {"network": "n"}),
+    )
+    assert found == {"subnet": {"port"}, "port": set()}

@@ -1,0 +1,276 @@
+"""Properties against schemas: the table of validation.md, paths, defaults, hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.resources.protocol.schema import (
+    PropertySchema,
+    PropertyType,
+    TypeSchema,
+    changed_property_names,
+    known_properties,
+    properties_hash,
+    resolve_properties,
+    validate_properties,
+)
+from heat_convergence.template.expression import Expression
+from heat_convergence.template.parameters.constraints import (
+    AllowedValues,
+    CustomConstraint,
+    Length,
+    Range,
+)
+
+LATER = Expression("get_attr", "standard", ["other", "x"])
+PATH = ("resources", "r", "properties")
+
+
+def one(kind: str, **declared: Any) -> TypeSchema:
+    return TypeSchema(properties={"p": PropertySchema(type=PropertyType(kind), **declared)})
+
+
+def texts(schema: TypeSchema, raw: dict, **options: Any) -> list[str]:
+    return [str(mistake) for mistake in validate_properties(schema, raw, PATH, **options)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "becomes"),
+    [
+        ("integer", 3, 3),
+        ("integer", "3", 3),
+        ("integer", "-3", -3),
+        ("integer", True, 1),
+        ("integer", 10.7, 10),
+        ("number", "10.7", 10.7),
+        ("number", "10", 10),
+        ("number", 10.5, 10.5),
+        ("boolean", True, True),
+        ("boolean", "TRUE", True),
+        ("boolean", "false", False),
+        ("string", "a", "a"),
+        ("string", "", ""),
+        ("string", 3, "3"),
+        ("string", True, "True"),
+        ("list", [1, "a", {}], [1, "a", {}]),
+        ("list", (1,), [1]),
+        ("map", {"a": None}, {"a": None}),
+        ("any", [{"a": 1.5}], [{"a": 1.5}]),
+    ],
+)
+def test_conversion(kind: str, value: Any, becomes: Any) -> None:
+    result = resolve_properties(one(kind), {"p": value})
+    assert result == {"p": becomes}
+    assert type(result["p"]) is type(becomes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("integer", "10.7"),
+        ("integer", "a"),
+        ("integer", [1]),
+        ("integer", float("nan")),
+        ("number", "a"),
+        ("number", "inf"),
+        ("number", {}),
+        ("boolean", 1),
+        ("boolean", "yes"),
+        ("string", 1.5),
+        ("string", {}),
+        ("string", []),
+        ("list", "a,b"),
+        ("list", {"a": 1}),
+        ("map", "{}"),
+        ("map", [1]),
+    ],
+)
+def test_refused(kind: str, value: Any) -> None:
+    found = texts(one(kind), {"p": value})
+    assert len(found) == 1
+    assert found[0].startswith("resources.r.properties.p: ")
+    with pytest.raises(StackValidationFailed) as caught:
+        resolve_properties(one(kind), {"p": value}, PATH)
+    assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
+
+
+def test_the_path_may_be_text() -> None:
+    with pytest.raises(StackValidationFailed) as caught:
+        resolve_properties(one("integer"), {"p": "x"}, path="resources.r.properties")
+    assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
+
+
+def test_null_is_absent() -> None:
+    assert resolve_properties(one("string"), {"p": None}) == {}
+    assert resolve_properties(one("string", default="d"), {"p": None}) == {"p": "d"}
+    assert texts(one("string", required=True), {"p": None}) == [
+        "resources.r.properties: Property p not assigned"
+    ]
+
+
+@pytest.mark.parametrize("default", ["", 0, False, []])
+def test_an_empty_default_is_a_default(default: Any) -> None:
+    schema = TypeSchema(
+        properties={"p": PropertySchema(type=PropertyType.ANY, default=default, required=True)}
+    )
+    assert resolve_properties(schema, {}) == {"p": default}
+
+
+def test_unknown_name_with_the_nearest_known_one() -> None:
+    schema = TypeSchema(properties={"network": PropertySchema(type=PropertyType.STRING)})
+    (text,) = texts(schema, {"netwrok": LATER})
+    assert text.startswith("resources.r.properties: Unknown Property netwrok")
+    assert '"network"' in text
+    (text,) = texts(schema, {"zzz": 1})
+    assert text == "resources.r.properties: Unknown Property zzz"
+
+
+def test_not_implemented() -> None:
+    schema = one("string", implemented=False)
+    assert resolve_properties(schema, {}) == {}
+    assert texts(schema, {"p": "x"}) == ["resources.r.properties: Property p not implemented yet"]
+
+
+NESTED = TypeSchema(
+    properties={
+        "rules": PropertySchema(
+            type=PropertyType.LIST,
+            item=PropertySchema(
+                type=PropertyType.MAP,
+                schema={
+                    "port": PropertySchema(
+                        type=PropertyType.INTEGER, required=True, constraints=(Range(1, 65535),)
+                    ),
+                    "proto": PropertySchema(type=PropertyType.STRING, default="tcp"),
+                },
+            ),
+        )
+    }
+)
+
+
+def test_nested_conversion_and_defaults() -> None:
+    raw = {"rules": [{"port": "80"}, None, {"port": 53, "proto": "udp"}]}
+    assert resolve_properties(NESTED, raw) == {
+        "rules": [{"port": 80, "proto": "tcp"}, {"port": 53, "proto": "udp"}]
+    }
+
+
+def test_all_mistakes_are_found_with_their_places() -> None:
+    raw = {"rules": [{"port": 0}, "x", {"prt": 1}], "rulez": []}
+    found = texts(NESTED, raw)
+    assert found[0].startswith("resources.r.properties: Unknown Property rulez")
+    assert found[1].startswith("resources.r.properties.rules[0].port: ")
+    assert found[2].startswith("resources.r.properties.rules[1]: ")
+    assert found[3].startswith("resources.r.properties.rules[2]: Unknown Property prt")
+    assert found[4] == "resources.r.properties.rules[2]: Property port not assigned"
+    assert len(found) == 5
+    with pytest.raises(StackValidationFailed) as caught:
+        resolve_properties(NESTED, raw, PATH)
+    lines = str(caught.value).splitlines()
+    assert lines == [f"Property error: {text}" for text in found]
+
+
+def test_what_is_not_known_yet_is_taken_for_right() -> None:
+    assert texts(NESTED, {"rules": LATER}) == []
+    assert texts(NESTED, {"rules": [LATER, {"port": LATER}]}) == []
+    assert texts(one("integer", required=True), {"p": LATER}) == []
+    assert texts(one("list", constraints=(Length(max=1),)), {"p": [LATER, 1]}) == []
+    (text,) = texts(NESTED, {"rules": [{"port": LATER, "x": LATER}]})
+    assert "Unknown Property x" in text
+
+
+def test_known_properties_leaves_out_the_rest() -> None:
+    schema = TypeSchema(
+        properties={
+            "a": PropertySchema(type=PropertyType.INTEGER),
+            "b": PropertySchema(type=PropertyType.LIST),
+            "c": PropertySchema(type=PropertyType.STRING, default="d"),
+        }
+    )
+    assert known_properties(schema, {"a": "1", "b": [LATER]}) == {"a": 1, "c": "d"}
+    assert known_properties(schema, {"a": "x"}) == {"c": "d"}
+
+
+def test_constraints() -> None:
+    schema = one("list", constraints=(AllowedValues(("a", "b")),))
+    assert resolve_properties(schema, {"p": ["a", "b"]}) == {"p": ["a", "b"]}
+    (text,) = texts(schema, {"p": ["a", "c"]})
+    assert text.startswith("resources.r.properties.p: 'c' is not an allowed value")
+
+
+def test_custom_constraints_are_checked_where_there_are_checks() -> None:
+    schema = one("string", constraints=(CustomConstraint("even"),))
+    checks = {"even": lambda value: None if len(value) % 2 == 0 else f"{value} is odd"}
+    assert texts(schema, {"p": "ab"}, custom=checks) == []
+    assert texts(schema, {"p": "abc"}, custom=checks) == ["resources.r.properties.p: abc is odd"]
+    assert texts(schema, {"p": "abc"}) == []
+    (text,) = texts(schema, {"p": "ab"}, custom={})
+    assert "'even'" in text
+
+
+def test_open_ended_schema() -> None:
+    schema = TypeSchema(
+        properties={"p": PropertySchema(type=PropertyType.INTEGER)}, accepts_any_property=True
+    )
+    assert resolve_properties(schema, {"p": "1", "q": "1"}) == {"p": 1, "q": "1"}
+    assert schema.update_allowed("q")
+    assert not schema.update_allowed("p")
+
+
+def test_a_schema_that_cannot_be() -> None:
+    text = PropertySchema(type=PropertyType.STRING)
+    with pytest.raises(ValueError, match="Only a map"):
+        PropertySchema(type=PropertyType.LIST, schema={"a": text})
+    with pytest.raises(ValueError, match="Only a list"):
+        PropertySchema(type=PropertyType.MAP, item=text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "names"),
+    [
+        ({}, {}, set()),
+        ({"a": 1}, {"a": 1.0}, set()),
+        ({"a": None}, {}, set()),
+        ({"a": [1, {"b": 2, "c": 3}]}, {"a": [1, {"c": 3, "b": 2}]}, set()),
+        ({"a": 1}, {"a": True}, {"a"}),
+        ({"a": 1}, {"a": "1"}, {"a"}),
+        ({"a": [1, 2]}, {"a": [2, 1]}, {"a"}),
+        ({"a": 1, "b": 1}, {"b": 2, "c": 3}, {"a", "b", "c"}),
+    ],
+)
+def test_changed(before: dict, after: dict, names: set[str]) -> None:
+    assert changed_property_names(before, after) == names
+    assert (properties_hash(before) == properties_hash(after)) == (not names)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
+def test_hash_does_not_depend_on_order(properties: dict) -> None:
+    turned = dict(reversed(properties.items()))
+    assert properties_hash(turned) == properties_hash(properties)
+    assert changed_property_names(properties, turned) == frozenset()
+
+
+@settings(max_examples=50)
+@given(st.sampled_from(list(PropertyType)), json_values)
+def test_any_value_is_either_converted_or_refused(kind: PropertyType, value: Any) -> None:
+    schema = one(kind)
+    mistakes = validate_properties(schema, {"p": value})
+    if not mistakes:
+        once = resolve_properties(schema, {"p": value})
+        assert resolve_properties(schema, once) == once

@@ -1,0 +1,190 @@
+"""Text to data: YAML's meanings, JSON, bounds, and places."""
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
+from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.parsing.document_loader import load_document
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=12),
+    lambda children: (
+        st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=6), children, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def test_scalars_mean_what_they_mean_to_clients():
+    text = """
+    date: 2015-04-30
+    octal: 0755
+    yes: on
+    float: 1.5
+    none: ~
+    text: "10"
+    80: number key
+    dup: 1
+    dup: 2
+    """
+    assert load_document(text).data == {
+        "date": "2015-04-30",
+        "octal": 493,
+        "true": True,
+        "float": 1.5,
+        "none": None,
+        "text": "10",
+        "80": "number key",
+        "dup": 2,
+    }
+
+
+def test_anchors_and_merge_keys():
+    text = "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\ne: {<<: [{b: 9}, *x]}\nf: *x\ng: <<"
+    data = load_document(text).data
+    assert data["d"] == {"b": 3, "c": 2}
+    assert data["e"] == {"b": 9, "c": 2}
+    assert data["f"] == {"b": 1, "c": 2}
+    assert data["g"] == "<<"
+
+
+@given(JSON)
+def test_reads_what_yaml_writes(data):
+    assert load_document(yaml.safe_dump({"k": data})).data == {"k": data}
+
+
+@given(JSON)
+def test_plain_maps_are_taken_as_they_are(data):
+    source = {"k": data}
+    assert load_document(source).data is source
+
+
+def test_yaml_text_is_read_by_the_c_parser(monkeypatch):
+    made = []
+
+    class Counted(yaml.CSafeLoader):
+        def __init__(self, text):
+            made.append(text)
+            super().__init__(text)
+
+    monkeypatch.setattr(yaml, "CSafeLoader", Counted)
+    for name in ("SafeLoader", "Loader", "FullLoader", "BaseLoader"):
+        monkeypatch.setattr(yaml, name, None)  # Python's own: none of them is asked
+    assert issubclass(Counted, yaml.cyaml.CParser)
+    assert load_document("a: [1, &x {b: 2}, *x]").data == {"a": [1, {"b": 2}, {"b": 2}]}
+    assert made == ["a: [1, &x {b: 2}, *x]"]
+
+
+def test_json_text_and_flow_style():
+    assert load_document('{"a": [1, "x"]}').data == {"a": [1, "x"]}
+    assert load_document("{a: 1}").data == {"a": 1}
+    assert load_document(b"a: \xc3\xa9").data == {"a": "é"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "'",
+        "a: b: c",
+        "&a [*a]",
+        "[*unknown]",
+        "!!python/object:os.system x",
+        "a: !!binary aGk=",
+        "a: !!set {x}",
+        "a: !custom x",
+        "? [a]\n: b",
+        "a: .inf",
+        "a: !!int x",
+        "--- a\n--- b\n",
+        "{<<: 5}",
+        "\x00",
+        b"\xff",
+    ],
+)
+def test_refuses_what_is_not_json(text):
+    with pytest.raises(HTTPBadRequest):
+        load_document(text)
+
+
+def bomb(kind):
+    if kind == "lists":
+        lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
+        lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
+    elif kind == "merges":
+        lines = ["a0: &a0 {x: 1}"]
+        merge = "a{0}: &a{0} {{<<: [{1}]}}"
+        lines += [merge.format(i, ",".join([f"*a{i - 1}"] * 9)) for i in range(1, 9)]
+    elif kind == "strings":
+        lines = ["a0: &a0 " + "x" * 100_000, "b: [" + ",".join(["*a0"] * 1000) + "]"]
+    else:
+        lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 200)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("kind", ["lists", "merges", "strings", "nesting"])
+def test_alias_bombs(kind):
+    with pytest.raises(RequestLimitExceeded):
+        load_document(bomb(kind))
+
+
+@pytest.mark.parametrize(
+    "source", ["[" * 200_000, "- " * 200_000, '{"a":' * 50_000, "a: " + "x" * 600_000]
+)
+def test_deep_and_long_text(source):
+    with pytest.raises(RequestLimitExceeded):
+        load_document(source)
+
+
+def test_deep_and_large_maps():
+    deep = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    with pytest.raises(RequestLimitExceeded, match="deeper"):
+        load_document(deep)
+    with pytest.raises(RequestLimitExceeded, match="nodes"):
+        load_document({"a": list(range(50))}, limits=TemplateLimits(max_nodes=40))
+    with pytest.raises(HTTPBadRequest, match="JSON"):
+        load_document({"a": float("nan")})
+    with pytest.raises(HTTPBadRequest, match="JSON"):
+        load_document({"a": object()})
+    assert load_document({1: (2, {None: 3})}).data == {"1": [2, {"null": 3}]}
+
+
+TEXT = """\
+a:
+  b:
+    - c: 1
+    - [x, {d: 2}]
+  'q r': {e: {f: 3}}
+a2: &anchor {g: 4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "position"),
+    [
+        (("a",), (1, 1)),
+        (("a", "b"), (2, 3)),
+        (("a", "b", 0), (3, 7)),
+        (("a", "b", 0, "c"), (3, 7)),
+        (("a", "b", 1, 1, "d"), (4, 12)),
+        (("a", "q r", "e", "f"), (5, 15)),
+        (("a", "q r", "absent"), (5, 3)),
+        (("a2", "g"), (6, 14)),
+        (("absent",), None),
+    ],
+)
+def test_position(path, position):
+    assert load_document(TEXT).find_position(path) == position
+
+
+def test_no_position_in_a_map():
+    assert load_document({"a": 1}).find_position(("a",)) is None
+
+
+def test_position_in_json_with_tabs():
+    assert load_document('{\n\t"a": 1}').find_position(("a",)) in (None, (2, 2))
