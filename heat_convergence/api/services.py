@@ -19,9 +19,9 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait
 from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store
 from heat_convergence.db.connection.database import Database
-from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import TemplateLimits

@@ -29,12 +29,12 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.db.statements import goals
-from heat_convergence.resources import snapshot_data as saving
-from heat_convergence.resources.nested.desired_resources import (
+from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
+from heat_convergence.stacks import snapshot_data as saving
+from heat_convergence.stacks.goal.desired_resources import (
     derive_desired_resources,
     resolve_implementations,
 )
-from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.stacks.goal.nested_validation import (
     NestedStackValidator,
     ValidationResult,

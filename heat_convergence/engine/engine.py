@@ -38,9 +38,9 @@ from heat_convergence.engine.nested_executor import (
 )
 from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.predecessors import find_predecessors
-from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
 from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.template.evaluation.resource_definition import collect_definition_hashes
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits

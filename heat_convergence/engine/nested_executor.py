@@ -41,14 +41,14 @@ from heat_convergence.engine import outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.outcomes import RecordedOutcomes
-from heat_convergence.resources.nested.nested_builder import (
+from heat_convergence.resources.nested.nested_type import NestedType
+from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
     ParentStack,
     PreparedNestedStack,
 )
-from heat_convergence.resources.nested.nested_type import NestedType
-from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.resource_type import VerbResult
 
 NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
 _MAKING = (JobStep.CREATE, JobStep.FIND_OR_CREATE)

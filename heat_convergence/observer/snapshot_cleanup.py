@@ -22,9 +22,9 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
-from heat_convergence.resources import snapshot_data as saving
 from heat_convergence.resources.protocol.resource_type import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks import snapshot_data as saving
 
 LOG = logging.getLogger(__name__)
 MAX_DELETIONS_PER_SWEEP = 25  # calls for one snapshot in one sweep

@@ -20,11 +20,11 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.resources.nested.desired_resources import ATTRIBUTE_PATHS_KEY
 from heat_convergence.resources.nested.nested_type import NestedStackView, NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.desired_resources import ATTRIBUTE_PATHS_KEY
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function

@@ -21,10 +21,6 @@ from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.statements import goals
-from heat_convergence.resources.nested.desired_resources import (
-    ATTRIBUTE_PATHS_KEY,
-    derive_desired_resources,
-)
 from heat_convergence.resources.nested.nested_type import (
     UNKNOWN_VALUE_NAME,
     NestedStackRequest,
@@ -35,6 +31,10 @@ from heat_convergence.resources.nested.template_cache import (
     TemplateCache,
     TemplateFiles,
     content_hash,
+)
+from heat_convergence.stacks.goal.desired_resources import (
+    ATTRIBUTE_PATHS_KEY,
+    derive_desired_resources,
 )
 from heat_convergence.stacks.goal.nested_validation import UNKNOWN_VALUE_FUNCTION
 from heat_convergence.stacks.preview import (

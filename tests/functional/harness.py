@@ -32,10 +32,10 @@ from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedT
 from heat_convergence.engine.pool import InlineJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
-from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.template.limits import DEFAULT_LIMITS
 
 HOLD_HEADER = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting

@@ -30,6 +30,7 @@ from heat_convergence.resources.protocol.resource_type import (
     ResourceType,
     VerbResult,
 )
+from heat_convergence.resources.protocol.scaling_adjustment import ScalingBounds
 from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import ValueAtPath, resolve_value
@@ -52,6 +53,7 @@ AttributePath = tuple[str, ...]
 RECORDED_VALUES_KEY, REFERENCE_ID_KEY = "$reads", "$reference"  # among the recorded attributes
 ATTRIBUTE_ERRORS_KEY = "$untold"  # there: key of a read → why it has no value
 MEMBER_ATTRIBUTE_PREFIX = "resource."
+COOLDOWN_END_KEY, SCALING_KEY = "cooldown_end", "scaling"  # names in a group's data
 UNKNOWN_VALUE_NAME = "$later"
 """What a sample's template calls where a value is not known yet."""
 
@@ -290,6 +292,14 @@ class NestedType(ResourceType):
 
     def _not_here(self) -> Error:
         return NotSupported(f"{self.name} is not adopted, nor given by external_id.")
+
+
+class ScalableGroupType(NestedType):
+    """A group whose size policies may change."""
+
+    @abstractmethod
+    def scaling_bounds(self, properties: Mapping[str, Json]) -> ScalingBounds:
+        """Return the sizes and the cooldown of the group with these properties."""
 
 
 def replace_unresolved(values: Mapping[str, Json]) -> dict[str, Json]:

@@ -21,8 +21,6 @@ from heat_convergence.common.errors import (
     RequestLimitExceeded,
     StackValidationFailed,
 )
-from heat_convergence.resources.nested.desired_resources import resolve_implementations
-from heat_convergence.resources.nested.nested_builder import nested_validation_error
 from heat_convergence.resources.nested.nested_type import (
     UNKNOWN_VALUE_NAME,
     NestedStackRequest,
@@ -40,6 +38,8 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import PropertyType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.resources.validation import PROPERTY_ERROR, ResourceChecks, check_resources
+from heat_convergence.stacks.goal.desired_resources import resolve_implementations
+from heat_convergence.stacks.goal.nested_builder import nested_validation_error
 from heat_convergence.template.diagnostics import (
     Diagnostic,
     Diagnostics,

@@ -23,8 +23,8 @@ from heat_convergence.convergence.lifecycle.traversal import (
     send_messages,
 )
 from heat_convergence.db.reads import resources
-from heat_convergence.resources import signal_delivery
-from heat_convergence.resources.nested.group_scaling import GroupScaler
+from heat_convergence.stacks import signal_delivery
+from heat_convergence.stacks.group_scaling import GroupScaler
 
 
 class SignalsController(Controller):

@@ -29,7 +29,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Transaction
 from heat_convergence.db.statements import snapshots
-from heat_convergence.resources import snapshot_data as saving
+from heat_convergence.stacks import snapshot_data as saving
 
 
 class SnapshotsController(Controller):

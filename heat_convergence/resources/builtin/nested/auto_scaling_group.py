@@ -28,18 +28,16 @@ from heat_convergence.resources.builtin.nested.rolling_update import (
     RollingUpdatePolicy,
     roll_by_order,
 )
-from heat_convergence.resources.nested.group_scaling import (
-    COOLDOWN_END_KEY,
-    SCALING_KEY,
-    ScalableGroupType,
-)
 from heat_convergence.resources.nested.nested_type import (
+    COOLDOWN_END_KEY,
     MEMBER_ATTRIBUTE_PREFIX,
+    SCALING_KEY,
     AttributePath,
     NestedStackRequest,
     NestedStackSource,
     NestedStackView,
     NestedTypeSchema,
+    ScalableGroupType,
     normalize_attribute_path,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceContext

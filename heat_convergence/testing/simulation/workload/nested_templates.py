@@ -22,7 +22,7 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.resources.nested.desired_resources import (
+from heat_convergence.stacks.goal.desired_resources import (
     ATTRIBUTE_PATHS_KEY,
     CONTENT_DIGEST_KEY,
 )

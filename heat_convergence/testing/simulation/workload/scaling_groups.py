@@ -21,7 +21,7 @@ from heat_convergence.resources.builtin.nested.auto_scaling_group import AutoSca
 from heat_convergence.resources.builtin.nested.resource_chain import ResourceChain
 from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup
 from heat_convergence.resources.builtin.signals.scaling_policy import ScalingPolicy
-from heat_convergence.resources.nested.desired_resources import (
+from heat_convergence.stacks.goal.desired_resources import (
     ATTRIBUTE_PATHS_KEY,
     CONTENT_DIGEST_KEY,
 )

@@ -29,11 +29,11 @@ from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports import Bus, Store, Transaction
-from heat_convergence.resources import signal_delivery
-from heat_convergence.resources.nested.group_scaling import GroupScaler
-from heat_convergence.resources.nested.nested_builder import NestedStackBuilder
 from heat_convergence.resources.nested.template_cache import content_hash
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks import signal_delivery
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
+from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 
 _TRAVERSALS = {

@@ -8,8 +8,6 @@ nothing would change.  Source: heat-facts ``resource_groups.md``.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -26,23 +24,18 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.resources.nested.nested_builder import (
+from heat_convergence.resources.nested.nested_type import (
+    COOLDOWN_END_KEY,
+    SCALING_KEY,
+    ScalableGroupType,
+)
+from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment
+from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
     PreparedNestedStack,
 )
-from heat_convergence.resources.nested.nested_type import NestedType
-from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment, ScalingBounds
 
 Json = Any
-COOLDOWN_END_KEY, SCALING_KEY = "cooldown_end", "scaling"  # names in a group's data
-
-
-class ScalableGroupType(NestedType):
-    """A group whose size policies may change."""
-
-    @abstractmethod
-    def scaling_bounds(self, properties: Mapping[str, Json]) -> ScalingBounds:
-        """Of the group with these properties."""
 
 
 @dataclass(slots=True)

@@ -24,10 +24,6 @@ from heat_convergence.convergence.model.goal_storage import restore_full
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
-from heat_convergence.resources.nested.desired_resources import (
-    ATTRIBUTE_PATHS_KEY,
-    derive_desired_resources,
-)
 from heat_convergence.resources.nested.nested_type import (
     NestedStackRequest,
     NestedStackSource,
@@ -41,7 +37,11 @@ from heat_convergence.resources.nested.template_cache import (
 )
 from heat_convergence.resources.protocol.properties import properties_hash
 from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.resources.snapshot_data import with_resource_properties
+from heat_convergence.stacks.goal.desired_resources import (
+    ATTRIBUTE_PATHS_KEY,
+    derive_desired_resources,
+)
+from heat_convergence.stacks.snapshot_data import with_resource_properties
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import evaluate_template

@@ -22,10 +22,10 @@ from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Transaction
-from heat_convergence.resources.nested.group_scaling import GroupScaler
 from heat_convergence.resources.protocol.resource_context import build_context
 from heat_convergence.resources.protocol.resource_type import SignalResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.group_scaling import GroupScaler
 
 Json = Any
 SIGNAL_ACTION = "SIGNAL"
