@@ -21,11 +21,8 @@ from heat_convergence.common.errors import (
 from heat_convergence.convergence.lifecycle.completion import CHECK_UNSUPPORTED_PREFIX
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import ObservedState, Verb
-from heat_convergence.convergence.planning.step_selection import (
-    REMOVAL_STEPS,
-    JobStep,
-    external_id,
-)
+from heat_convergence.convergence.planning.job_steps import JobStep, MissingResourceEffect
+from heat_convergence.convergence.planning.step_selection import external_id
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.resource_type import (
     NeedsReplacement,
@@ -154,13 +151,14 @@ def _log_place(job: Job, error: Exception) -> None:
 def _gone(job: Job, error: ResourceGone) -> Outcome:
     """What is to be deleted and is not there is deleted; what is to be changed and
     is not there needs a successor."""
-    if job.step in REMOVAL_STEPS:
+    effect = job.step.traits.missing_effect
+    if effect is MissingResourceEffect.DELETED:
         return Outcome(job, result=VerbResult(ObservedState.ABSENT))
-    gone = VerbResult(ObservedState.ABSENT, reason="it is not there")
-    if job.step in (JobStep.UPDATE, JobStep.RESUME_FIRST):
-        return Outcome(job, result=gone, needs_replacement=True)
-    if job.step is JobStep.OBSERVE:
-        return _inherited(Outcome(job, result=gone))
+    missing = VerbResult(ObservedState.ABSENT, reason="it is not there")
+    if effect is MissingResourceEffect.REPLACED:
+        return Outcome(job, result=missing, needs_replacement=True)
+    if effect is MissingResourceEffect.OBSERVED_ABSENT:
+        return _inherited(Outcome(job, result=missing))
     return Outcome(job, error=error)
 
 
@@ -192,21 +190,7 @@ def _call(
     """RULE 3: no call begins without the lease, the second of two no more than the
     first."""
     _require(held)
-    if job.step is JobStep.SNAPSHOT_AND_DELETE:
-        _save(resource_type, view)
-        _require(held)
-        return _delete(job, resource_type, view)
-    if _unseen(job):
-        return _converged(job, resource_type, view, held)
-    if job.step is JobStep.UPDATE and job.row.applied_hash is None:
-        return _update(_with_others(job, resource_type, view), resource_type, view, held)
-    if job.step is JobStep.UPDATE:
-        return _update(job, resource_type, view, held)
-    if job.step not in _FINDING:
-        return _CALLS[job.step](job, resource_type, view)
-    found = resource_type.find(view)
-    _require(held)
-    return _FINDING[job.step](job, resource_type, view, found)
+    return STEP_CALLS[job.step](job, resource_type, view, held)
 
 
 def _require(held: LeaseCheck) -> None:
@@ -231,22 +215,66 @@ def _converged(
     return resource_type.update(view, job.desired_properties, other)
 
 
-def _found_or_create(
-    job: Job, resource_type: ResourceType, view: ResourceContext, found: str | None
+def _no_change(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    return VerbResult(ObservedState.READY)
+
+
+def _abandon(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    return VerbResult(ObservedState.ABSENT)
+
+
+def _create(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    return resource_type.create(view)
+
+
+def _find_or_create(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
 ) -> VerbResult:
     """RULE 4: what a lost create has made is taken on, not made again."""
+    found = resource_type.find(view)
+    _require(held)
     if found is None:
         return resource_type.create(view)
     look = resource_type.resume_create(replace(view, physical_id=found))
     return replace(look, physical_id=found)
 
 
-def _found_and_delete(
-    job: Job, resource_type: ResourceType, view: ResourceContext, found: str | None
+def _observe(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
 ) -> VerbResult:
+    if _unseen(job):
+        return _converged(job, resource_type, view, held)
+    return resource_type.observe(view)
+
+
+def _find_and_delete(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    found = resource_type.find(view)
+    _require(held)
     if found is None:
         return VerbResult(ObservedState.ABSENT)
-    return _delete(job, resource_type, replace(view, physical_id=found))
+    return _delete(job, resource_type, replace(view, physical_id=found), held)
+
+
+def _snapshot_and_delete(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    _save(resource_type, view)
+    _require(held)
+    return _delete(job, resource_type, view, held)
+
+
+def _resume_first(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
+    return resource_type.resume(view) or VerbResult(ObservedState.READY)
 
 
 def _save(resource_type: ResourceType, view: ResourceContext) -> None:
@@ -259,7 +287,9 @@ def _save(resource_type: ResourceType, view: ResourceContext) -> None:
         raise ResourceFailure(look.reason or "it could not be saved")
 
 
-def _delete(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _delete(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     look = resource_type.delete(view)
     # Whatever its health: what is still there is not deleted yet.
     observed = ObservedState.BUSY if look.observed is ObservedState.READY else look.observed
@@ -284,7 +314,9 @@ def _update(
     job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
 ) -> VerbResult:
     """What has failed is looked at first: only what lives can be mended."""
-    _require(held)
+    if job.row.applied_hash is None:
+        job = _with_others(job, resource_type, view)
+        _require(held)
     if job.row.status is Status.FAILED and resource_type.update_repairs_failure:
         look = resource_type.observe(view)
         if look.observed in (ObservedState.FAILED, ObservedState.ABSENT):
@@ -292,7 +324,9 @@ def _update(
     return resource_type.update(view, job.desired_properties, job.changed_properties)
 
 
-def _verb(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _verb(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     calls = {
         Verb.SUSPEND: resource_type.suspend,
         Verb.RESUME: resource_type.resume,
@@ -308,7 +342,9 @@ def _verb(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbR
     return look or VerbResult(ObservedState.READY)
 
 
-def _adopt(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _adopt(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     if view.physical_id is None:
         raise ResourceFailure("adopt_stack_data names no resource_id for it")
     try:
@@ -319,7 +355,9 @@ def _adopt(job: Job, resource_type: ResourceType, view: ResourceContext) -> Verb
         raise NeedsReplacement from None  # another goal came before it was adopted
 
 
-def _external(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _external(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     physical_id = external_id(job.row)
     if physical_id is None:
         raise ResourceFailure("it has no external_id")
@@ -337,11 +375,15 @@ def _existing(resource_type: ResourceType, view: ResourceContext, physical_id: s
     return replace(look, physical_id=physical_id)
 
 
-def _replace(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _replace(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     raise NeedsReplacement
 
 
-def _refuse(job: Job, resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _refuse(
+    job: Job, resource_type: ResourceType, view: ResourceContext, held: LeaseCheck
+) -> VerbResult:
     names = ", ".join(
         sorted(name for name in job.changed_properties if resource_type.schema.immutable(name))
     )
@@ -350,25 +392,22 @@ def _refuse(job: Job, resource_type: ResourceType, view: ResourceContext) -> Ver
     )
 
 
-_CALLS: Mapping[JobStep, Callable[[Job, ResourceType, ResourceContext], VerbResult]] = {
-    JobStep.NO_OP: lambda job, kind, view: VerbResult(ObservedState.READY),
-    JobStep.ABANDON_PHYSICAL: lambda job, kind, view: VerbResult(ObservedState.ABSENT),
-    JobStep.CREATE: lambda job, kind, view: kind.create(view),
-    JobStep.OBSERVE: lambda job, kind, view: kind.observe(view),
-    JobStep.DELETE: _delete,
-    JobStep.VERB: _verb,
-    JobStep.RESUME_FIRST: lambda job, kind, view: (
-        kind.resume(view) or VerbResult(ObservedState.READY)
-    ),
-    JobStep.ADOPT: _adopt,
-    JobStep.EXTERNAL: _external,
+StepCall = Callable[[Job, ResourceType, ResourceContext, LeaseCheck], VerbResult]
+
+STEP_CALLS: Mapping[JobStep, StepCall] = {
+    JobStep.NO_OP: _no_change,
+    JobStep.CREATE: _create,
+    JobStep.FIND_OR_CREATE: _find_or_create,
+    JobStep.UPDATE: _update,
     JobStep.REPLACE: _replace,
     JobStep.REJECT: _refuse,
-}
-
-_FINDING: Mapping[
-    JobStep, Callable[[Job, ResourceType, ResourceContext, str | None], VerbResult]
-] = {
-    JobStep.FIND_OR_CREATE: _found_or_create,
-    JobStep.FIND_AND_DELETE: _found_and_delete,
+    JobStep.OBSERVE: _observe,
+    JobStep.DELETE: _delete,
+    JobStep.SNAPSHOT_AND_DELETE: _snapshot_and_delete,
+    JobStep.FIND_AND_DELETE: _find_and_delete,
+    JobStep.ABANDON_PHYSICAL: _abandon,
+    JobStep.RESUME_FIRST: _resume_first,
+    JobStep.VERB: _verb,
+    JobStep.ADOPT: _adopt,
+    JobStep.EXTERNAL: _external,
 }

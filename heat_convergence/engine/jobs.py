@@ -17,11 +17,9 @@ from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.incarnations import REPLACE_FORBIDDEN
+from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.planning.step_selection import (
-    REMOVAL_STEPS,
-    JobStep,
     PropertyChange,
-    action_for_step,
     select_step_before_properties,
     select_update_step,
 )
@@ -44,16 +42,6 @@ from heat_convergence.template.expression import load_deduplicated
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.text_redaction import redact, sensitive_texts
-
-_WITHOUT_PROPERTIES = frozenset(
-    {
-        *REMOVAL_STEPS,
-        JobStep.VERB,
-        JobStep.RESUME_FIRST,
-        JobStep.OBSERVE,
-        JobStep.EXTERNAL,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +148,9 @@ def _values(drawn: InputResource) -> list[Any]:
 
 def _takes_properties(step: JobStep | None, row: Resource) -> bool:
     """What is deleted takes none: what they read may be gone, or unknown yet."""
-    return step not in _WITHOUT_PROPERTIES and row.desired is DesiredState.PRESENT
+    if row.desired is not DesiredState.PRESENT:
+        return False
+    return step is None or step.traits.needs_properties
 
 
 def _draws_on_new(row: Resource, claim: ClaimContext) -> bool:
@@ -202,9 +192,9 @@ def _update(
 
 
 def _refuse_restricted(row: Resource, step: JobStep | None) -> None:
-    for action, restricted in (("update", JobStep.UPDATE), ("replace", JobStep.REPLACE)):
-        if step is restricted and action in row.hooks_and_restrictions:
-            raise _restricted(action)
+    action = None if step is None else step.traits.restricted_action
+    if action is not None and action in row.hooks_and_restrictions:
+        raise _restricted(action)
 
 
 def _restricted(action: str) -> ResourceActionRestricted:
@@ -219,8 +209,8 @@ def _job(
     after: Mapping[str, Any],
     changed: frozenset[str],
 ) -> Job:
-    action = action_for_step(step, row)
-    creating = step in (JobStep.CREATE, JobStep.FIND_OR_CREATE, JobStep.ADOPT)
+    action = step.traits.action(row)
+    creating = step.traits.creates or step is JobStep.ADOPT
     given = after if creating or step is JobStep.FIND_AND_DELETE else None
     inputs = claim.inputs if resource_type.observes_dependencies else None
     making = _takes_properties(step, row)

@@ -35,7 +35,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Obser
 from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
-from heat_convergence.convergence.planning.step_selection import JobStep
+from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
 from heat_convergence.engine import outcomes
 from heat_convergence.engine.execution import Outcome
@@ -51,23 +51,6 @@ from heat_convergence.stacks.goal.nested_builder import (
 )
 
 NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
-_MAKING = (JobStep.CREATE, JobStep.FIND_OR_CREATE)
-_STEPS = frozenset(
-    {
-        *_MAKING,
-        JobStep.ADOPT,
-        JobStep.UPDATE,
-        JobStep.DELETE,
-        JobStep.VERB,
-        JobStep.ABANDON_PHYSICAL,
-    }
-)
-_ACTIONS = {
-    Verb.SUSPEND: Action.SUSPEND,
-    Verb.RESUME: Action.RESUME,
-    Verb.CHECK: Action.CHECK,
-    Verb.SNAPSHOT: Action.SNAPSHOT,
-}
 _GOALS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
 _LOOKING = frozenset({Action.CHECK, Action.RESUME})
 _NOBODY = RecordedOutcomes((), {})
@@ -86,7 +69,7 @@ def is_nested_stack_job(job: Job) -> bool:
     nested = (
         job.error is None and isinstance(job.resource_type, NestedType) and job.stack is not None
     )
-    return nested and job.step in _STEPS
+    return nested and job.step.traits.runs_nested_stack
 
 
 class NestedStackExecutor:
@@ -114,16 +97,13 @@ class NestedStackExecutor:
         try:
             if job.step is JobStep.ADOPT and job.row.job is not Verb.ADOPT:
                 return self._take_over(job, token)
-            if job.step in _MAKING or job.step is JobStep.ADOPT:
+            if job.step.traits.creates or job.step is JobStep.ADOPT:
                 return self._create(job, token)
             if job.step is JobStep.UPDATE:
                 return self._update(job, token)
             if job.step is JobStep.ABANDON_PHYSICAL:
                 return self._forget(job, token), ()
-            action = Action.DELETE
-            if job.step is JobStep.VERB and job.row.job is not None:
-                action = _ACTIONS[job.row.job]
-            return self._change(job, token, lambda tx, child: self._begin(tx, job, child, action))
+            return self._change(job, token, lambda tx, child: self._begin(tx, job, child))
         except (ConcurrentTransaction, Unavailable):
             raise  # the same may be tried again
         except Error as error:
@@ -260,16 +240,14 @@ class NestedStackExecutor:
     def _busy(draft: PreparedNestedStack) -> VerbResult:
         return VerbResult(ObservedState.BUSY, data=draft.data, poll_after_s=None)
 
-    def _begin(
-        self, tx: Transaction, job: Job, child: Stack, action: Action
-    ) -> tuple[VerbResult, _Begin]:
+    def _begin(self, tx: Transaction, job: Job, child: Stack) -> tuple[VerbResult, _Begin]:
         def begin(now: datetime) -> tuple[OutgoingMessage, ...]:
-            if action is Action.DELETE and rollback.RETAIN_CONTENTS in job.row.definition:
+            if job.action is Action.DELETE and rollback.RETAIN_CONTENTS in job.row.definition:
                 rollback.retain_adopted(tx, tx.lock_stack_resources(child.id))
             begun = traversal.start_traversal(
                 tx,
                 stack_id=child.id,
-                action=action,
+                action=job.action,
                 initiator=Initiator.PARENT,
                 context=self._means(now),
             )

@@ -16,25 +16,12 @@ from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle.completion import resource_event
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
-from heat_convergence.convergence.planning.step_selection import JobStep
+from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports import ConvergenceSettings, Transaction
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.properties import properties_hash
 from heat_convergence.resources.redaction import redact_secrets
-
-_TOUCHING = frozenset(
-    {
-        JobStep.CREATE,
-        JobStep.FIND_OR_CREATE,
-        JobStep.UPDATE,
-        JobStep.OBSERVE,
-        JobStep.ADOPT,
-        JobStep.EXTERNAL,
-    }
-)
-_SILENT = frozenset({JobStep.NO_OP, JobStep.REPLACE})
-_MADE = frozenset({JobStep.CREATE, JobStep.FIND_OR_CREATE, JobStep.UPDATE, JobStep.ADOPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +49,13 @@ def record_claims(
     tx: Transaction, jobs: Sequence[Job], lease: Mapping[str, Any], now: datetime, ids: IdFactory
 ) -> None:
     """Takes the rows; those whose state changes show it, with an event."""
-    silent = [job for job in jobs if job.step in _SILENT]
+    silent = [job for job in jobs if not job.step.traits.shows_progress]
     tx.update_resources([job.row.id for job in silent], **lease)
     told = {job.row.id for job in silent}
     groups: dict[tuple[Action, bool, bool], list[Job]] = {}
     for job in jobs:
         if job.row.id not in told:
-            changes = job.step is not JobStep.OBSERVE
+            changes = not job.step.traits.only_observes
             groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
     for (action, goes_on, changes), members in sorted(groups.items()):
         begun = {} if goes_on else {"action_started_at": now}
@@ -216,7 +203,7 @@ def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]
 def _facts(outcome: Outcome) -> dict[str, Any]:
     """What is known of reality now, whatever the goal."""
     row, look = outcome.job.row, outcome.result
-    made = outcome.job.step in _MADE and look is not None
+    made = outcome.job.step.traits.stores_properties and look is not None
     properties = outcome.job.desired_properties if made else row.properties
     hashed = row.properties_hash
     if made:
@@ -285,7 +272,7 @@ def _columns(
     pause_s = _pause_s(outcome, tries or 0, settings)
     if pause_s is not None:
         state, observed, again_s = JobState.RETRY, None, pause_s
-    touched = outcome.job.step in _TOUCHING and look is not None
+    touched = outcome.job.step.traits.refreshes_values and look is not None
     return {
         **_facts(outcome),
         "job_state": state,

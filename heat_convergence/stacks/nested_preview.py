@@ -19,6 +19,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
 from heat_convergence.convergence.planning.incarnations import physical_name
+from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.statements import goals
 from heat_convergence.resources.nested.nested_type import (
@@ -38,7 +39,6 @@ from heat_convergence.stacks.goal.desired_resources import (
 )
 from heat_convergence.stacks.goal.nested_validation import UNKNOWN_VALUE_FUNCTION
 from heat_convergence.stacks.preview import (
-    ChangeKind,
     PreviewContext,
     ResourceChange,
     deletion_of,

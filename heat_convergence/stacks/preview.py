@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from heat_convergence.common.errors import TemplateOutputError
@@ -20,9 +19,9 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import REPLACE_FORBIDDEN
+from heat_convergence.convergence.planning.job_steps import ChangeKind, JobStep
 from heat_convergence.convergence.planning.plan import plan_goal
 from heat_convergence.convergence.planning.step_selection import (
-    JobStep,
     PropertyChange,
     select_step_before_properties,
     select_update_step,
@@ -41,30 +40,6 @@ from heat_convergence.template.limits import TemplateLimits
 Json = Any
 
 
-class ChangeKind(StrEnum):
-    """The five lists of a preview."""
-
-    UNCHANGED = "unchanged"
-    UPDATED = "updated"
-    REPLACED = "replaced"
-    ADDED = "added"
-    DELETED = "deleted"
-
-
-_FATES = {
-    JobStep.NO_OP: ChangeKind.UNCHANGED,
-    JobStep.OBSERVE: ChangeKind.UNCHANGED,
-    JobStep.EXTERNAL: ChangeKind.UNCHANGED,
-    JobStep.ADOPT: ChangeKind.ADDED,
-    JobStep.UPDATE: ChangeKind.UPDATED,
-    JobStep.REJECT: ChangeKind.UPDATED,
-    JobStep.REPLACE: ChangeKind.REPLACED,
-    JobStep.CREATE: ChangeKind.ADDED,
-    JobStep.FIND_OR_CREATE: ChangeKind.ADDED,
-}
-
-
-_RESTRICTED = {JobStep.UPDATE: "update", JobStep.REPLACE: "replace"}
 _FORBIDDEN = "; the update will fail: the environment restricts it"
 
 
@@ -208,9 +183,11 @@ class _Oracle:
             job, _change(foreseen, names, resource_type)
         )
         why = _why(step, names, resource_type)
-        if _RESTRICTED.get(step) in job.hooks_and_restrictions:
+        if step.traits.restricted_action in job.hooks_and_restrictions:
             why = f"{why}{_FORBIDDEN}" if why else _FORBIDDEN.lstrip(";, ")
-        return replace(foreseen, change_kind=_FATES[step], changed_properties=names, reason=why)
+        return replace(
+            foreseen, change_kind=step.traits.change_kind, changed_properties=names, reason=why
+        )
 
 
 def _change(

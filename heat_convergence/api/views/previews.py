@@ -12,8 +12,9 @@ from typing import Any
 from heat_convergence.api.views.formats import format_time
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.stacks.nested_preview import NestedStackChange
-from heat_convergence.stacks.preview import ChangeKind, ResourceChange
+from heat_convergence.stacks.preview import ResourceChange
 from heat_convergence.template.expression import is_known, to_template_form
 
 Json = Any

@@ -8,46 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.planning.incarnations import (
     awaits_adoption,
     is_replaced_when_failed,
 )
-
-
-class JobStep(StrEnum):
-    """One call to the resource's type, or none."""
-
-    NO_OP = "nothing"  # reality has these properties already
-    CREATE = "create"
-    FIND_OR_CREATE = "find or create"  # an earlier create may have happened
-    UPDATE = "update"
-    REPLACE = "replace"
-    REJECT = "refuse"  # an immutable property changed
-    OBSERVE = "observe"  # the work is under way; look how far it is
-    DELETE = "delete"
-    SNAPSHOT_AND_DELETE = "save and delete"  # a copy first, as its deletion policy asks
-    FIND_AND_DELETE = "find and delete"
-    ABANDON_PHYSICAL = "forget"  # gone for us without a call
-    RESUME_FIRST = "wake"  # resume what an earlier goal's verb has stopped, then the rest
-    VERB = "verb"  # suspend, resume, check, snapshot
-    ADOPT = "adopt"  # it exists already: look at it, and it is ours
-    EXTERNAL = "external"  # it exists and stays another's: only looked at
-
-
-REMOVAL_STEPS = frozenset(
-    {
-        JobStep.DELETE,
-        JobStep.SNAPSHOT_AND_DELETE,
-        JobStep.FIND_AND_DELETE,
-        JobStep.ABANDON_PHYSICAL,
-    }
-)
+from heat_convergence.convergence.planning.job_steps import JobStep, has_nested_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +40,6 @@ def select_removal_step(row: Resource) -> JobStep:
         return JobStep.SNAPSHOT_AND_DELETE if kept else JobStep.DELETE
     # RULE 4: a create of unknown outcome is looked up, not believed.
     return JobStep.ABANDON_PHYSICAL if row.action is Action.INIT else JobStep.FIND_AND_DELETE
-
-
-def has_nested_stack(row: Resource) -> bool:
-    """Whether a nested stack is behind the resource."""
-    return NESTED_STACK_KEY in row.definition
 
 
 def external_id(row: Resource) -> str | None:
@@ -130,33 +94,3 @@ def _stands(row: Resource) -> bool:
     if row.suspended or not known:
         return False
     return row.status is Status.COMPLETE and row.action is not Action.CHECK
-
-
-_ALWAYS = {
-    JobStep.CREATE: Action.CREATE,
-    JobStep.FIND_OR_CREATE: Action.CREATE,
-    JobStep.EXTERNAL: Action.CHECK,
-    JobStep.RESUME_FIRST: Action.RESUME,
-}
-
-
-def action_for_step(step: JobStep, row: Resource) -> Action:
-    """The action that the resource shows while the step is done."""
-    if step is JobStep.VERB and row.job is not None:
-        return Action(row.job.value)
-    if step is JobStep.ADOPT:
-        return Action.DELETE if row.desired is DesiredState.ABSENT else Action.ADOPT
-    if step in _ALWAYS:
-        return _ALWAYS[step]
-    if step in REMOVAL_STEPS:
-        return Action.DELETE
-    if step is JobStep.OBSERVE:
-        made = row.action is not Action.CREATE or row.status is Status.COMPLETE
-        return Action.UPDATE if made else Action.CREATE
-    if step is JobStep.UPDATE and has_nested_stack(row) and _being_made(row):
-        return Action.CREATE  # another step of it, or a new goal before it was there
-    return Action.UPDATE if step in (JobStep.UPDATE, JobStep.REJECT) else row.action
-
-
-def _being_made(row: Resource) -> bool:
-    return row.action is Action.CREATE and row.status is Status.IN_PROGRESS

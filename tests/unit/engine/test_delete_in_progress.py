@@ -9,7 +9,7 @@ import pytest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.step_selection import JobStep
+from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.engine.execution import execute_job
 from heat_convergence.engine.jobs import ClaimContext, create_job
 from heat_convergence.observer.polling import ObservationBatch, poll_resources

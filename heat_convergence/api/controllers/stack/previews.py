@@ -26,6 +26,7 @@ from heat_convergence.api.views import previews as view
 from heat_convergence.api.views import stacks as stack_view
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources
 from heat_convergence.stacks.nested_preview import (
     NestedPreview,
@@ -35,7 +36,6 @@ from heat_convergence.stacks.nested_preview import (
     read_stack_tree,
 )
 from heat_convergence.stacks.preview import (
-    ChangeKind,
     PreviewContext,
     ResourceChange,
     preview_changes,
