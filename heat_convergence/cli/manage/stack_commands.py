@@ -13,7 +13,8 @@ from functools import partial
 
 from heat_convergence.common.clock import utc_now
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.convergence import invariants
+from heat_convergence.convergence.invariants.checker import find_violations
+from heat_convergence.convergence.invariants.transition import Transition
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import consistency, purge
 from heat_convergence.db.maintenance.consistency import Inconsistency
@@ -156,8 +157,8 @@ def _broken(database: Database, stack_id: str) -> list[Inconsistency]:
         return [Inconsistency(stack_id, "there is no such stack", "look at its id")]
     return [
         Inconsistency(stack_id, str(violation), _REMEDIES[violation.rule])
-        for violation in invariants.find_violations(
-            invariants.Transition(now=utc_now(), after=found)
+        for violation in find_violations(
+            Transition(now=utc_now(), after=found)
         )
         if violation.rule in _REMEDIES
     ]

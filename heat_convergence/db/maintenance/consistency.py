@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.invariants import StackState
+from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heat_convergence.common.errors import Conflict, ResourceGone
-from heat_convergence.convergence.invariants import ActualResource
+from heat_convergence.convergence.invariants.transition import ActualResource
 
 Json = Any
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdGenerator
-from heat_convergence.convergence.invariants import Violation
+from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.lifecycle.snapshot_completion import SUPERSEDED_PREFIX
 from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.action import Action, Status

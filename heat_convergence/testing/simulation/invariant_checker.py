@@ -12,8 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.convergence import invariants
-from heat_convergence.convergence.invariants import StackState, Violation
+from heat_convergence.convergence.invariants.checker import find_violations
+from heat_convergence.convergence.invariants.transition import (
+    CloudCall,
+    StackState,
+    Transition,
+    Violation,
+)
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
@@ -100,7 +105,7 @@ class InvariantChecker:
             return
         self._mind_copies(verb, view)
         token, version = work.claims.get(view.resource_id, ("", 0))
-        call = invariants.CloudCall(verb, view.resource_id, version, token, view.physical_id)
+        call = CloudCall(verb, view.resource_id, version, token, view.physical_id)
         self._check(self._step(self.stack_states[view.stack_id], work=work, call=call))
 
     def on_refusal(self, stack_id: str, name: str) -> None:
@@ -113,9 +118,9 @@ class InvariantChecker:
 
     # -- helpers
 
-    def _step(self, after: StackState, **more: Any) -> invariants.Transition:
+    def _step(self, after: StackState, **more: Any) -> Transition:
         work = more.pop("work", None)
-        return invariants.Transition(
+        return Transition(
             now=self._now(),
             after=after,
             engine_id=None if work is None else work.lease_owner,
@@ -125,8 +130,8 @@ class InvariantChecker:
             **more,
         )
 
-    def _check(self, step: invariants.Transition) -> None:
-        self.violations.extend(invariants.find_violations(step))
+    def _check(self, step: Transition) -> None:
+        self.violations.extend(find_violations(step))
 
     def _note_claims(self, before: StackState, after: StackState, work: TaskClaims) -> None:
         known = before.by_id

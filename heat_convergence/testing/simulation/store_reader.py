@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from heat_convergence.convergence.invariants import StackState
+from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from heat_convergence.convergence.invariants import Violation
+from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports import Store

@@ -1,0 +1,58 @@
+"""Rules 1 and 9: rows alone lead to everything that can be done, and stacks do not stall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heat_convergence.convergence.invariants.transition import (
+    Transition,
+    ViolationMessages,
+    describe,
+)
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.job import DesiredState, JobState
+from heat_convergence.graph.graph import Graph
+
+_VERB_ACTIONS = frozenset({Action.SUSPEND, Action.RESUME, Action.CHECK, Action.SNAPSHOT})
+
+
+def rule_1(step: Transition) -> ViolationMessages:
+    """RULE 1: rows alone lead to everything that can be done; no message is needed."""
+    stack = step.after.stack
+    for row in step.after.resources:
+        if row.job_state in (JobState.RETRY, JobState.REPLACE) and row.observe_at is None:
+            yield f"{describe(row)} is in {row.job_state} and no time is set to observe it"
+        if row.job_state is JobState.POSTED and row.observe_at is None and row.posted_at is None:
+            yield f"{describe(row)} is posted at no time, so that no sweep finds it"
+        if (row.job is None) != (row.job_state is None):
+            yield f"{describe(row)} has job {row.job} in state {row.job_state}"
+    if stack.in_progress and stack.first_failure_reason is None:
+        unready = step.after.unready_requirements
+        for row in step.after.resources:
+            if row.job_state is JobState.BLOCKED and row.id not in unready:
+                yield f"{describe(row)} waits for nothing and is not queued"
+
+
+def rule_9(step: Transition) -> ViolationMessages:
+    """RULE 9: no stack stays IN_PROGRESS for lack of a worker."""
+    stack = step.after.stack
+    if not stack.in_progress:
+        return
+    if stack.deadline_at is None or stack.started_at is None:
+        yield f"stack {stack.name} is in progress and no time is set for its end"
+    if stack.first_failure_reason is None:
+        for row in step.after.resources:
+            deferred = stack.action in _VERB_ACTIONS and row.desired is DesiredState.ABSENT
+            if row.job_state is JobState.CANCELLED and not deferred:
+                yield f"{describe(row)} is cancelled in a stack that goes on"
+    if _has_cycle(step.after.edges):
+        yield f"the graph of stack {stack.name} has a cycle"
+
+
+def _has_cycle(edges: Sequence[Edge]) -> bool:
+    needs: dict[str, set[str]] = {}
+    for edge in edges:
+        if edge.needed_by is not None and not edge.observed_ready:
+            needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
+    return Graph.from_requirements(needs).find_cycle() is not None

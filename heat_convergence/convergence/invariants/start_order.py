@@ -1,0 +1,49 @@
+"""Rules 2 and 6: a job starts after its requirements, and only in the current version."""
+
+from __future__ import annotations
+
+from heat_convergence.convergence.invariants.transition import (
+    StackState,
+    Transition,
+    ViolationMessages,
+    describe,
+    newly_claimed,
+)
+from heat_convergence.convergence.model.job import JobState
+
+
+def rule_2(step: Transition) -> ViolationMessages:
+    """RULE 2: a job runs only when everything that it needs is observed ready."""
+    unready = step.after.unready_requirements
+    for row in newly_claimed(step):
+        if row.id in unready:
+            yield f"{describe(row)} was claimed before what it needs was ready"
+    call = step.call
+    current = call is not None and call.version == step.after.stack.version
+    if call is not None and current and call.resource_id in unready:
+        yield f"{call.action} of {call.resource_id} is called before what it needs is ready"
+    if step.after.stack.in_progress:
+        yield from _contradicting_readiness(step.after)
+
+
+def rule_6(step: Transition) -> ViolationMessages:
+    """RULE 6: a job of an older version starts nothing."""
+    for row in newly_claimed(step):
+        if row.version != step.after.stack.version:
+            yield f"{describe(row)} was claimed for version {row.version} of the stack"
+        if not step.after.stack.in_progress:
+            yield f"{describe(row)} was claimed though its stack is at rest"
+
+
+def _contradicting_readiness(state: StackState) -> ViolationMessages:
+    """Check that resources are marked ready exactly when their jobs are done."""
+    ready: dict[str, bool] = {}
+    for edge in state.edges:
+        ready.setdefault(edge.resource_id, edge.observed_ready)
+        if ready[edge.resource_id] != edge.observed_ready:
+            yield f"resource {edge.resource_id} is both ready and not"
+    for row in state.resources:
+        if row.id in ready and ready[row.id] != (row.job is None):
+            yield f"{describe(row)} has job {row.job} and is marked ready={ready[row.id]}"
+        if row.job is not None and row.id not in ready and row.job_state is not JobState.CANCELLED:
+            yield f"{describe(row)} has a job and is not in the graph"
