@@ -1,1 +1,1 @@
-"""The algorithm: states, plan, decisions, rules and the ports they need."""
+"""The convergence algorithm: nouns, ports, planning, lifecycle and invariants."""

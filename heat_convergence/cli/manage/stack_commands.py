@@ -157,9 +157,7 @@ def _broken(database: Database, stack_id: str) -> list[Inconsistency]:
         return [Inconsistency(stack_id, "there is no such stack", "look at its id")]
     return [
         Inconsistency(stack_id, str(violation), _REMEDIES[violation.rule])
-        for violation in find_violations(
-            Transition(now=utc_now(), after=found)
-        )
+        for violation in find_violations(Transition(now=utc_now(), after=found))
         if violation.rule in _REMEDIES
     ]
 

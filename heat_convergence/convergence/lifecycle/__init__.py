@@ -1,1 +1,1 @@
-"""Lifecycle."""
+"""The steps of a traversal, each within one transaction."""

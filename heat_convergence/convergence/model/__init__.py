@@ -1,1 +1,1 @@
-"""Model."""
+"""The nouns of the algorithm: frozen records and their state machine."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What a traversal does to a stack, or a job to a resource."""
+    """An action of a traversal on a stack, or of a job on a resource."""
 
     INIT = "INIT"
     CREATE = "CREATE"
@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 
 class Status(StrEnum):
-    """How far an action has come."""
+    """The progress of an action."""
 
     IN_PROGRESS = "IN_PROGRESS"
     COMPLETE = "COMPLETE"

@@ -1,4 +1,4 @@
-"""The place of a breakpoint that a stack waits at."""
+"""The location of a breakpoint at which a stack waits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BreakpointLocation:
-    """Where a stack waits at a breakpoint: ``path`` are names of resources from the
-    stack down to what is HELD at ``hook``."""
+    """A location at which a stack waits at a breakpoint.
+
+    Attributes:
+        stack_id: the stack that waits.
+        path: names of resources, from the stack's own to the nested one that waits.
+        hook: the hook at which that resource waits.
+    """
 
     stack_id: str
     path: tuple[str, ...]

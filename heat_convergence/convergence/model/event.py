@@ -1,4 +1,4 @@
-"""One change of state, as the events API shows it."""
+"""Events: the changes of state that the events API shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heat_convergence.convergence.model.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change of state, as the events API tells it."""
+    """One change of state, as the events API shows it."""
 
     id: str
     stack_id: str

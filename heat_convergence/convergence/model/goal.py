@@ -11,7 +11,7 @@ from heat_convergence.convergence.model.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What one traversal is to reach, as the user gave it.
+    """The goal of one traversal, as the user has requested it.
 
     ``template_hash`` and the values of ``files`` (name → hash) point into the
     content store.  ``outputs`` are partly evaluated, ``parameters`` resolved.
@@ -27,6 +27,6 @@ class Goal:
     outputs: Mapping[str, Json]
     description: str
     created_at: datetime
-    sensitive: bool = False  # has values of hidden parameters: sealed at rest
-    content_hashes: tuple[str, ...] = ()  # contents that it and its resources' definitions lead to
-    common_part_hash: str | None = None  # hash of what it has in common with others: ``apart``
+    sensitive: bool = False  # has values of hidden parameters: encrypted at rest
+    content_hashes: tuple[str, ...] = ()  # contents that it and its definitions refer to
+    common_part_hash: str | None = None  # shared with other goals: ``goal_storage``

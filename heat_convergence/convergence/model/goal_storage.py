@@ -1,8 +1,8 @@
-"""Goals as they are stored: what many have in common by its hash, the rest as it is.
+"""The stored form of goals: shared parts by their hashes, the rest as it is.
 
-Decides which parts of a goal become contents.  Called when a goal is kept and when
-one is read; a tree of a thousand stacks then has its environment, its list of files
-and every long parameter once.  Asks for texts, never for rows.
+Decides which parts of a goal become contents.  Called when a goal is stored and when
+one is read, so that a tree of a thousand stacks stores its environment, its list of
+files and every long parameter once.  Must not read rows: it asks for contents only.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from heat_convergence.template import expression
 
 Json = Any
 ContentLoader = Callable[[Collection[str]], Mapping[str, str]]  # hashes → texts
-_OWN = ("parameters", "encrypted_param_names")  # sections of a stack's alone
+_OWN = ("parameters", "encrypted_param_names")  # sections that stacks do not share
 
 
 def deduplicate(goal: Goal) -> tuple[Goal, dict[str, str]]:
-    """The goal as its row has it, and texts by their hashes.
+    """Separate the shared parts from a goal.
 
-    One that names what it inherits already keeps that; its environment then has
-    sections of its own only, and its files are not told.
+    A goal that already has a ``common_part_hash`` keeps it: its environment then has
+    sections of its own only, and it has no list of files.
+
+    Returns:
+        The goal as its row stores it, and the separated texts by their hashes.
     """
     texts: dict[str, str] = {}
     environment, files, inherited = goal.environment, goal.files, goal.common_part_hash
@@ -34,7 +37,7 @@ def deduplicate(goal: Goal) -> tuple[Goal, dict[str, str]]:
         environment = {name: environment[name] for name in _OWN if name in environment}
         files = {}
     environment = {**environment, "parameters": _share(environment.get("parameters"), texts)}
-    lean = replace(
+    stored = replace(
         goal,
         environment=environment,
         files=files,
@@ -42,22 +45,22 @@ def deduplicate(goal: Goal) -> tuple[Goal, dict[str, str]]:
         common_part_hash=inherited,
         content_hashes=tuple(sorted({*goal.content_hashes, *texts} - {inherited})),
     )
-    return lean, texts
+    return stored, texts
 
 
 def common_part(environment: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
-    """What the stacks of a tree have in common."""
+    """Return the part of a goal that the stacks of a tree share."""
     sections = {name: item for name, item in environment.items() if name not in _OWN}
     return {"environment": sections, "files": dict(files)}
 
 
 def file_hashes_of_common_part(text: str) -> dict[str, str]:
-    """Name → hash, of a stored common part."""
+    """Return the files of a stored common part, name → hash."""
     return dict(json.loads(text)["files"])
 
 
 def with_parameter_values(goal: Goal, load: ContentLoader) -> Goal:
-    """With every parameter; what it inherits is left out."""
+    """Return the goal with all of its parameters, without the shared part."""
     hashes = _named(goal.parameters) | _named(goal.environment.get("parameters"))
     texts = load(hashes) if hashes else {}
     environment = dict(goal.environment)
@@ -67,7 +70,7 @@ def with_parameter_values(goal: Goal, load: ContentLoader) -> Goal:
 
 
 def restore_full(goal: Goal, load: ContentLoader) -> Goal:
-    """As it was before ``apart``."""
+    """Return the goal as it was before ``deduplicate``."""
     if goal.common_part_hash is None:
         return goal
     shared = json.loads(load([goal.common_part_hash])[goal.common_part_hash])

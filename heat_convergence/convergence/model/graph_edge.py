@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A row of ``resource_graph``: ``resource_id`` must be ready before
-    ``needed_by`` starts; ``needed_by`` None for what nothing needs."""
+    """A row of ``resource_graph``: one resource that another waits for.
+
+    Attributes:
+        resource_id: the resource that must be ready first.
+        needed_by: the resource that starts then; None if nothing needs the first.
+        observed_ready: the first is ready.
+        retry_count: failed tries of the first; set when the row is written.
+    """
 
     resource_id: str
     needed_by: str | None
     observed_ready: bool = False
-    retry_count: int = 0  # only when it is written
+    retry_count: int = 0

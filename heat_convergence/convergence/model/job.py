@@ -1,4 +1,4 @@
-"""What a traversal asks of a resource, and how far its job has come."""
+"""The job of a resource: desired state, verb, state and last observation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from enum import StrEnum
 
 
 class DesiredState(StrEnum):
-    """What the current goal wants of one incarnation of a resource."""
+    """The state that the current goal desires of one incarnation of a resource."""
 
     PRESENT = "PRESENT"
     ABSENT = "ABSENT"
 
 
 class Verb(StrEnum):
-    """What a traversal asks of a resource.
+    """The verb of a job.
 
-    CONVERGE makes reality as desired: create, update, replace or delete, found
-    out from the row when the job starts.  The others are the stack action's own.
+    CONVERGE creates, updates, replaces or deletes, as the row says when the job
+    starts.  The others are the action of the stack.
     """
 
     CONVERGE = "CONVERGE"
@@ -28,18 +28,18 @@ class Verb(StrEnum):
 
 
 class JobState(StrEnum):
-    """Where a job stands between the plan and being observed ready."""
+    """The state of a job between its plan and the observation that it is done."""
 
-    BLOCKED = "blocked"  # something it needs is not ready
-    AT_BREAKPOINT = "held"  # nothing stands before it but a breakpoint
-    QUEUED = "queued"  # a leaf, waiting for room among its stack's jobs in flight
-    SCHEDULABLE = "due"  # has that room; waits for its project's turn on the bus
-    POSTED = "posted"  # on the bus; no worker has it yet
-    RUNNING = "begun"  # in a worker's hands
-    AWAITING_OBSERVATION = "watched"  # recorded by a worker; the observer says what becomes of it
-    RETRY = "retry"  # failed for now; posted again when its time comes
-    REPLACE = "replace"  # only a new incarnation will do; the observer makes it
-    CANCELLED = "halted"  # its stack stopped before it was done
+    BLOCKED = "blocked"  # a resource that it needs is not ready
+    AT_BREAKPOINT = "held"  # it waits for the user to clear a hook
+    QUEUED = "queued"  # a leaf that waits for room among its stack's jobs in flight
+    SCHEDULABLE = "due"  # it has that room and waits for its project's turn on the bus
+    POSTED = "posted"  # it is on the bus; no worker has claimed it
+    RUNNING = "begun"  # a worker has claimed it
+    AWAITING_OBSERVATION = "watched"  # its outcome is recorded; the observer decides
+    RETRY = "retry"  # it is posted again when its time comes
+    REPLACE = "replace"  # the observer makes a new incarnation
+    CANCELLED = "halted"  # its traversal ended before it was done
 
 
 IN_FLIGHT = frozenset(
@@ -51,18 +51,17 @@ IN_FLIGHT = frozenset(
         JobState.REPLACE,
     }
 )
+"""States of jobs that the bus, a worker or the observer will come back to."""
 
-
-COUNTED_IN_FLIGHT = IN_FLIGHT | {
-    JobState.SCHEDULABLE
-}  # what counts against a stack's jobs in flight
+COUNTED_IN_FLIGHT = IN_FLIGHT | {JobState.SCHEDULABLE}
+"""States that count against the limit of a stack's jobs in flight."""
 
 
 class ObservedState(StrEnum):
-    """What reality looked like at the last look."""
+    """The state of the physical resource at its last observation."""
 
     READY = "READY"
-    BUSY = "BUSY"  # exists, on its way
+    BUSY = "BUSY"  # it exists and its action is under way
     FAILED = "FAILED"
     ABSENT = "ABSENT"
-    SKIPPED = "SPARED"  # not looked at, nor touched: the user restricts what was to be done
+    SKIPPED = "SPARED"  # neither observed nor changed: the action is restricted

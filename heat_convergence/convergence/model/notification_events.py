@@ -1,6 +1,6 @@
-"""What whoever is notified of a commit is told: events, and whose stacks they are of.
+"""Events of a commit as notifications need them.
 
-Made by the store, taken by ``rpc.notifications``; neither knows the other.
+Made by the store and published by ``rpc.notifications``; neither knows the other.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ from heat_convergence.convergence.model.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class ParentResource:
-    """The resource that an updated stack is behind, with its stack's id; ``members`` of
-    the stack behind it have not failed."""
+    """The parent's resource of an updated nested stack.
+
+    Attributes:
+        stack_id: the parent stack.
+        data: the data of the resource.
+        healthy_members: number of the nested stack's resources that have not failed.
+    """
 
     stack_id: str
     data: Mapping[str, Json]
@@ -24,7 +29,7 @@ class ParentResource:
 
 @dataclass(frozen=True, slots=True)
 class NotificationEvent:
-    """An event of a stack's own; ``owner`` of an update below another stack."""
+    """An event of a stack; ``parent`` is set for an update of a nested stack."""
 
     event: Event
     parent: ParentResource | None = None

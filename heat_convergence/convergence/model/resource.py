@@ -1,4 +1,4 @@
-"""One incarnation of a resource, and what jobs of others may read of it."""
+"""Incarnations of resources, and the part of them that other jobs read."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Obser
 from heat_convergence.convergence.model.json_value import Json
 
 SINGLE_STEP = "step"
-"""Among a row's guards: what it lets start in this traversal is to stop as well."""
-
+"""Among a row's hooks: the jobs that it unblocks in this traversal stop as well."""
 
 ADOPTED_STACK = "adopted"
-"""Name in a row's data: the document of the stack behind it, which is to be taken over."""
+"""Key in a row's data: the document of the nested stack that is to be adopted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One incarnation of a resource: a replacement is a new row.
 
-    ``implementation`` is the type that the environment maps ``type`` to;
-    ``definition`` what the goal wants, partly evaluated; ``property_texts`` what
-    was last handed to the service.  ``requires`` and ``referenced_names`` are names in
-    the same stack (``referenced_names`` those whose values are read); ``holds`` the ids of the
-    rows that reality may still use beside them.  ``job`` is set until the observer has
-    seen the traversal's wish for this row fulfilled; ``applied_hash`` is then the
-    hash of the definition that reality has.  ``properties_hash`` None beside
-    ``property_texts`` means that an update of unknown outcome may have changed them.
+    Attributes:
+        implementation: the type that the environment maps ``type`` to.
+        definition: the definition that the goal desires, partly evaluated.
+        requires: names of resources of the stack that this one needs.
+        referenced_names: those of them whose values it reads.
+        physical_dependencies: ids of further rows that the physical resource may use.
+        applied_hash: hash of the definition that the physical resource has.
+        job: the verb that the traversal has for the row, until it is observed done.
+        properties: the properties that the service was last called with.
+        properties_hash: None beside ``properties`` after an update of unknown outcome.
     """
 
     id: str
@@ -46,13 +47,13 @@ class Resource:
     requires: tuple[str, ...] = ()
     referenced_names: tuple[str, ...] = ()
     physical_dependencies: tuple[str, ...] = ()
-    sensitive: bool = False  # has secrets in its values: sealed at rest
+    sensitive: bool = False  # has secrets in its values: encrypted at rest
     applied_hash: str | None = None
-    suspended: bool = False  # suspended, or tried to be, and not seen resumed since
+    suspended: bool = False  # a suspend was tried, and no resume observed since
     job: Verb | None = None
     job_state: JobState | None = None
-    must_run: bool = True  # False: only if something it draws on was touched
-    touched_version: int | None = None  # last traversal that changed its values
+    must_run: bool = True  # False: runs only if values that it reads have changed
+    touched_version: int | None = None  # the last traversal that changed its values
     posted_at: datetime | None = None
     physical_id: str | None = None
     properties: Mapping[str, Json] | None = None
@@ -72,17 +73,14 @@ class Resource:
     replaces: str | None = None
     replaced_by: str | None = None
     updated_at: datetime | None = None
-    project_id: str = ""  # the stack's, and the root of its tree: whose turn it is
+    project_id: str = ""  # of the stack; dispatch takes turns by it and by the root
     root_id: str = ""
-    hooks_and_restrictions: tuple[
-        str, ...
-    ] = ()  # hooks and restricted actions that the user set, or STEP
-    hook: str | None = None  # where it is held, or was held last in this traversal
+    hooks_and_restrictions: tuple[str, ...] = ()  # of the environment, or SINGLE_STEP
+    hook: str | None = None  # the hook at which it waits or waited last in this traversal
 
     @property
     def awaits_nested_stack(self) -> bool:
-        """Whether it waits until the stack behind it ends: that one's end sets
-        ``observe_at``, time does not."""
+        """True if it waits for its nested stack, whose end sets ``observe_at``."""
         waits = (
             self.job_state is JobState.AWAITING_OBSERVATION and self.observed is ObservedState.BUSY
         )
@@ -90,22 +88,22 @@ class Resource:
 
     @property
     def awaits_stack_adoption(self) -> bool:
-        """Whether a stack was handed over behind it that no row stands for yet."""
+        """True if a nested stack is to be adopted that has no row yet."""
         return self.physical_id is None and ADOPTED_STACK in self.data
 
     @property
     def resuming(self) -> bool:
-        """Whether its job resumes it first, and then goes on."""
+        """True if its job resumes it first and has another step after that."""
         return self.suspended and self.job is Verb.CONVERGE and self.action is Action.RESUME
 
     def is_leased(self, now: datetime) -> bool:
-        """Whether a worker that may still be alive holds this row."""
+        """Return whether a worker that may still be alive holds the row."""
         return self.lease_expires_at is not None and self.lease_expires_at > now
 
 
 @dataclass(frozen=True, slots=True)
 class InputResource:
-    """What a job may read of a resource that it draws on."""
+    """The part of a resource that jobs of other resources may read."""
 
     id: str
     name: str
@@ -122,5 +120,6 @@ class InputResource:
 
     @classmethod
     def from_resource(cls, row: Resource) -> InputResource:
+        """Return the readable part of a row."""
         values = {name: getattr(row, name) for name in cls.__slots__}
         return cls(**{**values, "properties": row.properties or {}})

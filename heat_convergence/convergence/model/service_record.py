@@ -1,4 +1,4 @@
-"""A worker process of a daemon, as the list of services shows it."""
+"""Worker processes of daemons, as the list of services shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class ServiceRecord:
-    """A daemon's worker process; its identity is new at every start."""
+    """A worker process of a daemon; its identity is new at every start."""
 
     id: str
     binary: str

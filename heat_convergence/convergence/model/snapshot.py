@@ -1,4 +1,4 @@
-"""A snapshot that a user took of a stack."""
+"""Snapshots that users take of stacks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from heat_convergence.convergence.model.json_value import Json
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that a user took: the goal to go back to, and what there was.
+    """A snapshot: the goal that a restore returns to, and the state of the resources.
 
-    ``version`` is that of the SNAPSHOT traversal which ends it; ``action`` CREATE, or
-    DELETE while what its resources saved is being deleted: at ``delete_at``, after
-    ``tries`` in vain.  ``data`` is as an abandoned stack's.
+    Attributes:
+        version: the version of the SNAPSHOT traversal that completes it.
+        action: CREATE, or DELETE while the data of its resources are being deleted.
+        data: a document as of an abandoned stack.
+        delete_at: when the deletion is tried next.
+        tries: failed tries of the deletion.
     """
 
     id: str
@@ -32,4 +35,4 @@ class Snapshot:
     data: Mapping[str, Json] | None = None
     delete_at: datetime | None = None
     tries: int = 0
-    sensitive: bool = False  # has secrets in its data: sealed at rest
+    sensitive: bool = False  # has secrets in its data: encrypted at rest

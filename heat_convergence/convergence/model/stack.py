@@ -1,4 +1,4 @@
-"""A stack and the state of its newest traversal."""
+"""Stacks, with the state of their newest traversal."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ class Stack:
     goal_id: str
     created_at: datetime
     username: str | None = None
-    complete_goal_id: str | None = None  # what a rollback returns to
+    complete_goal_id: str | None = None  # the goal that a rollback returns to
     disable_rollback: bool = True
     timeout_mins: int | None = None
     deadline_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
     owner_id: str | None = None  # the parent stack
-    owner_resource_id: str | None = None  # the row there that this stack is behind
+    owner_resource_id: str | None = None  # the parent's resource whose nested stack this is
     root_id: str | None = None
     depth: int = 0
     parent_resource: str | None = None
     tags: tuple[str, ...] = ()
-    started_at: datetime | None = None  # when the newest traversal began
-    first_failure_reason: str | None = None  # set when a job failed and others still run
+    started_at: datetime | None = None  # start of the newest traversal
+    first_failure_reason: str | None = None  # set while other jobs still run
 
     @property
     def in_progress(self) -> bool:
+        """True while a traversal is under way."""
         return self.status is Status.IN_PROGRESS
 
     @property
     def goal_reached(self) -> bool:
-        """Whether the goal that stands was reached, whatever came over the stack since."""
+        """True if the current goal was reached, whatever other action came later."""
         return self.complete_goal_id == self.goal_id
 
     @property
     def tree_id(self) -> str:
-        """The root of the tree that the stack belongs to."""
+        """Id of the root of the tree that the stack belongs to."""
         return self.root_id or self.id

@@ -1,7 +1,7 @@
-"""What a plan is made from: the wanted definitions, and the when and who.
+"""The input of a plan: the desired resources of a goal, and its context.
 
-Made by ``api`` and by whoever begins nested stacks, read by ``plan`` and
-``list_incarnations``; decides how a definition is stored and hashed.
+Made by ``stacks`` for root and nested stacks, read by ``plan`` and ``incarnations``.
+Decides how a definition is stored and hashed.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ from heat_convergence.template.evaluation.resource_definition import (
 )
 
 NESTED_STACK_KEY = "nested"
-"""Where a stored definition says that a stack is behind the resource."""
+"""Key in a stored definition: what the nested stack of the resource is made of."""
 
 UPDATE_REPAIRS_FAILURE = "mended"
-"""Where it says that an update may mend its failures."""
+"""Key in a stored definition: an update may repair a failed resource."""
 
 
 def has_update_hook(hooks_and_restrictions: Collection[str]) -> bool:
-    """Whether an update stops at the resource, changed or not."""
+    """Return whether an update stops at the resource, changed or not."""
     return "pre-update" in hooks_and_restrictions or "post-update" in hooks_and_restrictions
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredResource:
-    """A definition as the plan needs it: compared by hash, stored as data; its long
-    texts, in ``contents`` by their hashes, are stored once for all."""
+    """A definition as a plan needs it: compared by hash, stored as data.
+
+    ``contents`` has its long texts by their hashes; they are stored once for all
+    definitions.
+    """
 
     name: str
     type: str
@@ -49,7 +52,7 @@ class DesiredResource:
     sensitive: bool = False
     contents: Mapping[str, str] = field(default_factory=dict)
     hooks_and_restrictions: tuple[str, ...] = ()
-    replace_on_update: bool = False  # an update makes a new one, changed or not
+    replace_on_update: bool = False  # an update replaces it, changed or not
 
     @classmethod
     def from_definition(
@@ -61,9 +64,16 @@ class DesiredResource:
         *,
         update_repairs_failure: bool = False,
     ) -> DesiredResource:
-        """``nested`` for a type with a stack behind it: what that stack is made of
-        beside the properties, and what others read of it; ``mended`` for one whose
-        failures an update may mend."""
+        """Make a desired resource of an evaluated definition.
+
+        Args:
+            definition: the definition.
+            implementation: the type that the environment maps its type to.
+            nested: for a type with a nested stack, what that stack is made of beside
+                the properties, and what others read of it.
+            hooks_and_restrictions: hooks and restricted actions of the environment.
+            update_repairs_failure: an update may repair a failed resource of the type.
+        """
         contents: dict[str, str] = {}
         dumped = deduplicate_definition(definition.dump(), contents)
         if nested is not None:
@@ -78,7 +88,7 @@ class DesiredResource:
             definition_hash=_hash(definition, nested),
             requires=definition.requires,
             referenced_names=definition.referenced_names,
-            # What comes out of a stack may be secret, whatever went in.
+            # Outputs of a nested stack may be secret, whatever its properties are.
             sensitive=definition.sensitive or nested is not None,
             contents=contents,
             hooks_and_restrictions=hooks_and_restrictions,
@@ -86,13 +96,15 @@ class DesiredResource:
 
     @property
     def has_nested_stack(self) -> bool:
-        """Whether a stack is behind it."""
+        """True if the resource has a nested stack."""
         return NESTED_STACK_KEY in self.definition
 
 
 def _hash(definition: ResourceDefinition, nested: Mapping[str, Json] | None) -> str:
-    """Of the definition and of what it requires, as an explicit ``depends_on``
-    alone changes the order of deletion."""
+    """Return the hash of a definition and of its requirements.
+
+    A changed ``depends_on`` alone changes the order of deletion.
+    """
     parts = [definition_fingerprint(definition), *sorted(definition.requires)]
     if nested is not None:
         parts.append(json.dumps(nested, sort_keys=True))
@@ -100,15 +112,15 @@ def _hash(definition: ResourceDefinition, nested: Mapping[str, Json] | None) -> 
 
 
 class StateSource(Enum):
-    """What a traversal believes of resources that its goal leaves as they are."""
+    """The source of truth for resources that a goal leaves as they are."""
 
-    RECORDED = "recorded"  # what their rows say
-    OBSERVED = "observed"  # nothing, until they have been looked at
+    RECORDED = "recorded"  # their rows
+    OBSERVED = "observed"  # an observation by the traversal
 
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """The when and who of a plan."""
+    """The stack, the version and the time that a plan is made for."""
 
     stack_id: str
     stack_name: str

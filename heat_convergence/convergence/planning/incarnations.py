@@ -1,7 +1,7 @@
-"""Which incarnation serves each name of a goal, and with what job.
+"""The choice of the incarnation that serves each name of a goal, and of its job.
 
-Called by ``plan`` under the stack's lock: goes on with a row that may serve, or takes a
-new one.  Reads nothing but its arguments.
+Called by ``plan`` under the stack's lock: goes on with a row that may serve, or makes a
+new one.  Must read nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from heat_convergence.template.environment.resource_registry import is_template_
 from heat_convergence.template.evaluation.resource_definition import ADOPTED_PROPERTIES
 
 REPLACE_FORBIDDEN = "barred"
-"""Among a row's guards: only a new incarnation would do, which the user forbids."""
+"""Among a row's hooks: it takes a new incarnation, which the environment restricts."""
 _REPLACE = "replace"  # the restricted action
 
 REPLACED_WHEN_FAILED = frozenset(
     {Action.CREATE, Action.UPDATE, Action.CHECK, Action.ADOPT, Action.ROLLBACK}
 )
+"""Actions after whose failure a resource is replaced, unless an update repairs it."""
 
 
 def choose_incarnations(
@@ -39,48 +40,59 @@ def choose_incarnations(
     desired_resources: Mapping[str, DesiredResource],
     plan_context: PlanContext,
 ) -> dict[str, Resource]:
-    """Name → the row that is to serve it, with a job unless it may stay as it is."""
+    """Choose the row that serves each name of the goal.
+
+    Returns:
+        Name → row, with a job unless the row may stay as it is.
+    """
     by_name: dict[str, list[Resource]] = {}
     for row in rows:
         by_name.setdefault(row.name, []).append(row)
     chosen: dict[str, Resource] = {}
-    dirty: set[str] = set()
-    switched: set[str] = set()  # another incarnation than the one that served before
+    changing: set[str] = set()
+    switched: set[str] = set()  # served by another incarnation than before
     for name in _requirements_first(desired_resources):
-        want = desired_resources[name]
-        drawn_dirty = not dirty.isdisjoint(want.referenced_names)
-        renewed = want.replace_on_update and plan_context.action is Action.UPDATE
-        current = None if renewed else _incarnation(by_name.get(name, ()), want, drawn_dirty)
-        barred = _barred(by_name.get(name, ()), want) if current is None else None
-        if barred is not None:
-            chosen[name] = _refusing(barred, want, plan_context)
+        desired, incarnations = desired_resources[name], by_name.get(name, ())
+        inputs_change = not changing.isdisjoint(desired.referenced_names)
+        forced = desired.replace_on_update and plan_context.action is Action.UPDATE
+        current = None if forced else _find_usable(incarnations, desired, inputs_change)
+        protected = _find_protected(incarnations, desired) if current is None else None
+        if protected is not None:
+            chosen[name] = _with_rejected_replacement(protected, desired, plan_context)
         elif current is None:
-            chosen[name] = _new_row(want, by_name.get(name, ()), plan_context)
-        elif drawn_dirty or _runs(want, plan_context) or not _settled(current, want):
-            must_run = _runs(want, plan_context) or not switched.isdisjoint(want.referenced_names)
-            chosen[name] = _continued(current, want, plan_context, must_run=must_run)
+            chosen[name] = _new_row(desired, incarnations, plan_context)
+        elif (
+            inputs_change or _always_runs(desired, plan_context) or not _at_goal(current, desired)
+        ):
+            must_run = _always_runs(desired, plan_context) or not switched.isdisjoint(
+                desired.referenced_names
+            )
+            chosen[name] = _continued(current, desired, plan_context, must_run=must_run)
         else:
             chosen[name] = current
             continue
-        dirty.add(name)
+        changing.add(name)
         if current is not None and current.desired is not DesiredState.PRESENT:
             switched.add(name)
     return chosen
 
 
-def _requirements_first(wanted: Mapping[str, DesiredResource]) -> Sequence[str]:
+def _requirements_first(desired_resources: Mapping[str, DesiredResource]) -> Sequence[str]:
     return Graph.from_requirements(
-        {name: want.requires & wanted.keys() for name, want in wanted.items()}
+        {
+            name: desired.requires & desired_resources.keys()
+            for name, desired in desired_resources.items()
+        }
     ).topological_order()
 
 
-def _incarnation(
-    rows: Iterable[Resource], want: DesiredResource, drawn_dirty: bool
+def _find_usable(
+    rows: Iterable[Resource], desired: DesiredResource, inputs_change: bool
 ) -> Resource | None:
-    """The row that can go on serving the name, or None when it takes a new one."""
-    usable = [row for row in rows if _usable(row, want, drawn_dirty)]
+    """Return the row that can go on serving the name, or None if it takes a new one."""
+    usable = [row for row in rows if _is_usable(row, desired, inputs_change)]
     for row in usable:
-        if row.applied_hash == want.definition_hash and row.status is not Status.FAILED:
+        if row.applied_hash == desired.definition_hash and row.status is not Status.FAILED:
             return row
     for row in usable:
         if row.desired is DesiredState.PRESENT:
@@ -88,150 +100,160 @@ def _incarnation(
     return usable[-1] if usable else None
 
 
-def _barred(rows: Iterable[Resource], want: DesiredResource) -> Resource | None:
-    """The row that stays as it is because the user forbids its replacement."""
-    if _REPLACE not in want.hooks_and_restrictions:
+def _find_protected(rows: Iterable[Resource], desired: DesiredResource) -> Resource | None:
+    """Return the row that stays as it is because its replacement is restricted."""
+    if _REPLACE not in desired.hooks_and_restrictions:
         return None
-    found = (row for row in rows if row.desired is DesiredState.PRESENT)
-    return next((row for row in found if row.physical_id and _done(row)), None)
+    present = (row for row in rows if row.desired is DesiredState.PRESENT)
+    return next((row for row in present if row.physical_id and _is_idle(row)), None)
 
 
-def _done(row: Resource) -> bool:
+def _is_idle(row: Resource) -> bool:
     return row.status is not Status.IN_PROGRESS and row.action is not Action.DELETE
 
 
-def _refusing(row: Resource, want: DesiredResource, at: PlanContext) -> Resource:
-    """The row with a job that fails, and with the definition that reality has."""
-    planned = with_job(row, row.definition, at, verb=Verb.CONVERGE, must_run=True)
+def _with_rejected_replacement(
+    row: Resource, desired: DesiredResource, plan_context: PlanContext
+) -> Resource:
+    """Return the row with a job that fails, and with the definition that it has."""
+    planned = with_job(row, row.definition, plan_context, verb=Verb.CONVERGE, must_run=True)
     return replace(
         planned,
-        hooks_and_restrictions=(*want.hooks_and_restrictions, REPLACE_FORBIDDEN),
+        hooks_and_restrictions=(*desired.hooks_and_restrictions, REPLACE_FORBIDDEN),
         replaced_by=None,
     )
 
 
-def _usable(row: Resource, want: DesiredResource, drawn_dirty: bool) -> bool:
-    same_kind = row.implementation == want.implementation or _stacks_both(row, want)
-    if row.type != want.type or not same_kind or row.action is Action.DELETE:
+def _is_usable(row: Resource, desired: DesiredResource, inputs_change: bool) -> bool:
+    same_implementation = row.implementation == desired.implementation
+    if row.type != desired.type or row.action is Action.DELETE:
         return False
-    if want.has_nested_stack:
-        return not _marked_ill(row)  # its members decide what becomes of them
-    if row.definition.get("external_id") != want.definition.get("external_id"):
-        return False  # ours and another's are never the same incarnation
+    if not same_implementation and not _both_templates(row, desired):
+        return False
+    if desired.has_nested_stack:
+        return not _is_marked_unhealthy(row)  # the nested stack decides about its members
+    if row.definition.get("external_id") != desired.definition.get("external_id"):
+        return False  # managed and external resources are never the same incarnation
     if row.status is Status.FAILED and row.physical_id is not None:
-        return not (is_replaced_when_failed(row) or _not_woken(row))
-    making = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
+        return not (is_replaced_when_failed(row) or _failed_to_resume(row))
+    creating = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
     unknown = row.physical_id is None and row.action is not Action.INIT
-    if making or unknown:
-        # What is being made, or may be found later, was begun with other values: it
-        # may never come up, and it can't be changed until it does.
-        return row.definition_hash == want.definition_hash and not drawn_dirty
+    if creating or unknown:
+        # What is being created, or may be found later, was started with other values: it
+        # may never be ready, and it cannot be changed until it is.
+        return row.definition_hash == desired.definition_hash and not inputs_change
     return True
 
 
-def _not_woken(row: Resource) -> bool:
-    """Whether a goal, not a RESUME, has tried to resume it in vain: it may never come up."""
+def _failed_to_resume(row: Resource) -> bool:
+    """Return whether a goal, not a RESUME, failed to resume it: it may never be ready."""
     return row.resuming and UPDATE_REPAIRS_FAILURE not in row.definition
 
 
 def is_replaced_when_failed(row: Resource) -> bool:
-    """Whether a failure of its last action condemns it, whatever reality is like."""
-    mended = UPDATE_REPAIRS_FAILURE in row.definition and row.action is not Action.CHECK
-    return row.action in REPLACED_WHEN_FAILED and not mended
+    """Return whether a failure of its last action leads to a new incarnation."""
+    repaired = UPDATE_REPAIRS_FAILURE in row.definition and row.action is not Action.CHECK
+    return row.action in REPLACED_WHEN_FAILED and not repaired
 
 
-def _stacks_both(row: Resource, want: DesiredResource) -> bool:
-    """Another template behind the same type is an update of the stack there."""
+def _both_templates(row: Resource, desired: DesiredResource) -> bool:
+    """Return whether the type maps to another template: an update of the nested stack."""
     return (
-        want.has_nested_stack
-        and is_template_name(want.implementation)
+        desired.has_nested_stack
+        and is_template_name(desired.implementation)
         and is_template_name(row.implementation)
     )
 
 
-def _marked_ill(row: Resource) -> bool:
-    """CHECK_FAILED by a user's word; by a check, its job stands there halted."""
+def _is_marked_unhealthy(row: Resource) -> bool:
+    """Return whether a user marked it unhealthy; after a failed check it has a job."""
     failed = row.action is Action.CHECK and row.status is Status.FAILED
     return failed and row.job is None
 
 
-def _settled(row: Resource, want: DesiredResource) -> bool:
+def _at_goal(row: Resource, desired: DesiredResource) -> bool:
     return (
         row.job is None
-        and row.job_state is None  # a state without a job is nobody's doing; a job clears it
+        and row.job_state is None  # a contradiction between rows; a new job clears it
         and row.desired is DesiredState.PRESENT
         and row.status is Status.COMPLETE
         and row.action is not Action.INIT
         and not row.suspended
-        and not (want.has_nested_stack and row.properties_hash is None)  # it has failed by itself
-        and row.applied_hash == want.definition_hash
-        and set(_lasting(row)) == set(want.hooks_and_restrictions)
+        # None: the nested stack has failed without a request of this one.
+        and not (desired.has_nested_stack and row.properties_hash is None)
+        and row.applied_hash == desired.definition_hash
+        and set(_lasting_hooks(row)) == set(desired.hooks_and_restrictions)
     )
 
 
-def _runs(want: DesiredResource, at: PlanContext) -> bool:
-    """Whether the traversal comes to it, changed or not."""
-    stops = at.action is Action.UPDATE and has_update_hook(want.hooks_and_restrictions)
-    return stops or at.state_source is StateSource.OBSERVED
+def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
+    """Return whether the traversal has a job for it, changed or not."""
+    updating = plan_context.action is Action.UPDATE
+    stops = updating and has_update_hook(desired.hooks_and_restrictions)
+    return stops or plan_context.state_source is StateSource.OBSERVED
 
 
-def _new_row(want: DesiredResource, before: Sequence[Resource], at: PlanContext) -> Resource:
-    identifier = at.ids()
-    current = [row for row in before if row.desired is DesiredState.PRESENT]
+def _new_row(
+    desired: DesiredResource, incarnations: Sequence[Resource], plan_context: PlanContext
+) -> Resource:
+    identifier = plan_context.ids()
+    current = [row for row in incarnations if row.desired is DesiredState.PRESENT]
     return Resource(
         id=identifier,
-        stack_id=at.stack_id,
-        name=want.name,
-        type=want.type,
-        implementation=want.implementation,
-        version=at.version,
+        stack_id=plan_context.stack_id,
+        name=desired.name,
+        type=desired.type,
+        implementation=desired.implementation,
+        version=plan_context.version,
         desired=DesiredState.PRESENT,
-        definition=want.definition,
-        definition_hash=want.definition_hash,
-        physical_name=physical_name(at.stack_name, want.name, identifier),
-        created_at=at.now,
-        requires=tuple(sorted(want.requires)),
-        referenced_names=tuple(sorted(want.referenced_names)),
-        sensitive=want.sensitive,
-        hooks_and_restrictions=want.hooks_and_restrictions,
+        definition=desired.definition,
+        definition_hash=desired.definition_hash,
+        physical_name=physical_name(plan_context.stack_name, desired.name, identifier),
+        created_at=plan_context.now,
+        requires=tuple(sorted(desired.requires)),
+        referenced_names=tuple(sorted(desired.referenced_names)),
+        sensitive=desired.sensitive,
+        hooks_and_restrictions=desired.hooks_and_restrictions,
         job=Verb.CONVERGE,
         replaces=current[0].id if current else None,
-        project_id=at.project_id,
-        root_id=at.root_id,
+        project_id=plan_context.project_id,
+        root_id=plan_context.root_id,
     )
 
 
 def _continued(
-    row: Resource, want: DesiredResource, at: PlanContext, *, must_run: bool
+    row: Resource, desired: DesiredResource, plan_context: PlanContext, *, must_run: bool
 ) -> Resource:
-    own_change = row.job is not None or not _settled(row, want)
-    definition = want.definition
-    if awaits_adoption(row) and row.definition_hash != want.definition_hash:
-        # It is adopted as what it was handed over as, and then changed.
-        as_handed = row.definition.get(ADOPTED_PROPERTIES, row.definition.get("properties") or {})
-        definition = {**definition, ADOPTED_PROPERTIES: as_handed}
-    planned = with_job(row, definition, at, verb=Verb.CONVERGE, must_run=own_change or must_run)
+    own_change = row.job is not None or not _at_goal(row, desired)
+    definition = desired.definition
+    if awaits_adoption(row) and row.definition_hash != desired.definition_hash:
+        # It is adopted with the properties of its document, and changed after that.
+        adopted = row.definition.get(ADOPTED_PROPERTIES, row.definition.get("properties") or {})
+        definition = {**definition, ADOPTED_PROPERTIES: adopted}
+    planned = with_job(
+        row, definition, plan_context, verb=Verb.CONVERGE, must_run=own_change or must_run
+    )
+    observing = plan_context.state_source is StateSource.OBSERVED
     return replace(
         planned,
         desired=DesiredState.PRESENT,
-        definition_hash=want.definition_hash,
-        implementation=want.implementation,
-        requires=tuple(sorted(want.requires)),
-        referenced_names=tuple(sorted(want.referenced_names)),
-        # What was secret stays sealed: its old values may still be in the row.
-        sensitive=want.sensitive or row.sensitive,
-        hooks_and_restrictions=want.hooks_and_restrictions,
+        definition_hash=desired.definition_hash,
+        implementation=desired.implementation,
+        requires=tuple(sorted(desired.requires)),
+        referenced_names=tuple(sorted(desired.referenced_names)),
+        # Once sensitive, always so: its old values may still be in the row.
+        sensitive=desired.sensitive or row.sensitive,
+        hooks_and_restrictions=desired.hooks_and_restrictions,
         replaced_by=None,
-        # Until a job has seen it in its place, no later goal takes it for done either.
-        applied_hash=None if at.state_source is StateSource.OBSERVED else row.applied_hash,
+        # Until a job has observed it, no later goal assumes that it is applied, either.
+        applied_hash=None if observing else row.applied_hash,
     )
 
 
 def awaits_adoption(row: Resource) -> bool:
-    """Whether it came with a physical id, or a stack behind it, and has not been looked
-    at since."""
-    unseen = row.physical_id is not None and row.properties is None
-    return row.awaits_stack_adoption or (unseen and row.action in (Action.INIT, Action.ADOPT))
+    """Return whether it is to be adopted and has not been observed since."""
+    unobserved = row.physical_id is not None and row.properties is None
+    return row.awaits_stack_adoption or (unobserved and row.action in (Action.INIT, Action.ADOPT))
 
 
 def with_job(
@@ -242,28 +264,24 @@ def with_job(
     verb: Verb,
     must_run: bool,
 ) -> Resource:
-    """The row with a job of this traversal; what was under way elsewhere is void."""
+    """Return the row with a job of this traversal; ``with_job_states`` sets its state."""
     return replace(
         row,
         version=plan_context.version,
         definition=definition,
         job=verb,
-        hook=None,
         must_run=must_run,
-        hooks_and_restrictions=_lasting(row),
-        posted_at=None,
-        observed=None,
-        observe_at=None,
+        hooks_and_restrictions=_lasting_hooks(row),
     )
 
 
-def _lasting(row: Resource) -> tuple[str, ...]:
-    """Its guards that outlast a traversal: who steps does not do so in the next."""
-    return tuple(guard for guard in row.hooks_and_restrictions if guard != SINGLE_STEP)
+def _lasting_hooks(row: Resource) -> tuple[str, ...]:
+    """Return its hooks and restrictions that outlast a traversal."""
+    return tuple(each for each in row.hooks_and_restrictions if each != SINGLE_STEP)
 
 
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:
-    """``<stack>-<resource>-<12 characters>``, cut to 255 in the middle part."""
-    tail = short_suffix(identifier)
-    head = f"{stack_name}-{resource_name}"
-    return f"{head[: 255 - len(tail) - 1]}-{tail}"
+    """Return ``<stack>-<resource>-<12 characters>``, cut to 255 in the middle part."""
+    suffix = short_suffix(identifier)
+    prefix = f"{stack_name}-{resource_name}"
+    return f"{prefix[: 255 - len(suffix) - 1]}-{suffix}"

@@ -1,32 +1,35 @@
-"""Which job of a traversal goes before which, and what reality still uses.
+"""The order of a traversal's jobs, and what physical resources still use.
 
-Called by ``plan``.  Knows rows and names; decides nothing about what a row is to become.
+Called by ``plan``.  Must not decide what a row is to become.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
+from heat_convergence.convergence.model.job_transitions import plan_blocked, plan_queued
 from heat_convergence.convergence.model.resource import Resource
 
-EdgePair = tuple[str, str]  # what must be ready, what it lets start
+EdgePair = tuple[str, str]  # the id that must be ready, the id that starts then
 _WAITING = frozenset({JobState.BLOCKED, JobState.QUEUED})
 
 
 def physical_dependencies_of(
     row: Resource, current_ids: Mapping[str, str], unattempted: Collection[str]
 ) -> tuple[str, ...]:
-    """Ids of the rows that reality behind this one may use (RULE 5).
+    """Return the ids of the rows that the row's physical resource may use (RULE 5).
 
-    ``current_ids`` has, by name, the row that served the last traversal.  A definition that
-    was applied, or tried, uses those that serve what it requires; what it used before
-    goes on until it was applied.  ``unattempted`` are rows whose job never came to its turn.
+    A definition that was applied, or tried, uses the rows that serve its requirements;
+    those that it used before stay in use until it was applied.  So there are no cycles:
+    a row that was tried had its requirements ready, and a ready row uses only the
+    requirements of its definition, which have no cycle.
 
-    So there are no rings: whoever was tried had what it needs ready, and what is ready
-    uses just what its definition says, which has none.
+    Args:
+        row: the row before the plan.
+        current_ids: name → the row that served it in the last traversal.
+        unattempted: ids of rows whose job of the last traversal never started.
     """
     if row.desired is DesiredState.ABSENT:
         return row.physical_dependencies
@@ -48,36 +51,38 @@ def traversal_edges(
     absent: Sequence[Resource],
     requires: Mapping[str, Collection[str]],
 ) -> set[EdgePair]:
-    """All edges of a traversal to a goal; ``present`` and ``requires`` are by name."""
+    """Return all edges of a traversal to a goal; ``present`` and ``requires`` are by name."""
     edges = {
         (present[need].id, row.id)
         for name, row in present.items()
         for need in requires[name]
         if need in present
     }
-    leaving = {row.id for row in absent}
+    deleted_ids = {row.id for row in absent}
     namesakes: dict[str, list[str]] = {}
     for row in absent:
         namesakes.setdefault(row.name, []).append(row.id)
     for row in present.values():
-        # What replaces it is there before it goes.
+        # A replacement is ready before the replaced incarnation is deleted.
         if row.job is not None:
             edges.update((row.id, old) for old in namesakes.get(row.name, ()))
     for row in (*present.values(), *absent):
-        # RULE 5: deleted only after all that used it was updated or deleted.
+        # RULE 5: a row is deleted after all that used it were updated or deleted.
         if row.job is not None:
-            edges.update((row.id, used) for used in row.physical_dependencies if used in leaving)
+            edges.update(
+                (row.id, used) for used in row.physical_dependencies if used in deleted_ids
+            )
     return edges
 
 
 def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Resource]:
-    """QUEUED where nothing unready stands before a job, else BLOCKED."""
+    """Set the states of the jobs: QUEUED if nothing unready stands before, else BLOCKED."""
     unready = {row.id for row in rows if row.job is not None}
     blocked = {then for first, then in edges if first in unready}
     return [
         row
         if row.job is None
-        else replace(row, job_state=JobState.BLOCKED if row.id in blocked else JobState.QUEUED)
+        else (plan_blocked() if row.id in blocked else plan_queued()).apply_to(row)
         for row in rows
     ]
 
@@ -85,7 +90,7 @@ def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Reso
 def to_graph_rows(
     edges: set[EdgePair], nodes: Sequence[str], ready: Collection[str]
 ) -> tuple[Edge, ...]:
-    """The graph as rows: every edge, and a row for each node that nothing needs."""
+    """Return the graph's rows: all edges, and one row for each node that nothing needs."""
     needed = {first for first, _then in edges}
     rows = [Edge(first, then, first in ready) for first, then in sorted(edges)]
     rows.extend(Edge(node, None, node in ready) for node in sorted(nodes) if node not in needed)

@@ -1,8 +1,8 @@
-"""Old rows and a new goal → the jobs and edges of a traversal.
+"""Plans: old rows and a new goal become the jobs and edges of a traversal.
 
-Decides what must run, what may stay as it is, what goes and in which order.  Called
-under the stack's lock by ``traversal``; reads nothing but its arguments and calls
-nothing but ``list_incarnations``, ``ordering`` and ``graph``.
+Decides what must run, what may stay as it is, what is deleted and in which order.
+Called under the stack's lock by ``traversal`` and, for previews, without.  Must read
+nothing but its arguments.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from datetime import datetime
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
-from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
+from heat_convergence.convergence.model.job import DesiredState, Verb
+from heat_convergence.convergence.model.job_transitions import set_aside
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import choose_incarnations, with_job
@@ -27,12 +28,15 @@ from heat_convergence.convergence.planning.job_order import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a traversal writes.
+    """The rows and edges that a traversal writes.
 
-    ``added`` are new rows, ``changed`` existing rows with a job and another
-    definition, ``rescheduled`` those with a job and the definition they had, ``kept``
-    the ids of rows that enter the graph ready, ``dropped`` those of rows that
-    nothing in reality stands behind.  ``edges`` is the whole graph.
+    Attributes:
+        added: new rows.
+        changed: existing rows with a job and another definition.
+        rescheduled: existing rows with a job and the definition that they had.
+        ready_ids: rows that enter the graph ready.
+        discarded_ids: rows without a physical resource, which are removed.
+        edges: the whole graph.
     """
 
     added: tuple[Resource, ...]
@@ -49,17 +53,21 @@ def plan_goal(
     plan_context: PlanContext,
     unattempted: Collection[str] = (),
 ) -> Plan:
-    """The traversal that makes ``rows`` into ``wanted`` and nothing else.
+    """Plan the traversal from the stack's rows to a goal.
 
-    ``unattempted`` are rows whose job of the last traversal never came to its turn.
+    Args:
+        rows: all rows of the stack.
+        desired_resources: the resources of the goal by name.
+        plan_context: the stack, the version and the time.
+        unattempted: ids of rows whose job of the last traversal never started.
     """
     chosen = choose_incarnations(rows, desired_resources, plan_context)
-    leaving, dropped = _leave(rows, {row.id for row in chosen.values()}, plan_context)
-    present = {row.name: row for row in _with_holds(chosen.values(), rows, unattempted)}
-    absent = _with_holds(leaving, rows, unattempted)
+    unused, discarded = _plan_removals(rows, {row.id for row in chosen.values()}, plan_context)
+    present = {row.name: row for row in _with_dependencies(chosen.values(), rows, unattempted)}
+    absent = _with_dependencies(unused, rows, unattempted)
     ready = {row.id for row in present.values() if row.job is None}
     edges = traversal_edges(
-        present, absent, {name: want.requires for name, want in desired_resources.items()}
+        present, absent, {name: desired.requires for name, desired in desired_resources.items()}
     )
     before = {row.id: row.definition_hash for row in rows}
     every = with_job_states([*present.values(), *absent], edges)
@@ -69,7 +77,7 @@ def plan_goal(
         changed=tuple(row for row in again if row.definition_hash != before[row.id]),
         rescheduled=tuple(row for row in again if row.definition_hash == before[row.id]),
         ready_ids=tuple(sorted(ready)),
-        discarded_ids=dropped,
+        discarded_ids=discarded,
         edges=to_graph_rows(edges, [row.id for row in every], ready),
     )
 
@@ -80,10 +88,10 @@ def plan_action(
     plan_context: PlanContext,
     unattempted: Collection[str] = (),
 ) -> Plan:
-    """The traversal that does one thing to every resource that is there.
+    """Plan the traversal of one verb over every resource that exists.
 
-    SUSPEND goes from the dependents down, all else from the requirements up.  What
-    an unfinished traversal was to delete stays, halted, for the next goal's.
+    SUSPEND goes from the dependents to the requirements, all others the other way.
+    Deletions of an unfinished traversal are set aside for the next goal.
     """
     present = {row.name: row for row in rows if row.desired is DesiredState.PRESENT}
     edges: set[tuple[str, str]] = set()
@@ -93,34 +101,30 @@ def plan_action(
                 edges.add((row.id, present[name].id))
             elif name in present:
                 edges.add((present[name].id, row.id))
-    rest = [row for row in rows if row.desired is DesiredState.ABSENT]
+    absent = [row for row in rows if row.desired is DesiredState.ABSENT]
     planned = [
         replace(
             with_job(row, row.definition, plan_context, verb=verb, must_run=True),
-            applied_hash=_known_applied(row),
+            applied_hash=_certain_applied_hash(row),
         )
         for row in present.values()
     ]
-    jobs = with_job_states(_with_holds(planned, rows, unattempted), edges)
-    halted = [
-        replace(row, job_state=JobState.CANCELLED, posted_at=None, observed=None, observe_at=None)
-        for row in rest
-        if row.job is not None
-    ]
+    jobs = with_job_states(_with_dependencies(planned, rows, unattempted), edges)
+    deferred = [set_aside().apply_to(row) for row in absent if row.job is not None]
     return Plan(
         added=(),
         changed=(),
-        rescheduled=(*jobs, *halted),
-        ready_ids=tuple(row.id for row in rest),
+        rescheduled=(*jobs, *deferred),
+        ready_ids=tuple(row.id for row in absent),
         discarded_ids=(),
         edges=to_graph_rows(edges, [row.id for row in jobs], set()),
     )
 
 
-def _with_holds(
+def _with_dependencies(
     planned: Iterable[Resource], rows: Sequence[Resource], unattempted: Collection[str]
 ) -> list[Resource]:
-    """With what they hold beside the job, by what they were before the plan."""
+    """Set the physical dependencies of rows with a job, by their state before the plan."""
     before = {row.id: row for row in rows}
     serving = {row.name: row.id for row in rows if row.desired is DesiredState.PRESENT}
     return [
@@ -134,32 +138,34 @@ def _with_holds(
     ]
 
 
-def _known_applied(row: Resource) -> str | None:
-    """None for what an unfinished traversal was to converge: a verb does not, and the
-    next goal must not take the row for done."""
+def _certain_applied_hash(row: Resource) -> str | None:
+    """Return None for a row that an unfinished traversal was to converge.
+
+    A verb does not converge it, and the next goal must not assume that it is done.
+    """
     return None if row.job in (Verb.CONVERGE, Verb.ADOPT) else row.applied_hash
 
 
-def _leave(
-    rows: Sequence[Resource], chosen: set[str], at: PlanContext
+def _plan_removals(
+    rows: Sequence[Resource], chosen: set[str], plan_context: PlanContext
 ) -> tuple[list[Resource], tuple[str, ...]]:
-    """Rows that serve nothing any more: to be deleted, or never begun."""
+    """Return the rows to delete, and the ids of those that have nothing to delete."""
     absent: list[Resource] = []
-    dropped: list[str] = []
+    discarded: list[str] = []
     for row in rows:
         if row.id in chosen:
             continue
-        if _nothing_behind(row, at.now):
-            dropped.append(row.id)
+        if _has_no_physical_resource(row, plan_context.now):
+            discarded.append(row.id)
             continue
-        planned = with_job(row, row.definition, at, verb=Verb.CONVERGE, must_run=True)
+        planned = with_job(row, row.definition, plan_context, verb=Verb.CONVERGE, must_run=True)
         absent.append(replace(planned, desired=DesiredState.ABSENT))
-    return absent, tuple(dropped)
+    return absent, tuple(discarded)
 
 
-def _nothing_behind(row: Resource, now: datetime) -> bool:
+def _has_no_physical_resource(row: Resource, now: datetime) -> bool:
     if row.is_leased(now):
         return False
     deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
-    unmade = row.action is Action.INIT and row.physical_id is None
-    return deleted or (unmade and not row.awaits_stack_adoption)
+    never_created = row.action is Action.INIT and row.physical_id is None
+    return deleted or (never_created and not row.awaits_stack_adoption)

@@ -1,7 +1,7 @@
-"""Which rows hold secrets because they read others that do.
+"""Propagation of sensitivity to resources that read sensitive values of others.
 
-Called where definitions become what a traversal wants.  Decided before anything is
-made: a value that was stored in clear once can't be taken back.
+Called by ``stacks`` when definitions become desired resources.  It happens before
+anything is stored: a value that was stored in clear once cannot be taken back.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from heat_convergence.convergence.planning.desired_state import DesiredResource
 def propagate_sensitivity(
     desired_resources: Mapping[str, DesiredResource], secret_sources: Collection[str] = ()
 ) -> dict[str, DesiredResource]:
-    """``sensitive`` passed on to all that draw on something sensitive, however far off;
-    ``secret_sources`` are names of resources whose types make secrets."""
+    """Mark all resources sensitive that read sensitive values, directly or not.
+
+    Args:
+        desired_resources: the resources of a goal by name.
+        secret_sources: names of resources whose types create secrets.
+    """
     readers: dict[str, list[str]] = {}
-    for name, want in desired_resources.items():
-        for read in want.referenced_names:
+    for name, desired in desired_resources.items():
+        for read in desired.referenced_names:
             readers.setdefault(read, []).append(name)
     waiting = sorted(
         name
-        for name, want in desired_resources.items()
-        if want.sensitive or name in secret_sources
+        for name, desired in desired_resources.items()
+        if desired.sensitive or name in secret_sources
     )
     reached: set[str] = set()
     while waiting:
@@ -33,12 +37,12 @@ def propagate_sensitivity(
                 reached.add(name)
                 waiting.append(name)
     return {
-        name: _sensitive(want) if name in reached else want
-        for name, want in desired_resources.items()
+        name: _as_sensitive(desired) if name in reached else desired
+        for name, desired in desired_resources.items()
     }
 
 
-def _sensitive(want: DesiredResource) -> DesiredResource:
-    """Its hash stays: that somebody else's value is secret changes nothing to be done."""
-    definition = {**want.definition, "sensitive": True}
-    return replace(want, sensitive=True, definition=definition)
+def _as_sensitive(desired: DesiredResource) -> DesiredResource:
+    """Return it as sensitive with the same hash: there is nothing to update."""
+    definition = {**desired.definition, "sensitive": True}
+    return replace(desired, sensitive=True, definition=definition)

@@ -1,7 +1,7 @@
-"""What a job has to do with its resource: found out from the row alone.
+"""The choice of a job's step, from the resource's row alone.
 
-The same code creates, updates, replaces and deletes.  Called by ``engine`` when
-it has claimed a row and resolved its properties.
+The same code creates, updates, replaces and deletes.  Called by ``engine`` when it
+has claimed a row and resolved its properties, and by previews.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from heat_convergence.convergence.planning.job_steps import JobStep, has_nested_
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """What of the type's schema a decision needs to know of changed properties."""
+    """Changed properties, and what the schema of the type says of them."""
 
     changed_names: frozenset[str]
     updatable_in_place: Callable[[str], bool]
@@ -30,26 +30,26 @@ class PropertyChange:
 
 
 def select_removal_step(row: Resource) -> JobStep:
-    """For a resource that is not wanted any more."""
+    """Select the step for a resource that the goal does not have."""
     if row.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
         return JobStep.ABANDON_PHYSICAL
     if row.awaits_stack_adoption:
-        return JobStep.ADOPT  # what is deleted is told by the rows of the stack behind it
+        return JobStep.ADOPT  # the rows of its nested stack say what there is to delete
     if row.physical_id is not None:
-        kept = row.definition.get("deletion_policy") == "Snapshot" and not has_nested_stack(row)
-        return JobStep.SNAPSHOT_AND_DELETE if kept else JobStep.DELETE
-    # RULE 4: a create of unknown outcome is looked up, not believed.
+        saved = row.definition.get("deletion_policy") == "Snapshot" and not has_nested_stack(row)
+        return JobStep.SNAPSHOT_AND_DELETE if saved else JobStep.DELETE
+    # RULE 4: the outcome of an interrupted create is looked up, not assumed.
     return JobStep.ABANDON_PHYSICAL if row.action is Action.INIT else JobStep.FIND_AND_DELETE
 
 
 def external_id(row: Resource) -> str | None:
-    """The physical id of a resource that the template does not manage."""
+    """Return the physical id of a resource that the stack does not manage."""
     found: str | None = row.definition.get("external_id")
     return found
 
 
 def select_step_before_properties(row: Resource) -> JobStep | None:
-    """The step where it does not depend on properties; None where it does."""
+    """Select the step if it does not depend on properties; return None if it does."""
     if row.desired is DesiredState.ABSENT:
         return select_removal_step(row)
     if row.job in (Verb.CONVERGE, Verb.ADOPT) and external_id(row) is not None:
@@ -74,14 +74,14 @@ def _step_of_existing(row: Resource) -> JobStep | None:
 
 
 def select_update_step(row: Resource, change: PropertyChange) -> JobStep:
-    """For a resource that exists: what the change of its properties takes."""
-    if not change.changed_names and has_nested_stack(row) and not _stands(row):
-        return JobStep.UPDATE  # files or environment have changed, or it was not done
+    """Select the step that a change of an existing resource's properties takes."""
+    if not change.changed_names and has_nested_stack(row) and not _is_as_recorded(row):
+        return JobStep.UPDATE  # its files or environment have changed, or it was not done
     if not change.changed_names:
-        # What was not seen in its place at last may not be there, or not be up yet; and
-        # another verb that went well says nothing of what an unfinished goal left.
-        seen = row.status is Status.COMPLETE and row.applied_hash is not None
-        return JobStep.NO_OP if seen else JobStep.OBSERVE
+        # Without a completed observation it may be missing, or not ready yet; and a verb
+        # that has succeeded says nothing of what an unfinished goal left.
+        certain = row.status is Status.COMPLETE and row.applied_hash is not None
+        return JobStep.NO_OP if certain else JobStep.OBSERVE
     if any(change.immutable(name) for name in change.changed_names):
         return JobStep.REJECT
     if not all(change.updatable_in_place(name) for name in change.changed_names):
@@ -89,7 +89,7 @@ def select_update_step(row: Resource, change: PropertyChange) -> JobStep:
     return JobStep.REPLACE if change.requires_replacement(change.changed_names) else JobStep.UPDATE
 
 
-def _stands(row: Resource) -> bool:
+def _is_as_recorded(row: Resource) -> bool:
     known = row.properties_hash is not None and row.applied_hash == row.definition_hash
     if row.suspended or not known:
         return False
