@@ -14,8 +14,9 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.resources import ResourceRow
-from heat_convergence.db.statements import goals
-from heat_convergence.db.statements.resources import get_inputs as rows_by_name
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
+from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.nested_type import (
     RECORDED_VALUES_KEY,
     NestedStackView,
@@ -37,7 +38,7 @@ def read_nested_attributes(
     reads = {
         name: read for name in names if (read := normalize_attribute_path(name, ())) is not None
     }
-    goal = goals.get_row(conn, nested_stack.goal_id)
+    goal = SqlGoalRepository(conn).get_row(nested_stack.goal_id)
     if not isinstance(kind, NestedType) or goal is None or not reads:
         return {}
     known: dict[str, InputResource] = {}
@@ -45,12 +46,12 @@ def read_nested_attributes(
     def inputs(wanted: Collection[str]) -> RowInputs:
         missing = set(wanted) - known.keys()
         if missing:
-            known.update(rows_by_name(conn, nested_stack.id, missing))
+            known.update(SqlIncarnationRepository(conn).get_inputs(nested_stack.id, missing))
         return RowInputs(known, nested_stack, services.registry, services.clock())
 
     def members() -> Sequence[str]:
         template = services.template_cache.template(
-            goal.template_hash, lambda hashes: goals.get_contents(conn, hashes)
+            goal.template_hash, lambda hashes: contents.get_contents(conn, hashes)
         )
         return template.resource_names
 

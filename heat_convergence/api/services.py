@@ -17,7 +17,9 @@ from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait
-from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store
+from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import Database
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.registry import ResourceTypeRegistry

@@ -27,8 +27,9 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
-from heat_convergence.convergence.ports import Transaction
-from heat_convergence.db.statements import goals
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.stacks import snapshot_data as saving
 from heat_convergence.stacks.goal.desired_resources import (
@@ -187,14 +188,14 @@ class StackBuilder:
             return self.load_goal(conn, stack)
         try:
             goal = replace(_goal(conn, stack), files={})
-            return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
+            return _with_texts(goal, contents.get_contents(conn, _hashes(goal)))
         except errors.RowsContradict:
             return None
 
     def load_goal(self, conn: Any, stack: Stack) -> StoredGoal:
         """The stack's goal with its texts."""
         goal = _goal(conn, stack)
-        return _with_texts(goal, goals.get_contents(conn, _hashes(goal)))
+        return _with_texts(goal, contents.get_contents(conn, _hashes(goal)))
 
     def source_from_snapshot(self, stored: StoredGoal, saved: Snapshot) -> TemplateSource:
         """What a snapshot goes back to: the source of then, with the properties that
@@ -212,7 +213,7 @@ class StackBuilder:
 
     def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
         """A stored goal's definitions: ``convergence.rollback.DefinitionRebuilder``."""
-        source = self.sources.from_stored_goal(_with_texts(goal, tx.get_contents(_hashes(goal))))
+        source = self.sources.from_stored_goal(_with_texts(goal, tx.contents.get(_hashes(goal))))
         evaluated = self.evaluate(source, stack)
         files = TemplateFiles.from_texts(source.files, self.template_cache)
         return derive_desired_resources(evaluated, source.environment, files, self._given.registry)
@@ -271,7 +272,7 @@ def _may_hold_secrets(source: TemplateSource, evaluated: EvaluatedTemplate) -> b
 
 
 def _goal(conn: Any, stack: Stack) -> Goal:
-    goal = goals.get(conn, stack.goal_id)
+    goal = SqlGoalRepository(conn).get(stack.goal_id)
     if goal is None:
         raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
     return goal

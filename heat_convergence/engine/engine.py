@@ -26,7 +26,9 @@ from heat_convergence.convergence.lifecycle.traversal import send_messages
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store, Transaction
+from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine import outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
 from heat_convergence.engine.jobs import ClaimContext, Job, create_job
@@ -131,7 +133,7 @@ class Engine:
         if not tokens:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        self._store.renew_leases(self._owner, tokens, until)
+        self._store.workers.renew_leases(self._owner, tokens, until)
         self._leases.extend(tokens, until, self._clock())
 
     def _take(
@@ -143,7 +145,7 @@ class Engine:
         """
         now, jobs = self._clock(), []
         with self._store.transaction() as tx:
-            found = tx.get_stack_with_workload(stack_id)
+            found = tx.stacks.get_with_workload(stack_id)
             if found is None:
                 LOG.info("message dropped: there is no stack %s", stack_id)
                 return [], ()
@@ -167,18 +169,18 @@ class Engine:
         self, tx: Transaction, stack: Stack, resource_ids: Sequence[str], now: datetime
     ) -> list[Job]:
         version = stack.version
-        rows = [row for row in tx.lock_claimable(resource_ids) if _open(row, version, now)]
+        rows = [row for row in tx.leases.lock_claimable(resource_ids) if _open(row, version, now)]
         # RULE 2: nothing starts before all that it needs is ready.
-        blocked = tx.find_with_unready_requirements(version, [row.id for row in rows])
+        blocked = tx.readiness.find_with_unready_requirements(version, [row.id for row in rows])
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
         names = {name for row in rows for name in row.referenced_names}
         keys = {key for row in rows for key in collect_definition_hashes(row.definition)}
         claim = ClaimContext(
             stack=stack,
-            inputs=tx.get_inputs(stack.id, names),
+            inputs=tx.incarnations.get_inputs(stack.id, names),
             registry=self._registry,
             now=now,
-            contents=tx.get_contents(keys) if keys else {},
+            contents=tx.contents.get(keys) if keys else {},
             cloud=self._cloud_of(stack.tree_id),
             functions=self._functions,
             limits=self._limits,

@@ -36,7 +36,8 @@ from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.planning.job_steps import JobStep
-from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine import outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
@@ -156,7 +157,7 @@ class NestedStackExecutor:
             if job.row.desired is DesiredState.PRESENT:
                 self._check_size(tx, job.row, draft)
             recorded = outcomes.record_outcomes(tx, [outcome], token, now, self._settings)
-            tx.put_contents(draft.contents)
+            tx.contents.put(draft.contents)
             begun = traversal.create_stack(
                 tx,
                 stack=stack,
@@ -222,7 +223,7 @@ class NestedStackExecutor:
         now: datetime,
         reality: StateSource,
     ) -> tuple[OutgoingMessage, ...]:
-        tx.put_contents(draft.contents)
+        tx.contents.put(draft.contents)
         begun = traversal.start_traversal(
             tx,
             stack_id=child.id,
@@ -243,7 +244,7 @@ class NestedStackExecutor:
     def _begin(self, tx: Transaction, job: Job, child: Stack) -> tuple[VerbResult, _Begin]:
         def begin(now: datetime) -> tuple[OutgoingMessage, ...]:
             if job.action is Action.DELETE and rollback.RETAIN_CONTENTS in job.row.definition:
-                rollback.retain_adopted(tx, tx.lock_stack_resources(child.id))
+                rollback.retain_adopted(tx, tx.resources.lock_by_stack(child.id))
             begun = traversal.start_traversal(
                 tx,
                 stack_id=child.id,
@@ -265,7 +266,7 @@ class NestedStackExecutor:
         tells, at once."""
         now = self._clock()
         with self._store.transaction() as tx:
-            child = tx.lock_stack(job.row.physical_id or "")
+            child = tx.stacks.lock(job.row.physical_id or "")
             if not _held(tx, job, token):
                 return _NOBODY, ()
             if child is None or child.deleted_at is not None or not _owns(job.row, child):
@@ -304,21 +305,21 @@ class NestedStackExecutor:
 
     def _members(self, job: Job) -> list[Resource]:
         with self._store.transaction() as tx:
-            rows = tx.get_stack_resources(job.row.physical_id or "")
+            rows = tx.resources.get_by_stack(job.row.physical_id or "")
         return [row for row in rows if row.desired is DesiredState.PRESENT]
 
     def _goal_below(self, job: Job) -> Goal | None:
         with self._store.transaction() as tx:
-            child = tx.get_stack(job.row.physical_id or "")
-            return None if child is None else tx.get_goal_row(child.goal_id)
+            child = tx.stacks.get(job.row.physical_id or "")
+            return None if child is None else tx.goals.get_row(child.goal_id)
 
     def _load_goal(self, goal_id: str) -> object:
         with self._store.transaction() as tx:
-            return tx.get_goal_row(goal_id)
+            return tx.goals.get_row(goal_id)
 
     def _load(self, hashes: Collection[str]) -> Mapping[str, str]:
         with self._store.transaction() as tx:
-            return tx.get_contents(hashes)
+            return tx.contents.get(hashes)
 
     def _check_size(self, tx: Transaction, row: Resource, draft: PreparedNestedStack) -> None:
         path = f"resources.{row.name}"
@@ -329,7 +330,7 @@ class NestedStackExecutor:
         most = self._bounds.max_resources
         if most < 0:
             return
-        number = tx.count_tree_resources(row.root_id) + len(draft.desired_resources)
+        number = tx.tree.count_resources(row.root_id) + len(draft.desired_resources)
         if number > most:
             raise RequestLimitExceeded(
                 f"Maximum resources per stack exceeded: {number}, {most} are allowed", path=path
@@ -390,12 +391,12 @@ def _held(tx: Transaction, job: Job, token: str) -> bool:
     """RULE 3 and 6: whether the job is still this worker's and still wanted; a lease
     that is not is given back.  Of a tree that was set free meanwhile nothing is made on
     what was read before: a sweep posts the job again."""
-    for row in tx.lock_resources([job.row.id]):
+    for row in tx.resources.lock([job.row.id]):
         if row.lease_token != token:
             return False
         same = row.version == job.row.version and row.root_id == job.row.root_id
         if same and row.job_state is JobState.RUNNING:
             return True
         free = {"lease_owner": None, "lease_token": None, "lease_expires_at": None}
-        tx.update_resources([row.id], **free)
+        tx.resources.update([row.id], **free)
     return False

@@ -17,7 +17,8 @@ from heat_convergence.convergence.lifecycle.completion import resource_event
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.planning.job_steps import JobStep
-from heat_convergence.convergence.ports import ConvergenceSettings, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.properties import properties_hash
@@ -50,7 +51,7 @@ def record_claims(
 ) -> None:
     """Takes the rows; those whose state changes show it, with an event."""
     silent = [job for job in jobs if not job.step.traits.shows_progress]
-    tx.update_resources([job.row.id for job in silent], **lease)
+    tx.resources.update([job.row.id for job in silent], **lease)
     told = {job.row.id for job in silent}
     groups: dict[tuple[Action, bool, bool], list[Job]] = {}
     for job in jobs:
@@ -64,7 +65,7 @@ def record_claims(
             unknown = {"properties_hash": None}
         elif action is Action.SUSPEND:
             unknown = {"suspended": True}
-        tx.update_resources(
+        tx.resources.update(
             [job.row.id for job in members],
             action=action,
             status=Status.IN_PROGRESS,
@@ -73,7 +74,7 @@ def record_claims(
             **unknown,
             **lease,
         )
-    tx.insert_events(
+    tx.events.insert(
         [
             resource_event(job.row, Action.ADOPT, status, "state changed", now, ids)
             for job in jobs
@@ -81,7 +82,7 @@ def record_claims(
             for status in (Status.IN_PROGRESS, Status.COMPLETE)
         ]
     )
-    tx.insert_events(
+    tx.events.insert(
         [
             resource_event(
                 job.row,
@@ -115,10 +116,10 @@ def record_outcomes(
     """Writes what came of the calls and gives the leases back."""
     resets = _resets(outcomes)
     if resets:  # their rows are locked along, in the order of ids as everywhere
-        tx.lock_resources([*resets, *(outcome.job.row.id for outcome in outcomes)])
+        tx.resources.lock([*resets, *(outcome.job.row.id for outcome in outcomes)])
     if len(outcomes) == 1 and not resets and _save_at_once(tx, outcomes[0], token, now, settings):
         return RecordedOutcomes((outcomes[0].job.row.id,), {})
-    versions = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
+    versions = tx.leases.lock_held([outcome.job.row.id for outcome in outcomes], token)
     held = [outcome for outcome in outcomes if outcome.job.row.id in versions]
     current = [o for o in held if versions[o.job.row.id] == o.job.row.version]
     stale = [o for o in held if versions[o.job.row.id] != o.job.row.version]
@@ -127,7 +128,7 @@ def record_outcomes(
     _save(tx, stale, [_facts(o) for o in stale])
     _reset(tx, _resets(current))  # whoever deletes in the place of a stale one does it again
     # What waited for this worker to be done with it may be claimed now.
-    tx.repost_jobs([o.job.row.id for o in stale], now)
+    tx.jobs.repost([o.job.row.id for o in stale], now)
     superseded: dict[int, list[str]] = {}
     for outcome in stale:
         row_id = outcome.job.row.id
@@ -152,10 +153,10 @@ def _resets(outcomes: Sequence[Outcome]) -> dict[str, Mapping[str, Any]]:
 
 
 def _reset(tx: Transaction, resets: Mapping[str, Mapping[str, Any]]) -> None:
-    tx.save_resources(
+    tx.resources.update_each(
         {
             row.id: {"data": {**row.data, **resets[row.id]}, "sensitive": row.sensitive}
-            for row in tx.get_resources(list(resets))
+            for row in tx.resources.get(list(resets))
         }
         if resets
         else {}
@@ -169,7 +170,7 @@ def _save_at_once(
     if outcome.retryable or outcome.retry_with_new_incarnation:
         return False
     row, columns = outcome.job.row, _columns(outcome, None, now, settings)
-    return tx.save_leased(row.id, token, row.version, {**columns, **_told_data(outcome)})
+    return tx.leases.save(row.id, token, row.version, {**columns, **_told_data(outcome)})
 
 
 def _told_data(outcome: Outcome) -> dict[str, Any]:
@@ -185,8 +186,8 @@ def _save(tx: Transaction, outcomes: Sequence[Outcome], columns: Sequence[dict[s
     for outcome, values in zip(outcomes, columns, strict=True):
         data = _told_data(outcome)
         (told if data else rest)[outcome.job.row.id] = {**values, **data}
-    tx.save_resources(told)
-    tx.save_resources(rest)
+    tx.resources.update_each(told)
+    tx.resources.update_each(rest)
 
 
 def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]:
@@ -195,8 +196,8 @@ def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]
         return {}
     version = outcomes[0].job.row.version
     ids = [outcome.job.row.id for outcome in outcomes]
-    before = tx.get_retry_counts(version, ids)
-    tx.increment_retry_counts(version, ids)
+    before = tx.graph.get_retry_counts(version, ids)
+    tx.graph.increment_retry_counts(version, ids)
     return {row_id: before.get(row_id, 0) for row_id in ids}
 
 

@@ -13,7 +13,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.step_selection import external_id
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 
@@ -23,7 +23,9 @@ def find_predecessors(
     """Row id → rows.  One query, and none where no claimed type lets go."""
     letting = [row for row in rows if _lets_go(row, registry) and _had_others(row)]
     by_name: dict[str, list[Resource]] = {}
-    for other in tx.list_incarnations(stack_id, {row.name for row in letting}) if letting else ():
+    for other in (
+        tx.incarnations.list_by_names(stack_id, {row.name for row in letting}) if letting else ()
+    ):
         if other.desired is DesiredState.ABSENT and other.physical_id is not None:
             by_name.setdefault(other.name, []).append(other)
     found = {
@@ -34,7 +36,7 @@ def find_predecessors(
         ]
         for row in letting
     }
-    tx.update_resources(
+    tx.resources.update(
         {other.id for others in found.values() for other in others}, properties_hash=None
     )
     return found

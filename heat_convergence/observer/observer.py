@@ -31,7 +31,9 @@ from heat_convergence.convergence.lifecycle.traversal import (
     send_messages,
 )
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Store, Transaction
+from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.observer.polling import (
     ObservationBatch,
     observed_dependencies,
@@ -128,7 +130,7 @@ class Observer:
         if self._next_look_at is None or now < self._next_look_at:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        rows = self._store.take_due_observations(now, until, self._settings.sweep_limit)
+        rows = self._store.sweeps.take_due_observations(now, until, self._settings.sweep_limit)
         self._forecast()
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
@@ -137,8 +139,8 @@ class Observer:
         for stack_id, members in sorted(by_stack.items()):
             names = observed_dependencies(members, self._registry)
             with self._store.transaction() as tx:
-                stack = tx.get_stack(stack_id)
-                inputs = tx.get_inputs(stack_id, names) if names else {}
+                stack = tx.stacks.get(stack_id)
+                inputs = tx.incarnations.get_inputs(stack_id, names) if names else {}
             if stack is not None:
                 due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
         for stack_id, seen in sorted(poll_resources(due, self._registry, now).items()):
@@ -149,16 +151,16 @@ class Observer:
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
         lost: dict[tuple[str, int], list[str]] = {}
-        for job in self._store.take_lost_jobs(now, late, limit):
+        for job in self._store.sweeps.take_lost_jobs(now, late, limit):
             lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
         for (stack_id, version), ids in sorted(lost.items()):
             LOG.info("stack %s version %s: %s jobs posted again", stack_id, version, len(ids))
             self._post(stack_id, version, ids)
-        for stack_id in self._store.find_overdue_stacks(now, limit):
+        for stack_id in self._store.sweeps.find_overdue_stacks(now, limit):
             self._transact(lambda tx, means, it=stack_id: handle_timeout(tx, it, means))
-        for stack_id in self._store.find_cancelled_nested_stacks(limit):
+        for stack_id in self._store.sweeps.find_cancelled_nested_stacks(limit):
             self._transact(lambda tx, means, it=stack_id: cancel_nested_stack(tx, it, means))
-        for stack_id, version in self._store.find_stalled_stacks(late, limit):
+        for stack_id, version in self._store.sweeps.find_stalled_stacks(late, limit):
             self._transact(
                 lambda tx, means, it=stack_id, v=version: resume_stalled(tx, it, v, means)
             )
@@ -170,7 +172,7 @@ class Observer:
             cloud_of=self._cloud_of,
             write=self._write,
         )
-        for project_id in self._store.find_projects_with_schedulable_jobs(late, limit):
+        for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
             self._transact(lambda tx, means, it=project_id: dispatch_next(tx, it, means))
 
     # -- what both come to
@@ -214,7 +216,7 @@ class Observer:
     def _forecast(self) -> None:
         # Forgotten first, then asked: what a message announces meanwhile stays.
         self._next_look_at = None
-        self._expect(self._store.get_next_observation_time())
+        self._expect(self._store.sweeps.get_next_observation_time())
 
     def _expect(self, look_at: datetime | None) -> None:
         if look_at is not None and (self._next_look_at is None or look_at < self._next_look_at):

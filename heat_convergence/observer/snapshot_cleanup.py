@@ -21,7 +21,8 @@ from heat_convergence.convergence.lifecycle.snapshot_completion import (
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.resources.protocol.resource_type import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import snapshot_data as saving
@@ -42,13 +43,13 @@ def delete_due_snapshots(
 ) -> None:
     """Goes on with every snapshot that is due."""
     until = now + timedelta(seconds=settings.lease_s)
-    for saved in store.take_snapshots_to_delete(now, until, settings.sweep_limit):
+    for saved in store.sweeps.take_snapshots_to_delete(now, until, settings.sweep_limit):
         kept = saving.deletable_entries(saved, registry)
         with store.transaction() as tx:
-            stack = tx.get_stack(saved.stack_id)
+            stack = tx.stacks.get(saved.stack_id)
             at_work = _at_work(tx, kept[:MAX_DELETIONS_PER_SWEEP], now)
         if stack is None:  # purged: nobody can be asked for its cloud any more
-            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            write(lambda tx, it=saved.id: tx.snapshots.delete(it))
             continue
         cloud = cloud_of(stack.tree_id) if kept else None
         ready = [each for each in kept[:MAX_DELETIONS_PER_SWEEP] if each.path not in at_work]
@@ -58,7 +59,7 @@ def delete_due_snapshots(
                 "snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
                 {"stack": saved.stack_id, "snapshot": saved.id},
             )
-            write(lambda tx, it=saved.id: tx.delete_snapshot(it))
+            write(lambda tx, it=saved.id: tx.snapshots.delete(it))
             continue
         values: dict[str, Any] = {"delete_at": now}
         if cause is not None:
@@ -66,7 +67,7 @@ def delete_due_snapshots(
         if gone and saved.data is not None:
             values["data"] = saving.drop_entries(saved.data, gone)
             values["sensitive"] = saved.sensitive
-        write(lambda tx, it=saved.id, v=values: tx.update_snapshot(it, **v))
+        write(lambda tx, it=saved.id, v=values: tx.snapshots.update(it, **v))
 
 
 def _at_work(
@@ -78,10 +79,10 @@ def _at_work(
     for each in kept:
         if PHYSICAL_NAME_KEY in each.entry:
             unseen.setdefault(each.stack_document["id"], {})[each.path[-1]] = each
-    found, stacks = set(), tx.get_stacks(unseen)
+    found, stacks = set(), tx.stacks.get_many(unseen)
     for stack_id, named in sorted(unseen.items()):
         stack = stacks.get(stack_id)
-        for row in tx.list_incarnations(stack_id, named):
+        for row in tx.incarnations.list_by_names(stack_id, named):
             each = named[row.name]
             at_work = row.is_leased(now) or _is_taken(stack, each)
             if row.physical_name == each.entry[PHYSICAL_NAME_KEY] and at_work:

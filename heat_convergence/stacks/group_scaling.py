@@ -23,7 +23,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.nested.nested_type import (
     COOLDOWN_END_KEY,
     SCALING_KEY,
@@ -52,7 +52,7 @@ class GroupScaler:
 
     def lock_group(self, tx: Transaction, stack: Stack) -> str | None:
         """Locks the group's stack; id of the row to lock next."""
-        found = tx.lock_stack(self.group_id)
+        found = tx.stacks.lock(self.group_id)
         if found is None or found.deleted_at is not None or found.owner_id != stack.id:
             return None
         self._child = found
@@ -74,7 +74,7 @@ class GroupScaler:
             return None
         members = [
             each
-            for each in tx.get_stack_resources(child.id)
+            for each in tx.resources.get_by_stack(child.id)
             if each.desired is DesiredState.PRESENT
         ]
         current = sum(each.status is not Status.FAILED for each in members)
@@ -94,8 +94,8 @@ class GroupScaler:
             "to": size,
         }
         data = {**draft.data, SCALING_KEY: scaling}
-        tx.save_resources({row.id: {"data": data, "sensitive": row.sensitive}})
-        tx.put_contents(draft.contents)
+        tx.resources.update_each({row.id: {"data": data, "sensitive": row.sensitive}})
+        tx.contents.put(draft.contents)
         begun = traversal.start_traversal(
             tx,
             stack_id=child.id,
@@ -112,7 +112,7 @@ class GroupScaler:
         owner_id = None if self._child is None else self._child.owner_resource_id
         if owner_id is None:
             return None
-        for row in tx.get_resources([owner_id]):
+        for row in tx.resources.get([owner_id]):
             if row.physical_id == self.group_id and row.desired is DesiredState.PRESENT:
                 return row
         return None
@@ -128,18 +128,18 @@ class GroupScaler:
         means: TraversalContext,
     ) -> PreparedNestedStack:
         return self.builder.prepare(
-            self.builder.load_parent(stack, tx.get_goal_row, tx.get_contents),
+            self.builder.load_parent(stack, tx.goals.get_row, tx.contents.get),
             row,
             row.properties or {},
             means.ids,
             facade={},
             load_members=lambda: members,
-            load_goal=lambda: tx.get_goal_row(child.goal_id),
+            load_goal=lambda: tx.goals.get_row(child.goal_id),
             requested_size=size,
         )
 
     def _check_limit(self, tx: Transaction, row: Resource, more: int) -> None:
-        number = tx.count_tree_resources(row.root_id) + more
+        number = tx.tree.count_resources(row.root_id) + more
         if 0 <= self.max_resources < number and more > 0:
             raise RequestLimitExceeded(
                 f"Maximum resources per stack exceeded: {number},"

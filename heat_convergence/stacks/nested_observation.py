@@ -19,7 +19,7 @@ from heat_convergence.convergence.model.job import DesiredState, ObservedState, 
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.nested.nested_type import NestedStackView, NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_context import RowInputs
@@ -47,12 +47,12 @@ class NestedStackObserver:
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Observation]:
         kinds = {row.id: self.registry.find(row.implementation) for row in rows}
         nested = [row for row in rows if isinstance(kinds[row.id], NestedType)]
-        stacks = tx.get_stacks({row.physical_id for row in nested if row.physical_id})
+        stacks = tx.stacks.get_many({row.physical_id for row in nested if row.physical_id})
         behind = {row.id: stacks.get(row.physical_id or "") for row in nested}
         ended = {key: stack for key, stack in behind.items() if stack and not stack.in_progress}
-        whole = {row.id: row for row in tx.get_resources(ended)}
+        whole = {row.id: row for row in tx.resources.get(ended)}
         living = [stack for stack in ended.values() if stack.deleted_at is None]
-        goals = tx.get_goal_rows({stack.goal_id for stack in living})
+        goals = tx.goals.get_rows({stack.goal_id for stack in living})
         found = {}
         for row in nested:
             kind = kinds[row.id]
@@ -110,17 +110,17 @@ class NestedStackObserver:
         asked |= {
             read[0].split(".", 1)[1] for read in _reads(row) if read[0].startswith("resource.")
         }
-        known.update(tx.get_inputs(stack.id, asked))
+        known.update(tx.incarnations.get_inputs(stack.id, asked))
 
         def inputs(names: Collection[str]) -> RowInputs:
             missing = set(names) - asked
             if missing:
-                known.update(tx.get_inputs(stack.id, missing))
+                known.update(tx.incarnations.get_inputs(stack.id, missing))
                 asked.update(missing)
             return RowInputs(known, stack, self.registry, self.clock())
 
         def names() -> Sequence[str]:
-            template = self.template_cache.template(goal.template_hash, tx.get_contents)
+            template = self.template_cache.template(goal.template_hash, tx.contents.get)
             return template.resource_names
 
         return NestedStackView(stack, goal, row, inputs, names, self.limits, self.functions)

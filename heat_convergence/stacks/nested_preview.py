@@ -21,7 +21,8 @@ from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources, stacks
-from heat_convergence.db.statements import goals
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.statements import contents
 from heat_convergence.resources.nested.nested_type import (
     UNKNOWN_VALUE_NAME,
     NestedStackRequest,
@@ -76,11 +77,11 @@ class StackTree:
 def read_stack_tree(conn: Any, stack: Stack, max_depth: int) -> StackTree:
     """In a number of statements that does not grow with the tree."""
     found = {each.id: each for each, level in stacks.get_tree(conn, stack.id, max_depth) if level}
-    known = goals.get_rows(conn, [each.goal_id for each in found.values()])
+    known = SqlGoalRepository(conn).get_rows([each.goal_id for each in found.values()])
     rows: dict[str, list[Resource]] = {key: [] for key in found}
     for row in resources.list_full_of_stacks(conn, list(found)):
         rows[row.stack_id].append(row)
-    texts = goals.get_contents(conn, {goal.template_hash for goal in known.values()})
+    texts = contents.get_contents(conn, {goal.template_hash for goal in known.values()})
     return StackTree(found, rows, known, texts)
 
 

@@ -21,7 +21,7 @@ from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.protocol.resource_context import build_context
 from heat_convergence.resources.protocol.resource_type import SignalResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -63,15 +63,15 @@ def deliver_signal(
     """
     group = None if scaler is None else scaler.lock_group(tx, stack)
     users = _waiting_for(tx, stack, resource_id)
-    locked = tx.lock_resources([resource_id, *users, *([] if group is None else [group])])
-    (row,) = tx.get_resources([resource_id]) or (None,)
+    locked = tx.resources.lock([resource_id, *users, *([] if group is None else [group])])
+    (row,) = tx.resources.get([resource_id]) or (None,)
     if row is None or row.action is Action.INIT:
         raise ResourceNotAvailable(resource_id if row is None else row.name)
     kind = registry.get(row.implementation)
     view = build_context(row, stack, row.action, context.now)
     if row.action in kind.no_signal_actions:
         said = f"Cannot signal resource during {row.action}"
-        tx.insert_events([_event(row, said, context)])
+        tx.events.insert([_event(row, said, context)])
         refused = NotSupported(f"Signal resource during {row.action} is not supported")
         return SignalDelivery(stack.version, rejection=refused)
     taken = kind.signal(view, details)
@@ -83,15 +83,15 @@ def deliver_signal(
         outgoing_messages = scaled
     told = _told(details) if taken.reason is None else f"Signal: {taken.reason}"
     _keep(tx, row, taken)
-    tx.insert_events([_event(row, told, context)])
+    tx.events.insert([_event(row, told, context)])
     woken = [user.id for user in locked if _waits(user) and user.id != group]
-    tx.update_resources(woken, observe_at=context.now)
+    tx.resources.update(woken, observe_at=context.now)
     return SignalDelivery(stack.version, tuple(woken), messages=outgoing_messages)
 
 
 def _waiting_for(tx: Transaction, stack: Stack, resource_id: str) -> list[str]:
     """Those that need the resource, by the graph: what cost follows is its degree."""
-    edges = tx.get_edges_at(stack.id, stack.version, [resource_id])
+    edges = tx.graph.get_edges_at(stack.id, stack.version, [resource_id])
     users = (edge.needed_by for edge in edges if edge.resource_id == resource_id)
     return [user for user in users if user is not None]
 
@@ -111,7 +111,7 @@ def _keep(tx: Transaction, row: Resource, taken: SignalResult) -> None:
     if taken.attributes is not None:
         changed["attributes"] = taken.attributes
     if changed:
-        tx.save_resources({row.id: {**changed, "sensitive": row.sensitive}})
+        tx.resources.update_each({row.id: {**changed, "sensitive": row.sensitive}})
 
 
 def _event(row: Resource, reason: str, means: TraversalContext) -> Event:

@@ -24,7 +24,8 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
-from heat_convergence.convergence.ports import ConvergenceSettings, Store, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import InlineJobPool
 from heat_convergence.observer.observer import Observer
@@ -163,7 +164,7 @@ class InProcessService:
 
     def stack(self, stack_id: str) -> Stack:
         with self.store.transaction() as tx:
-            stack = tx.get_stack(stack_id)
+            stack = tx.stacks.get(stack_id)
         if stack is None:
             raise LookupError(f"no stack {stack_id}")
         return stack

@@ -8,7 +8,7 @@ import pytest
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Store
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
@@ -96,12 +96,12 @@ class StoreSeeder:
     def stack(self, stack: Stack | None = None) -> Stack:
         stack = stack or stack_row()
         with self.store.transaction() as tx:
-            tx.insert_stack(stack)
+            tx.stacks.insert(stack)
         return stack
 
     def resources(self, *rows: Resource) -> None:
         with self.store.transaction() as tx:
-            tx.insert_resources(rows)
+            tx.resources.insert(rows)
 
     def row(self, resource_id: str) -> Resource:
         (row,) = self.rows(resource_id)
@@ -109,7 +109,7 @@ class StoreSeeder:
 
     def rows(self, *ids: str) -> list[Resource]:
         with self.store.transaction() as tx:
-            return tx.get_resources(ids)
+            return tx.resources.get(ids)
 
 
 @pytest.fixture

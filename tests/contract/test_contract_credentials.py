@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
-from heat_convergence.db.statements import credentials, snapshots, stacks
+from heat_convergence.db.repositories.snapshots import SqlSnapshotRepository
+from heat_convergence.db.repositories.stacks import SqlStackRepository
+from heat_convergence.db.statements import credentials
 from heat_convergence.db.tables import stack_credential
 from heat_convergence.testing.sample_rows import stack_row, time_at
 from tests.contract.test_contract_snapshots import SAVED
@@ -32,9 +34,9 @@ def test_credentials_without_live_stack_are_orphaned(database):
         for name in ("lives", "deleted", "never", "young"):
             credentials.upsert(conn, name, BODY, time_at(1))
         credentials.upsert(conn, "young", BODY, time_at(9))
-        stacks.insert(conn, stack_row("lives"))
-        stacks.insert(conn, stack_row("deleted", name="other"))
-        stacks.update(conn, "deleted", deleted_at=time_at(3))
+        SqlStackRepository(conn).insert(stack_row("lives"))
+        SqlStackRepository(conn).insert(stack_row("deleted", name="other"))
+        SqlStackRepository(conn).update("deleted", deleted_at=time_at(3))
         found = credentials.list_orphaned(conn, time_at(5), 10)
         assert found == [("deleted", BODY), ("never", BODY)]
         assert [key for key, _body in credentials.list_orphaned(conn, time_at(5), 1)] == [
@@ -45,10 +47,10 @@ def test_credentials_without_live_stack_are_orphaned(database):
 def test_credential_is_kept_until_snapshot_data_is_deleted(database):
     with database.write() as conn:
         credentials.upsert(conn, "s", BODY, time_at(1))
-        stacks.insert(conn, stack_row("s"))
-        stacks.update(conn, "s", deleted_at=time_at(3))
-        snapshots.insert(conn, replace(SAVED, stack_id="s"))
-        snapshots.schedule_deletion(conn, "s", time_at(4))
+        SqlStackRepository(conn).insert(stack_row("s"))
+        SqlStackRepository(conn).update("s", deleted_at=time_at(3))
+        SqlSnapshotRepository(conn).insert(replace(SAVED, stack_id="s"))
+        SqlSnapshotRepository(conn).schedule_deletion("s", time_at(4))
         assert credentials.list_orphaned(conn, time_at(5), 10) == []
-        snapshots.delete(conn, SAVED.id)
+        SqlSnapshotRepository(conn).delete(SAVED.id)
         assert credentials.list_orphaned(conn, time_at(5), 10) == [("s", BODY)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState
-from heat_convergence.convergence.ports import JobRef, Workload
+from heat_convergence.convergence.model.workload import JobRef, Workload
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 DUE = JobState.SCHEDULABLE
@@ -29,17 +29,17 @@ def test_workload_of_a_project(given):
     )
     with given.store.transaction() as tx:
         # Of those that are due it is only told that there are any.
-        assert tx.get_workload("p") == Workload(posted=1, running=2, has_schedulable=True)
-        assert tx.get_workload("q") == Workload(posted=1)
-        assert tx.get_workload("r") == Workload()
-        with_stack = tx.get_workload("q", "stack-1")
+        assert tx.jobs.get_workload("p") == Workload(posted=1, running=2, has_schedulable=True)
+        assert tx.jobs.get_workload("q") == Workload(posted=1)
+        assert tx.jobs.get_workload("r") == Workload()
+        with_stack = tx.jobs.get_workload("q", "stack-1")
         assert with_stack == Workload(posted=1, in_flight=8, has_queued=False)
 
 
 def test_stack_with_project_workload(given):
     stack = given.stack(stack_row("stack-2", project_id="p"))
     with given.store.transaction() as tx:
-        assert tx.get_stack_with_workload("stack-2") == (stack, Workload())
+        assert tx.stacks.get_with_workload("stack-2") == (stack, Workload())
     given.resources(
         schedulable_job("a", "t", job_state=JobState.POSTED),
         schedulable_job("b", "t", job_state=JobState.RUNNING),
@@ -48,12 +48,12 @@ def test_stack_with_project_workload(given):
         schedulable_job("e", "u", project_id="q", job_state=JobState.POSTED),
     )
     with given.store.transaction() as tx:
-        assert tx.get_stack_with_workload("stack-2") == (
+        assert tx.stacks.get_with_workload("stack-2") == (
             stack,
             Workload(posted=2, running=1, has_schedulable=True),
         )
-        assert tx.get_stack_with_workload("stack-1")[1] == Workload()
-        assert tx.get_stack_with_workload("stack-3") is None
+        assert tx.stacks.get_with_workload("stack-1")[1] == Workload()
+        assert tx.stacks.get_with_workload("stack-3") is None
 
 
 def test_stack_trees_are_scheduled_round_robin(given):
@@ -68,21 +68,21 @@ def test_stack_trees_are_scheduled_round_robin(given):
     )
     with given.store.transaction() as tx:
         order = {
-            after: "".join(job.resource_id for job in tx.next_schedulable("p", after, 9))
+            after: "".join(job.resource_id for job in tx.jobs.next_schedulable("p", after, 9))
             for after in ("", "t", "u", "v")
         }
         assert order == {"": "14325", "t": "32514", "u": "25143", "v": "14325"}
-        assert tx.next_schedulable("p", "u", 3) == [
+        assert tx.jobs.next_schedulable("p", "u", 3) == [
             JobRef("stack-1", 3, name) for name in ("2", "5", "1")
         ]
-        assert tx.next_schedulable("nobody", "t", 3) == []
+        assert tx.jobs.next_schedulable("nobody", "t", 3) == []
 
 
 def test_next_schedulable_skips_locked_rows(shared):
     shared.resources(*(schedulable_job(name, "t") for name in "abc"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
-        first = [job.resource_id for job in one.next_schedulable("p", "t", 2)]
-        second = [job.resource_id for job in two.next_schedulable("p", "t", 2)]
+        first = [job.resource_id for job in one.jobs.next_schedulable("p", "t", 2)]
+        second = [job.resource_id for job in two.jobs.next_schedulable("p", "t", 2)]
         assert (first, second) == (["a", "b"], ["c"])
 
 
@@ -90,7 +90,7 @@ def test_repost_affects_running_jobs_only(given):
     states = (JobState.RUNNING, JobState.BLOCKED, JobState.QUEUED, JobState.CANCELLED)
     given.resources(*(resource_row(str(state), job_state=state) for state in states))
     with given.store.transaction() as tx:
-        tx.repost_jobs([str(state) for state in states], time_at(3))
+        tx.jobs.repost([str(state) for state in states], time_at(3))
     rows = {row.id: row for row in given.rows(*(str(state) for state in states))}
     assert rows["begun"].job_state is JobState.POSTED
     assert rows["begun"].posted_at == time_at(3)
@@ -106,10 +106,10 @@ def test_projects_with_schedulable_jobs(given):
         schedulable_job("c", "t", posted_at=time_at(5), stack_id="stack-2"),
         schedulable_job("d", "t", posted_at=time_at(1), stack_id="stack-3"),
     )
-    assert given.store.find_projects_with_schedulable_jobs(time_at(5), 10) == ["project-1"]
-    assert given.store.find_projects_with_schedulable_jobs(time_at(6), 10) == [
+    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(5), 10) == ["project-1"]
+    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 10) == [
         "other",
         "project-1",
     ]
-    assert given.store.find_projects_with_schedulable_jobs(time_at(6), 1) == ["other"]
-    assert given.store.find_projects_with_schedulable_jobs(time_at(1), 10) == []
+    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 1) == ["other"]
+    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(1), 10) == []

@@ -20,8 +20,8 @@ from heat_convergence.testing.sample_rows import goal_row, resource_row, stack_r
 def test_claim_skips_locked_rows(shared):
     shared.resources(*(resource_row(name) for name in "abc"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
-        assert [row.id for row in one.lock_claimable(["a", "b"])] == ["a", "b"]
-        assert [row.id for row in two.lock_claimable(["a", "b", "c"])] == ["c"]
+        assert [row.id for row in one.leases.lock_claimable(["a", "b"])] == ["a", "b"]
+        assert [row.id for row in two.leases.lock_claimable(["a", "b", "c"])] == ["c"]
 
 
 def test_concurrent_claim_sees_existing_lease(shared):
@@ -31,8 +31,10 @@ def test_concurrent_claim_sees_existing_lease(shared):
     def claim(token: str) -> bool:
         barrier.wait()
         with shared.store.transaction() as tx:
-            free = [row for row in tx.lock_claimable(["a"]) if not row.is_leased(time_at(0))]
-            tx.update_resources(
+            free = [
+                row for row in tx.leases.lock_claimable(["a"]) if not row.is_leased(time_at(0))
+            ]
+            tx.resources.update(
                 [row.id for row in free], lease_token=token, lease_expires_at=time_at(10)
             )
         return bool(free)
@@ -49,15 +51,15 @@ def test_stack_lock_waits_and_reads_committed_row(shared):
     def second() -> int:
         entered.set()
         with shared.store.transaction() as tx:
-            stack = tx.lock_stack("stack-1")
+            stack = tx.stacks.lock("stack-1")
             return stack.version
 
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as tx:
-            tx.lock_stack("stack-1")
+            tx.stacks.lock("stack-1")
             answer = pool.submit(second)
             entered.wait()
-            tx.update_stack("stack-1", version=2)
+            tx.stacks.update("stack-1", version=2)
         assert answer.result(timeout=30) == 2
 
 
@@ -68,11 +70,13 @@ def test_job_state_update_does_not_wait_for_stack_lock(shared):
 
     def move_on() -> None:
         with shared.store.transaction() as tx:
-            tx.update_resources(["a"], job_state=JobState.AWAITING_OBSERVATION)
-            tx.save_resources({"a": {"job_state": JobState.POSTED, "observe_at": time_at(1)}})
+            tx.resources.update(["a"], job_state=JobState.AWAITING_OBSERVATION)
+            tx.resources.update_each(
+                {"a": {"job_state": JobState.POSTED, "observe_at": time_at(1)}}
+            )
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
-        tx.lock_stack("stack-1")
+        tx.stacks.lock("stack-1")
         pool.submit(move_on).result(timeout=20)
 
 
@@ -83,26 +87,26 @@ def test_inserting_edges_does_not_lock_resources(shared):
 
     def move_on() -> None:
         with shared.store.transaction() as tx:
-            tx.update_resources(["a"], job_state=JobState.RUNNING)
+            tx.resources.update(["a"], job_state=JobState.RUNNING)
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
-        tx.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
+        tx.graph.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
         pool.submit(move_on).result(timeout=20)
 
 
 def _drop(tx, stack: str) -> None:
-    tx.clear_graph(stack)
-    tx.delete_resources([row.id for row in tx.get_stack_resources(stack)])
+    tx.graph.clear(stack)
+    tx.resources.delete([row.id for row in tx.resources.get_by_stack(stack)])
 
 
 @pytest.mark.parametrize(
     "delete",
     [
-        pytest.param(lambda tx, stack: tx.delete_stack_resources(stack), id="all"),
-        pytest.param(lambda tx, stack: tx.delete_absent_resources(stack), id="what is gone"),
+        pytest.param(lambda tx, stack: tx.resources.delete_by_stack(stack), id="all"),
+        pytest.param(lambda tx, stack: tx.resources.delete_absent(stack), id="what is gone"),
         pytest.param(_drop, id="the graph, and rows by id"),
-        pytest.param(lambda tx, stack: tx.delete_goals_except(stack, ()), id="goals"),
-        pytest.param(lambda tx, stack: tx.delete_stack_snapshots(stack), id="snapshots"),
+        pytest.param(lambda tx, stack: tx.goals.delete_except(stack, ()), id="goals"),
+        pytest.param(lambda tx, stack: tx.snapshots.delete_by_stack(stack), id="snapshots"),
     ],
 )
 def test_stacks_are_deleted_concurrently(shared, delete):
@@ -112,9 +116,9 @@ def test_stacks_are_deleted_concurrently(shared, delete):
         gone = {"stack_id": stack, "desired": DesiredState.ABSENT, "job": None, "job_state": None}
         shared.resources(*(resource_row(name, **gone) for name in ids))
         with shared.store.transaction() as tx:
-            tx.add_edges(stack, 1, [Edge(one, None) for one in ids])
-            tx.insert_goal(goal_row(f"goal-{stack}", stack_id=stack))
-            tx.insert_snapshot(
+            tx.graph.add_edges(stack, 1, [Edge(one, None) for one in ids])
+            tx.goals.insert(goal_row(f"goal-{stack}", stack_id=stack))
+            tx.snapshots.insert(
                 Snapshot(
                     id=f"saved-{stack}",
                     stack_id=stack,
@@ -138,15 +142,15 @@ def test_stacks_are_deleted_concurrently(shared, delete):
         pool.submit(other).result(timeout=20)
     with shared.store.transaction() as tx:
         left = (
-            tx.get_stack_resources("stack-2"),
-            tx.get_goal("goal-stack-2"),
-            tx.get_snapshot("stack-2", "saved-stack-2"),
+            tx.resources.get_by_stack("stack-2"),
+            tx.goals.get("goal-stack-2"),
+            tx.snapshots.get("stack-2", "saved-stack-2"),
         )
     assert [] in left or None in left
 
 
-@pytest.mark.parametrize("lock", ["lock_resources_with_jobs", "lock_stack_resources"])
-def test_resources_of_stack_are_locked_in_id_order(shared, lock):
+@pytest.mark.parametrize("noun", ["jobs", "resources"])
+def test_resources_of_stack_are_locked_in_id_order(shared, noun):
     """Whatever their names are: who holds the first one may still have the second."""
     shared.resources(
         resource_row("a", name="z", job_state=JobState.RUNNING),
@@ -156,38 +160,38 @@ def test_resources_of_stack_are_locked_in_id_order(shared, lock):
 
     def all_of_them() -> list[str]:
         with shared.store.transaction() as tx:
-            tx.lock_stack("stack-1")
+            tx.stacks.lock("stack-1")
             entered.set()
-            return [row.id for row in getattr(tx, lock)("stack-1")]
+            return [row.id for row in getattr(tx, noun).lock_by_stack("stack-1")]
 
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as tx:
-            tx.lock_resources(["a"])
+            tx.resources.lock(["a"])
             answer = pool.submit(all_of_them)
             entered.wait()
             threading.Event().wait(0.5)  # by now it waits for the first row
-            assert [row.id for row in tx.lock_resources(["b"])] == ["b"]
+            assert [row.id for row in tx.resources.lock(["b"])] == ["b"]
         assert answer.result(timeout=30) == ["a", "b"]
 
 
-@pytest.mark.parametrize("lock", ["lock_resources", "lock_leased"])
-def test_row_locks_are_waited_for(shared, lock):
+@pytest.mark.parametrize("noun", ["resources", "leases"])
+def test_row_locks_are_waited_for(shared, noun):
     shared.resources(resource_row("a", lease_token="t"))
     entered = threading.Event()
 
     def second() -> list[int]:
         entered.set()
         with shared.store.transaction() as tx:
-            if lock == "lock_resources":
-                return [row.version for row in tx.lock_resources(["a"])]
-            return list(tx.lock_leased(["a"], "t").values())
+            if noun == "resources":
+                return [row.version for row in tx.resources.lock(["a"])]
+            return list(tx.leases.lock_held(["a"], "t").values())
 
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as tx:
-            tx.lock_resources(["a"])
+            tx.resources.lock(["a"])
             answer = pool.submit(second)
             entered.wait()
-            tx.update_resources(["a"], version=2)
+            tx.resources.update(["a"], version=2)
         assert answer.result(timeout=30) == [2]
 
 
@@ -206,10 +210,10 @@ def test_sweeps_skip_locked_rows(shared):
         *(resource_row(name, observe_at=time_at(0)) for name in "cd"),
     )
     with shared.store.transaction() as tx:
-        tx.lock_claimable(["a", "c"])
-        lost = shared.store.take_lost_jobs(time_at(10), time_at(5), 10)
-        due = shared.store.take_due_observations(time_at(10), time_at(20), 10)
-        assert shared.store.renew_leases("me", ["t"], time_at(30)) == 1
+        tx.leases.lock_claimable(["a", "c"])
+        lost = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
+        due = shared.store.sweeps.take_due_observations(time_at(10), time_at(20), 10)
+        assert shared.store.workers.renew_leases("me", ["t"], time_at(30)) == 1
     assert [job.resource_id for job in lost] == ["b"]
     assert [row.id for row in due] == ["d"]
 
@@ -217,8 +221,8 @@ def test_sweeps_skip_locked_rows(shared):
 def test_uncommitted_rows_are_invisible(shared):
     shared.resources(resource_row("a"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
-        one.update_resources(["a"], version=2)
-        assert two.get_resources(["a"])[0].version == 1
+        one.resources.update(["a"], version=2)
+        assert two.resources.get(["a"])[0].version == 1
 
 
 def test_same_content_is_stored_by_two_transactions(shared):
@@ -227,28 +231,28 @@ def test_same_content_is_stored_by_two_transactions(shared):
     def put(text: str) -> None:
         barrier.wait()
         with shared.store.transaction() as tx:
-            tx.put_contents({f"{n:03}": text for n in range(100)})
+            tx.contents.put({f"{n:03}": text for n in range(100)})
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(put, ("x", "x")))
     with shared.store.transaction() as tx:
-        assert len(tx.get_contents([f"{n:03}" for n in range(100)])) == 100
+        assert len(tx.contents.get([f"{n:03}" for n in range(100)])) == 100
 
 
 def test_storing_existing_content_waits_only_for_purge(shared):
     with shared.store.transaction() as tx:
-        tx.put_contents({"a": "popular", "b": "popular too"})
+        tx.contents.put({"a": "popular", "b": "popular too"})
     database = shared.store.database
     with ThreadPoolExecutor(1) as pool:
         with shared.store.transaction() as one:
-            one.put_contents({"a": "popular", "b": "popular too"})
+            one.contents.put({"a": "popular", "b": "popular too"})
             with shared.store.transaction() as two:
-                two.put_contents({"b": "popular too", "c": "new"})
+                two.contents.put({"b": "popular too", "c": "new"})
             purged = pool.submit(purge.purge_contents, database)
-            one.insert_goal(goal_row("goal-1", template_hash="a", files={"f": "b"}))
+            one.goals.insert(goal_row("goal-1", template_hash="a", files={"f": "b"}))
         assert purged.result(timeout=30) == 1
     with shared.store.transaction() as tx:
-        assert set(tx.get_contents(["a", "b", "c"])) == {"a", "b"}
+        assert set(tx.contents.get(["a", "b", "c"])) == {"a", "b"}
 
 
 def test_memory_store_rejects_nested_transaction():
@@ -269,7 +273,7 @@ def test_job_recorded_during_sweep_is_not_lost(shared):
             return
         meanwhile.pop()
         with shared.store.transaction() as tx:
-            tx.update_resources(
+            tx.resources.update(
                 ["a"],
                 job_state=JobState.AWAITING_OBSERVATION,
                 observe_at=time_at(20),
@@ -277,7 +281,7 @@ def test_job_recorded_during_sweep_is_not_lost(shared):
             )
 
     event.listen(engine, "after_cursor_execute", record)
-    found = shared.store.take_lost_jobs(time_at(10), time_at(5), 10)
+    found = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
     event.remove(engine, "after_cursor_execute", record)
     assert found == []
     assert shared.row("a").job_state is JobState.AWAITING_OBSERVATION
@@ -288,11 +292,11 @@ def test_taking_jobs_locks_no_job_state_index_entry(shared):
     due = {"job_state": JobState.SCHEDULABLE, "project_id": "p", "root_id": "t"}
     shared.resources(*(resource_row(name, **due) for name in "abc"))
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as one:
-        one.lock_resources(["a", "b", "c"])
+        one.resources.lock(["a", "b", "c"])
 
         def look() -> None:
             with shared.store.transaction() as two:
-                assert two.next_schedulable("p", "s", 9) == []
-                one.update_resources(["a", "b", "c"], job_state=JobState.CANCELLED)
+                assert two.jobs.next_schedulable("p", "s", 9) == []
+                one.resources.update(["a", "b", "c"], job_state=JobState.CANCELLED)
 
         pool.submit(look).result(timeout=20)

@@ -14,7 +14,8 @@ from heat_convergence.db.encryption.column_encryption import (
     attach_keyring,
 )
 from heat_convergence.db.maintenance import consistency, key_rotation, purge
-from heat_convergence.db.statements import goals, stacks
+from heat_convergence.db.repositories.stacks import SqlStackRepository
+from heat_convergence.db.statements import contents
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata, resource, stack
 from heat_convergence.testing.sample_rows import (
@@ -33,9 +34,9 @@ A, B, C = sorted(HASHES)
 def insert_stacks(database):
     """A stack that lives, with text b, and two deleted ones, with a and b."""
     with SqlStore(database).transaction() as tx:
-        tx.put_contents(HASHES)
+        tx.contents.put(HASHES)
         for number, name in enumerate(("lives", "old", "older")):
-            tx.insert_stack(
+            tx.stacks.insert(
                 stack_row(
                     name,
                     goal_id=f"goal-{name}",
@@ -44,12 +45,12 @@ def insert_stacks(database):
                 )
             )
             text = B if name == "lives" else A
-            tx.insert_goal(
+            tx.goals.insert(
                 goal_row(f"goal-{name}", stack_id=name, template_hash=text, files={"f": B})
             )
-            tx.insert_events([event_row(f"e{number}", stack_id=name)])
-        tx.update_stack("old", deleted_at=time_at(20))
-        tx.update_stack("older", deleted_at=time_at(10))
+            tx.events.insert([event_row(f"e{number}", stack_id=name)])
+        tx.stacks.update("old", deleted_at=time_at(20))
+        tx.stacks.update("older", deleted_at=time_at(10))
 
 
 def get_ids(database, table=stack):
@@ -71,11 +72,11 @@ def test_purge_waits_for_snapshot_deletion(database):
     insert_stacks(database)
     with SqlStore(database).transaction() as tx:
         for name in ("old", "older"):
-            tx.insert_snapshot(replace(SAVED, id=f"of-{name}", stack_id=name))
-        tx.schedule_snapshot_deletion("old", time_at(20))
+            tx.snapshots.insert(replace(SAVED, id=f"of-{name}", stack_id=name))
+        tx.snapshots.schedule_deletion("old", time_at(20))
     assert purge.find_deleted_stacks(database, time_at(30), None, 10) == ["older"]
     with SqlStore(database).transaction() as tx:
-        tx.update_snapshot("of-old", delete_at=None)  # given up, and told so
+        tx.snapshots.update("of-old", delete_at=None)  # given up, and told so
     assert purge.find_deleted_stacks(database, time_at(30), None, 10) == ["older", "old"]
 
 
@@ -124,7 +125,7 @@ def test_content_stored_again_is_not_purged(database):
     insert_stacks(database)
     with database.write() as conn:
         conn.execute(content.update().values(unused=True))
-        goals.put_contents(conn, {C: "text c"})
+        contents.put_contents(conn, {C: "text c"})
         left = sa.select(content.c.hash).where(content.c.unused).order_by(content.c.hash)
         assert list(conn.scalars(left)) == [A, B]
 
@@ -140,10 +141,10 @@ def test_key_rotation_changes_no_value(database):
     old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
     attach_keyring(database.engine, old)
     with SqlStore(database).transaction() as tx:
-        tx.put_contents({A: "text a"})
-        tx.insert_stack(stack_row())
-        tx.insert_goal(goal_row(parameters={"p": "secret"}, sensitive=True))
-        tx.insert_resources(
+        tx.contents.put({A: "text a"})
+        tx.stacks.insert(stack_row())
+        tx.goals.insert(goal_row(parameters={"p": "secret"}, sensitive=True))
+        tx.resources.insert(
             [
                 resource_row("r1", sensitive=True, properties={"p": "secret"}),
                 resource_row("r2", properties={"p": "plain"}),
@@ -163,12 +164,12 @@ def test_key_rotation_changes_no_value(database):
     )
     attach_keyring(database.engine, Keyring(["new key"]))
     with SqlStore(database).transaction() as tx:
-        assert tx.get_goal("goal-1").parameters == {"p": "secret"}
-        assert [row.properties for row in tx.get_resources(["r1", "r2"])] == [
+        assert tx.goals.get("goal-1").parameters == {"p": "secret"}
+        assert [row.properties for row in tx.resources.get(["r1", "r2"])] == [
             {"p": "secret"},
             {"p": "plain"},
         ]
-        assert tx.get_contents([A]) == {A: "text a"}
+        assert tx.contents.get([A]) == {A: "text a"}
 
 
 def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):
@@ -176,9 +177,9 @@ def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):
     old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
     attach_keyring(database.engine, old)
     with SqlStore(database).transaction() as tx:
-        tx.put_contents(HASHES)
+        tx.contents.put(HASHES)
         for number in range(4):
-            tx.insert_goal(goal_row(f"g{number}", parameters={"p": "secret"}, sensitive=True))
+            tx.goals.insert(goal_row(f"g{number}", parameters={"p": "secret"}, sensitive=True))
     attach_keyring(database.engine, new)
     write, left = database.write, iter(range(6))
 
@@ -193,8 +194,8 @@ def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):
         )
     monkeypatch.setattr(database, "write", write)
     with SqlStore(database).transaction() as tx:
-        assert all(tx.get_goal(f"g{number}").parameters for number in range(4))
-        assert tx.get_contents(HASHES) == HASHES
+        assert all(tx.goals.get(f"g{number}").parameters for number in range(4))
+        assert tx.contents.get(HASHES) == HASHES
     assert (
         key_rotation.rewrite_encrypted_values(
             database, key_rotation.rotate_to_newest_key(new)
@@ -214,8 +215,8 @@ def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):
 def test_secrets_are_decrypted_and_reencrypted(database):
     keyring = Keyring(["a key for tests"])
     with SqlStore(database).transaction() as tx:
-        tx.insert_goal(goal_row("g1", parameters={"p": "planted-secret"}, sensitive=True))
-        tx.insert_goal(goal_row("g2", parameters={"p": "nothing"}))
+        tx.goals.insert(goal_row("g1", parameters={"p": "planted-secret"}, sensitive=True))
+        tx.goals.insert(goal_row("g2", parameters={"p": "nothing"}))
     raw = sa.select(sa.type_coerce(goal.c.parameters, sa.Text)).order_by(goal.c.id)
     key_rotation.rewrite_encrypted_values(database, key_rotation.decrypt_to_plaintext(keyring))
     with database.read() as conn:
@@ -229,7 +230,7 @@ def test_secrets_are_decrypted_and_reencrypted(database):
 
 def test_undecryptable_values_are_counted_and_kept(database):
     with SqlStore(database).transaction() as tx:
-        tx.insert_goal(goal_row(parameters={"p": "secret"}, sensitive=True))
+        tx.goals.insert(goal_row(parameters={"p": "secret"}, sensitive=True))
     other = Keyring(["another key"])
     assert (
         key_rotation.rewrite_encrypted_values(
@@ -244,9 +245,9 @@ def test_inconsistencies_are_reported_per_stack(database):
     with database.write() as conn:
         conn.execute(goal.delete().where(goal.c.id == "goal-lives"))
         conn.execute(content.delete().where(content.c.hash == A))
-        stacks.insert(conn, stack_row("child", owner_id="old", goal_id="goal-old"))
+        SqlStackRepository(conn).insert(stack_row("child", owner_id="old", goal_id="goal-old"))
     with SqlStore(database).transaction() as tx:
-        tx.insert_resources([resource_row("r1", stack_id="older")])
+        tx.resources.insert([resource_row("r1", stack_id="older")])
     with database.read() as conn:
         found = [(each.stack_id, each.problem) for each in consistency.find_inconsistencies(conn)]
     assert found == [

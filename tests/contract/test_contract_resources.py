@@ -54,7 +54,7 @@ def test_resource_round_trip(given):
 
 def test_resource_requires_existing_stack(given):
     with pytest.raises(Exception, match=r"(?i)foreign|no stack"), given.store.transaction() as tx:
-        tx.insert_resources([resource_row("a", stack_id="nobody")])
+        tx.resources.insert([resource_row("a", stack_id="nobody")])
     assert given.rows("a") == []
 
 
@@ -62,10 +62,10 @@ def test_resources_are_ordered_by_id(given):
     given.resources(resource_row("c"), resource_row("a"), resource_row("b"))
     with given.store.transaction() as tx:
         for rows in (
-            tx.lock_claimable(["c", "a", "b"]),
-            tx.lock_resources(["c", "b", "a"]),
-            tx.lock_resources_with_jobs("stack-1"),
-            tx.lock_stack_resources("stack-1"),
+            tx.leases.lock_claimable(["c", "a", "b"]),
+            tx.resources.lock(["c", "b", "a"]),
+            tx.jobs.lock_by_stack("stack-1"),
+            tx.resources.lock_by_stack("stack-1"),
         ):
             assert [row.id for row in rows] == ["a", "b", "c"]
 
@@ -74,28 +74,30 @@ def test_narrow_reads_omit_wide_columns(given):
     given.resources(replace(FULL, desired=DesiredState.ABSENT))
     expected = without_wide_columns(replace(FULL, desired=DesiredState.ABSENT))
     with given.store.transaction() as tx:
-        assert tx.lock_resources(["full"]) == [expected]
-        assert tx.lock_resources_with_jobs("stack-1") == [expected]
-        tx.add_physical_dependencies(
+        assert tx.resources.lock(["full"]) == [expected]
+        assert tx.jobs.lock_by_stack("stack-1") == [expected]
+        tx.graph.add_physical_dependencies(
             "stack-1", [(expected.id, used) for used in expected.physical_dependencies]
         )
-        assert tx.find_physical_dependents("stack-1", expected.physical_dependencies) == [expected]
-        assert tx.lock_resources([]) == []
+        assert tx.graph.find_physical_dependents("stack-1", expected.physical_dependencies) == [
+            expected
+        ]
+        assert tx.resources.lock([]) == []
 
 
 def test_full_reads_include_wide_columns(given):
     given.resources(FULL)
     with given.store.transaction() as tx:
-        assert tx.lock_claimable(["full", "nobody"]) == [FULL]
-        assert tx.get_stack_resources("stack-1") == [FULL]
-        assert tx.lock_claimable([]) == []
+        assert tx.leases.lock_claimable(["full", "nobody"]) == [FULL]
+        assert tx.resources.get_by_stack("stack-1") == [FULL]
+        assert tx.leases.lock_claimable([]) == []
 
 
 def test_planning_reads_omit_values(given):
     unmade = resource_row("unmade", data={"key": "kept"})
     given.resources(FULL, unmade)
     with given.store.transaction() as tx:
-        found = tx.lock_stack_resources("stack-1")
+        found = tx.resources.lock_by_stack("stack-1")
     assert found == [replace(FULL, properties={}, attributes={}), unmade]
     assert unmade.properties is None
 
@@ -110,8 +112,8 @@ def test_unfinished_resources_have_a_job(given):
         resource_row("e", stack_id="stack-2", desired=DesiredState.ABSENT),
     )
     with given.store.transaction() as tx:
-        assert [row.id for row in tx.lock_resources_with_jobs("stack-1")] == ["a", "c"]
-        assert [row.id for row in tx.lock_stack_resources("stack-1")] == ["a", "b", "c", "d"]
+        assert [row.id for row in tx.jobs.lock_by_stack("stack-1")] == ["a", "c"]
+        assert [row.id for row in tx.resources.lock_by_stack("stack-1")] == ["a", "b", "c", "d"]
 
 
 def test_physical_dependents_with_a_job_are_found(given):
@@ -124,29 +126,34 @@ def test_physical_dependents_with_a_job_are_found(given):
         resource_row("e", stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
-        tx.add_physical_dependencies(
+        tx.graph.add_physical_dependencies(
             "stack-1", [("c", "y"), ("a", "x"), ("a", "y"), ("b", "x"), ("d", "X")]
         )
-        tx.add_physical_dependencies("stack-1", [])
-        tx.add_physical_dependencies("stack-2", [("e", "x")])
-        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x"])] == ["a"]
-        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x", "y"])] == ["a", "c"]
-        assert [row.id for row in tx.find_physical_dependents("stack-1", ["X", "z"])] == ["d"]
-        assert tx.find_physical_dependents("stack-1", []) == []
+        tx.graph.add_physical_dependencies("stack-1", [])
+        tx.graph.add_physical_dependencies("stack-2", [("e", "x")])
+        assert [row.id for row in tx.graph.find_physical_dependents("stack-1", ["x"])] == ["a"]
+        assert [row.id for row in tx.graph.find_physical_dependents("stack-1", ["x", "y"])] == [
+            "a",
+            "c",
+        ]
+        assert [row.id for row in tx.graph.find_physical_dependents("stack-1", ["X", "z"])] == [
+            "d"
+        ]
+        assert tx.graph.find_physical_dependents("stack-1", []) == []
 
 
 def test_physical_dependencies_are_deleted_with_graph(given):
     given.stack(stack_row("stack-2"))
     given.resources(resource_row("a"), resource_row("b"), resource_row("e", stack_id="stack-2"))
     with given.store.transaction() as tx:
-        tx.add_physical_dependencies("stack-1", [("a", "x")])
-        tx.add_physical_dependencies("stack-2", [("e", "x")])
-        tx.clear_graph("stack-1")
-        assert tx.find_physical_dependents("stack-1", ["x"]) == []
-        tx.add_physical_dependencies("stack-1", [("b", "x")])
-        assert [row.id for row in tx.find_physical_dependents("stack-1", ["x"])] == ["b"]
-        tx.delete_stack_resources("stack-1")
-        assert [row.id for row in tx.find_physical_dependents("stack-2", ["x"])] == ["e"]
+        tx.graph.add_physical_dependencies("stack-1", [("a", "x")])
+        tx.graph.add_physical_dependencies("stack-2", [("e", "x")])
+        tx.graph.clear("stack-1")
+        assert tx.graph.find_physical_dependents("stack-1", ["x"]) == []
+        tx.graph.add_physical_dependencies("stack-1", [("b", "x")])
+        assert [row.id for row in tx.graph.find_physical_dependents("stack-1", ["x"])] == ["b"]
+        tx.resources.delete_by_stack("stack-1")
+        assert [row.id for row in tx.graph.find_physical_dependents("stack-2", ["x"])] == ["e"]
 
 
 def test_physical_dependency_is_unique(given):
@@ -154,9 +161,9 @@ def test_physical_dependency_is_unique(given):
     twice = [("a", "x"), ("a", "x")]
     refused = pytest.raises(Exception, match=r"(?i)there already|unique|duplicate")
     with refused, given.store.transaction() as tx:
-        tx.add_physical_dependencies("stack-1", twice)
+        tx.graph.add_physical_dependencies("stack-1", twice)
     with given.store.transaction() as tx:
-        assert tx.find_physical_dependents("stack-1", ["x"]) == []
+        assert tx.graph.find_physical_dependents("stack-1", ["x"]) == []
 
 
 def test_any_status_reason_startswith(given):
@@ -168,9 +175,11 @@ def test_any_status_reason_startswith(given):
         resource_row("d", action=Action.CHECK, stack_id="stack-2", status_reason="there"),
     )
     with given.store.transaction() as tx:
-        assert tx.any_status_reason_startswith("stack-1", Action.CHECK, "CHECK: 100% ")
+        assert tx.resources.any_status_reason_startswith("stack-1", Action.CHECK, "CHECK: 100% ")
         for beginning in ("HECK", "CHECK: 100_", "other", "gone", "there"):
-            assert not tx.any_status_reason_startswith("stack-1", Action.CHECK, beginning)
+            assert not tx.resources.any_status_reason_startswith(
+                "stack-1", Action.CHECK, beginning
+            )
 
 
 def test_incarnations_share_a_name(given):
@@ -182,8 +191,11 @@ def test_incarnations_share_a_name(given):
         resource_row("d", name="x", stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
-        assert [row.id for row in tx.list_incarnations("stack-1", ["x", "z"])] == ["a", "b"]
-        assert tx.list_incarnations("stack-1", []) == []
+        assert [row.id for row in tx.incarnations.list_by_names("stack-1", ["x", "z"])] == [
+            "a",
+            "b",
+        ]
+        assert tx.incarnations.list_by_names("stack-1", []) == []
 
 
 def test_lock_leased_matches_token(given):
@@ -195,9 +207,9 @@ def test_lock_leased_matches_token(given):
     )
     with given.store.transaction() as tx:
         # RULE 3: an expired lease is still the holder's until another one claims.
-        assert tx.lock_leased(["a", "b", "c", "d"], "mine") == {"a": 4, "d": 1}
-        assert tx.lock_leased(["b", "c"], "mine") == {}
-        assert tx.lock_leased([], "mine") == {}
+        assert tx.leases.lock_held(["a", "b", "c", "d"], "mine") == {"a": 4, "d": 1}
+        assert tx.leases.lock_held(["b", "c"], "mine") == {}
+        assert tx.leases.lock_held([], "mine") == {}
 
 
 def test_inputs_come_from_desired_incarnations(given):
@@ -209,8 +221,8 @@ def test_inputs_come_from_desired_incarnations(given):
         resource_row("4", name="b", stack_id="stack-2", type="Other"),
     )
     with given.store.transaction() as tx:
-        found = tx.get_inputs("stack-1", ["a", "b", "c"])
-        assert tx.get_inputs("stack-1", []) == {}
+        found = tx.incarnations.get_inputs("stack-1", ["a", "b", "c"])
+        assert tx.incarnations.get_inputs("stack-1", []) == {}
     assert set(found) == {"a", "b"}
     assert found["a"].physical_id == FULL.physical_id
     assert (found["a"].properties, found["a"].attributes) == (FULL.properties, FULL.attributes)
@@ -220,8 +232,8 @@ def test_inputs_come_from_desired_incarnations(given):
 def test_update_sets_same_values_on_all_rows(given):
     given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
     with given.store.transaction() as tx:
-        tx.update_resources(["a", "c", "nobody"], job_state=JobState.CANCELLED, data={"k": [1]})
-        tx.update_resources([], version=9)
+        tx.resources.update(["a", "c", "nobody"], job_state=JobState.CANCELLED, data={"k": [1]})
+        tx.resources.update([], version=9)
     assert [row.job_state for row in given.rows("a", "b", "c")] == ["halted", "blocked", "halted"]
     assert given.row("a").data == {"k": [1]}
     assert given.row("b") == resource_row("b")
@@ -230,8 +242,8 @@ def test_update_sets_same_values_on_all_rows(given):
 def test_update_each_sets_own_values_per_row(given):
     given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
     with given.store.transaction() as tx:
-        tx.save_resources({})
-        tx.save_resources(
+        tx.resources.update_each({})
+        tx.resources.update_each(
             {
                 "b": {"requires": ("x",), "job": None, "observed": ObservedState.READY},
                 "a": {"requires": (), "job": Verb.CHECK, "observed": None},
@@ -249,7 +261,7 @@ def test_set_version_updates_all_resources_of_stack(given):
         resource_row("a"), resource_row("b", job=None), resource_row("c", stack_id="stack-2")
     )
     with given.store.transaction() as tx:
-        tx.set_resource_versions("stack-1", 5)
+        tx.resources.set_versions("stack-1", 5)
     assert [row.version for row in given.rows("a", "b", "c")] == [5, 5, 1]
 
 
@@ -260,7 +272,7 @@ def test_completed_resource_has_applied_definition_and_no_job(given):
         resource_row("c", job=Verb.CHECK, applied_hash="before"),
     )
     with given.store.transaction() as tx:
-        tx.mark_complete(["full", "c"], time_at(9))
+        tx.jobs.mark_complete(["full", "c"], time_at(9))
     assert (given.row("c").job, given.row("c").applied_hash) == (None, "before")
     row = given.row("full")
     assert (row.job, row.job_state, row.observe_at) == (None,) * 3
@@ -273,7 +285,7 @@ def test_only_resume_or_converge_ends_suspension(given):
     verbs = sorted(Verb)
     given.resources(*(resource_row(verb.lower(), job=verb, suspended=True) for verb in verbs))
     with given.store.transaction() as tx:
-        tx.mark_complete([verb.lower() for verb in verbs], time_at(9))
+        tx.jobs.mark_complete([verb.lower() for verb in verbs], time_at(9))
     awake = {verb for verb in verbs if not given.row(verb.lower()).suspended}
     assert awake == {Verb.CONVERGE, Verb.RESUME}
 
@@ -286,9 +298,11 @@ def test_absent_resources_are_deleted_with_their_edges(given):
         resource_row("kept", job=None, job_state=None),
     )
     with given.store.transaction() as tx:
-        tx.add_edges("stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")])
-        tx.delete_absent_resources("stack-1")
-        assert tx.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
+        tx.graph.add_edges(
+            "stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")]
+        )
+        tx.resources.delete_absent("stack-1")
+        assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
     assert [row.id for row in given.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
 
 
@@ -296,18 +310,18 @@ def test_deleting_all_resources_of_one_stack(given):
     given.stack(stack_row("stack-2"))
     given.resources(resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2"))
     with given.store.transaction() as tx:
-        tx.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
-        tx.add_edges("stack-2", 1, [Edge("c", None)])
-        tx.delete_stack_resources("stack-1")
-        assert tx.get_edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
+        tx.graph.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
+        tx.graph.add_edges("stack-2", 1, [Edge("c", None)])
+        tx.resources.delete_by_stack("stack-1")
+        assert tx.graph.get_edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
     assert [row.id for row in given.rows("a", "b", "c")] == ["c"]
 
 
 def test_deleting_resources_by_id(given):
     given.resources(resource_row("a"), resource_row("b"))
     with given.store.transaction() as tx:
-        tx.delete_resources(["b", "nobody"])
-        tx.delete_resources([])
+        tx.resources.delete(["b", "nobody"])
+        tx.resources.delete([])
     assert [row.id for row in given.rows("a", "b")] == ["a"]
 
 
@@ -325,8 +339,8 @@ def test_update_leased_requires_token_and_version(given, token, version, saved):
     )
     new = {"sensitive": False, "properties": {"a": [1]}, "lease_token": None}
     with given.store.transaction() as tx:
-        assert tx.save_leased("a", token, version, new) is saved
-        assert tx.save_leased("nothing", token, version, new) is False
+        assert tx.leases.save("a", token, version, new) is saved
+        assert tx.leases.save("nothing", token, version, new) is False
     a, b = given.rows("a", "b")
     assert (a.properties == {"a": [1]}, a.lease_token) == (saved, None if saved else "t")
     assert (b.properties, b.lease_token) == (None, "t")

@@ -26,48 +26,48 @@ SAVED = Snapshot(
 
 def test_snapshot_round_trip(given):
     with given.store.transaction() as tx:
-        tx.insert_snapshot(SAVED)
-        assert tx.get_snapshot("stack-1", "1") == SAVED
-        assert tx.get_snapshot("stack-2", "1") is None
-        assert tx.get_snapshot("stack-1", "2") is None
-        assert (tx.count_snapshots("stack-1"), tx.count_snapshots("stack-2")) == (1, 0)
+        tx.snapshots.insert(SAVED)
+        assert tx.snapshots.get("stack-1", "1") == SAVED
+        assert tx.snapshots.get("stack-2", "1") is None
+        assert tx.snapshots.get("stack-1", "2") is None
+        assert (tx.snapshots.count("stack-1"), tx.snapshots.count("stack-2")) == (1, 0)
 
 
 def test_traversal_finishes_its_own_snapshot(given):
     other = replace(SAVED, id="2", version=3, name=None)
     with given.store.transaction() as tx:
-        tx.insert_snapshot(SAVED)
-        tx.insert_snapshot(other)
-        tx.finish_snapshot("stack-1", 2, sensitive=False, status=Status.COMPLETE, data={"é": [1]})
+        tx.snapshots.insert(SAVED)
+        tx.snapshots.insert(other)
+        tx.snapshots.finish("stack-1", 2, sensitive=False, status=Status.COMPLETE, data={"é": [1]})
     with given.store.transaction() as tx:
         done = replace(SAVED, status=Status.COMPLETE, data={"é": [1]})
-        assert tx.get_snapshot("stack-1", "1") == done
-        assert tx.get_snapshot("stack-1", "2") == other
-        tx.update_snapshot("2", action=Action.DELETE)
-        assert tx.get_snapshot("stack-1", "2") == replace(other, action=Action.DELETE)
-        tx.delete_snapshot("1")
-        assert tx.get_snapshot("stack-1", "1") is None
-        tx.delete_stack_snapshots("stack-1")
-        assert tx.count_snapshots("stack-1") == 0
+        assert tx.snapshots.get("stack-1", "1") == done
+        assert tx.snapshots.get("stack-1", "2") == other
+        tx.snapshots.update("2", action=Action.DELETE)
+        assert tx.snapshots.get("stack-1", "2") == replace(other, action=Action.DELETE)
+        tx.snapshots.delete("1")
+        assert tx.snapshots.get("stack-1", "1") is None
+        tx.snapshots.delete_by_stack("stack-1")
+        assert tx.snapshots.count("stack-1") == 0
 
 
 def test_due_snapshot_deletions_are_taken(given):
     given.stack(stack_row("stack-2"))
     with given.store.transaction() as tx:
-        tx.insert_snapshot(SAVED)
-        tx.insert_snapshot(replace(SAVED, id="2", status=Status.COMPLETE, tries=3))
-        tx.insert_snapshot(replace(SAVED, id="3", stack_id="stack-2"))
-        tx.insert_snapshot(replace(SAVED, id="4", stack_id="stack-2", delete_at=time_at(9)))
-        tx.schedule_snapshot_deletion("stack-1", time_at(5))
-    assert given.store.take_snapshots_to_delete(time_at(4), time_at(8), 10) == []
-    (first,) = given.store.take_snapshots_to_delete(time_at(5), time_at(8), 1)
+        tx.snapshots.insert(SAVED)
+        tx.snapshots.insert(replace(SAVED, id="2", status=Status.COMPLETE, tries=3))
+        tx.snapshots.insert(replace(SAVED, id="3", stack_id="stack-2"))
+        tx.snapshots.insert(replace(SAVED, id="4", stack_id="stack-2", delete_at=time_at(9)))
+        tx.snapshots.schedule_deletion("stack-1", time_at(5))
+    assert given.store.sweeps.take_snapshots_to_delete(time_at(4), time_at(8), 10) == []
+    (first,) = given.store.sweeps.take_snapshots_to_delete(time_at(5), time_at(8), 1)
     assert first == replace(
         SAVED, action=Action.DELETE, status=Status.IN_PROGRESS, delete_at=time_at(5)
     )
-    (second,) = given.store.take_snapshots_to_delete(time_at(5), time_at(8), 10)
+    (second,) = given.store.sweeps.take_snapshots_to_delete(time_at(5), time_at(8), 10)
     assert (second.id, second.tries) == ("2", 0)
-    assert given.store.take_snapshots_to_delete(time_at(7), time_at(8), 10) == []
-    again = given.store.take_snapshots_to_delete(time_at(9), time_at(20), 10)
+    assert given.store.sweeps.take_snapshots_to_delete(time_at(7), time_at(8), 10) == []
+    again = given.store.sweeps.take_snapshots_to_delete(time_at(9), time_at(20), 10)
     assert {saved.id: saved.delete_at for saved in again} == {
         "1": time_at(8),
         "2": time_at(8),
@@ -77,21 +77,21 @@ def test_due_snapshot_deletions_are_taken(given):
 
 def test_snapshot_data_stays_sensitive(given):
     with given.store.transaction() as tx:
-        tx.insert_snapshot(SAVED)
-        tx.finish_snapshot("stack-1", 2, sensitive=True, data=None)
+        tx.snapshots.insert(SAVED)
+        tx.snapshots.finish("stack-1", 2, sensitive=True, data=None)
     with given.store.transaction() as tx:
-        assert tx.get_snapshot("stack-1", "1").sensitive
+        assert tx.snapshots.get("stack-1", "1").sensitive
 
 
 def test_goals_referenced_by_snapshots_are_kept(given):
     given.stack(stack_row("stack-2"))
     with given.store.transaction() as tx:
         for name in ("goal-1", "goal-2", "goal-3"):
-            tx.insert_goal(goal_row(name))
-        tx.insert_snapshot(SAVED)
-        tx.insert_snapshot(replace(SAVED, id="9", stack_id="stack-2", goal_id="goal-2"))
-        tx.delete_goals_except("stack-1", ["goal-3"])
-        left = [name for name in ("goal-1", "goal-2", "goal-3") if tx.get_goal(name)]
+            tx.goals.insert(goal_row(name))
+        tx.snapshots.insert(SAVED)
+        tx.snapshots.insert(replace(SAVED, id="9", stack_id="stack-2", goal_id="goal-2"))
+        tx.goals.delete_except("stack-1", ["goal-3"])
+        left = [name for name in ("goal-1", "goal-2", "goal-3") if tx.goals.get(name)]
     assert left == ["goal-1", "goal-3"]
 
 
@@ -107,20 +107,20 @@ def test_goals_referenced_by_snapshots_are_kept(given):
 def test_unstorable_characters_in_reason_are_replaced(given, said, kept):
     given.resources()
     with given.store.transaction() as tx:
-        tx.update_stack("stack-1", status_reason=said, first_failure_reason=said)
-        tx.insert_snapshot(SAVED)
-        tx.update_snapshot("1", status_reason=said)
+        tx.stacks.update("stack-1", status_reason=said, first_failure_reason=said)
+        tx.snapshots.insert(SAVED)
+        tx.snapshots.update("1", status_reason=said)
     with given.store.transaction() as tx:
-        stack, saved = tx.get_stack("stack-1"), tx.get_snapshot("stack-1", "1")
+        stack, saved = tx.stacks.get("stack-1"), tx.snapshots.get("stack-1", "1")
     assert (stack.status_reason, stack.first_failure_reason, saved.status_reason) == (kept,) * 3
 
 
 def test_reason_of_any_length_is_stored(given):
     said = "\U0001f600" * 3_000_000 + "the end"
     with given.store.transaction() as tx:
-        tx.update_stack("stack-1", status_reason=said)
+        tx.stacks.update("stack-1", status_reason=said)
     with given.store.transaction() as tx:
-        kept = tx.get_stack("stack-1").status_reason
+        kept = tx.stacks.get("stack-1").status_reason
     assert len(kept) == 262_144
     assert kept.startswith("\U0001f600")
     assert kept.endswith("the end")
@@ -129,6 +129,6 @@ def test_reason_of_any_length_is_stored(given):
 
 def test_lone_surrogates_in_values_round_trip(given):
     with given.store.transaction() as tx:
-        tx.insert_snapshot(replace(SAVED, data={"a": "\ud83d\0"}))
+        tx.snapshots.insert(replace(SAVED, data={"a": "\ud83d\0"}))
     with given.store.transaction() as tx:
-        assert tx.get_snapshot("stack-1", "1").data == {"a": "\ud83d\0"}
+        assert tx.snapshots.get("stack-1", "1").data == {"a": "\ud83d\0"}

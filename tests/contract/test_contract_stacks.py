@@ -22,7 +22,7 @@ from heat_convergence.testing.statement_counter import count_statements
 
 def stack_of(store, stack_id="stack-1"):
     with store.transaction() as tx:
-        return tx.get_stack(stack_id)
+        return tx.stacks.get(stack_id)
 
 
 def test_stack_round_trip(store):
@@ -39,67 +39,67 @@ def test_stack_round_trip(store):
         disable_rollback=False,
     )
     with store.transaction() as tx:
-        tx.insert_stack(stack)
-        assert tx.get_stack("stack-1") == stack
+        tx.stacks.insert(stack)
+        assert tx.stacks.get("stack-1") == stack
     with store.transaction() as tx:
-        assert tx.lock_stack("stack-1") == stack
-        assert tx.get_stack("stack-2") is None
-        assert tx.lock_stack("stack-2") is None
+        assert tx.stacks.lock("stack-1") == stack
+        assert tx.stacks.get("stack-2") is None
+        assert tx.stacks.lock("stack-2") is None
 
 
 def test_live_root_stack_name_is_unique_in_project(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one", name="web"))
-        tx.insert_stack(stack_row("two", name="web", project_id="project-2"))
-        tx.insert_stack(stack_row("child", name="web", owner_id="one"))
+        tx.stacks.insert(stack_row("one", name="web"))
+        tx.stacks.insert(stack_row("two", name="web", project_id="project-2"))
+        tx.stacks.insert(stack_row("child", name="web", owner_id="one"))
     with pytest.raises(errors.StackExists, match="web"), store.transaction() as tx:
-        tx.insert_stack(stack_row("three", name="web"))
+        tx.stacks.insert(stack_row("three", name="web"))
     assert stack_of(store, "three") is None
 
 
 def test_promoted_root_stack_claims_its_name(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one", name="web"))
-        tx.insert_stack(stack_row("child", name="web-child", owner_id="one"))
-        tx.insert_stack(stack_row("other", name="web", owner_id="one"))
-        tx.update_stack("child", owner_id=None)
+        tx.stacks.insert(stack_row("one", name="web"))
+        tx.stacks.insert(stack_row("child", name="web-child", owner_id="one"))
+        tx.stacks.insert(stack_row("other", name="web", owner_id="one"))
+        tx.stacks.update("child", owner_id=None)
     with pytest.raises(errors.StackExists), store.transaction() as tx:
-        tx.insert_stack(stack_row("two", name="web-child"))
+        tx.stacks.insert(stack_row("two", name="web-child"))
     with pytest.raises(errors.StackExists), store.transaction() as tx:
-        tx.update_stack("other", owner_id=None)
+        tx.stacks.update("other", owner_id=None)
     assert stack_of(store, "other").owner_id == "one"
 
 
 def test_deleted_stack_releases_its_name(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one", name="web"))
-        tx.update_stack("one", deleted_at=time_at(1), status=Status.COMPLETE)
-        tx.insert_stack(stack_row("two", name="web"))
+        tx.stacks.insert(stack_row("one", name="web"))
+        tx.stacks.update("one", deleted_at=time_at(1), status=Status.COMPLETE)
+        tx.stacks.insert(stack_row("two", name="web"))
     assert stack_of(store, "one").deleted_at == time_at(1)
     assert stack_of(store, "two").deleted_at is None
 
 
 def test_update_sets_given_columns_of_one_stack(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one"))
-        tx.insert_stack(stack_row("two"))
-        tx.update_stack("one", action=Action.DELETE, version=7, deadline_at=None, tags=("a",))
-        tx.update_stack("nobody", version=9)
+        tx.stacks.insert(stack_row("one"))
+        tx.stacks.insert(stack_row("two"))
+        tx.stacks.update("one", action=Action.DELETE, version=7, deadline_at=None, tags=("a",))
+        tx.stacks.update("nobody", version=9)
     assert (stack_of(store, "one").action, stack_of(store, "one").version) == ("DELETE", 7)
     assert stack_of(store, "two") == stack_row("two")
 
 
 def test_exception_rolls_back_transaction(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one"))
-        tx.insert_resources([resource_row("a", stack_id="one")])
+        tx.stacks.insert(stack_row("one"))
+        tx.resources.insert([resource_row("a", stack_id="one")])
 
     def interrupted() -> None:
         with store.transaction() as tx:
-            tx.update_stack("one", version=2)
-            tx.insert_stack(stack_row("two"))
-            tx.update_resources(["a"], version=2)
-            tx.put_contents({"h": "text"})
+            tx.stacks.update("one", version=2)
+            tx.stacks.insert(stack_row("two"))
+            tx.resources.update(["a"], version=2)
+            tx.contents.put({"h": "text"})
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -107,8 +107,8 @@ def test_exception_rolls_back_transaction(store):
     assert stack_of(store, "one").version == 1
     assert stack_of(store, "two") is None
     with store.transaction() as tx:
-        assert tx.get_resources(["a"])[0].version == 1
-        assert tx.get_contents(["h"]) == {}
+        assert tx.resources.get(["a"])[0].version == 1
+        assert tx.contents.get(["h"]) == {}
 
 
 def test_goals_are_kept_until_deleted_by_exclusion(store):
@@ -121,16 +121,16 @@ def test_goals_are_kept_until_deleted_by_exclusion(store):
         description="d" * 70000,
     )
     with store.transaction() as tx:
-        tx.insert_goal(goal)
-        tx.insert_goal(goal_row("goal-2"))
-        tx.insert_goal(goal_row("other", stack_id="stack-2"))
+        tx.goals.insert(goal)
+        tx.goals.insert(goal_row("goal-2"))
+        tx.goals.insert(goal_row("other", stack_id="stack-2"))
     with store.transaction() as tx:
-        assert tx.get_goal("goal-1") == goal
-        tx.delete_goals_except("stack-1", ("goal-2",))
+        assert tx.goals.get("goal-1") == goal
+        tx.goals.delete_except("stack-1", ("goal-2",))
     with store.transaction() as tx:
-        assert tx.get_goal("goal-1") is None
-        assert tx.get_goal("goal-2") is not None
-        assert tx.get_goal("other") is not None
+        assert tx.goals.get("goal-1") is None
+        assert tx.goals.get("goal-2") is not None
+        assert tx.goals.get("other") is not None
 
 
 def test_get_many_stacks_and_goals(store):
@@ -138,51 +138,51 @@ def test_get_many_stacks_and_goals(store):
     goals = {key: goal_row(key) for key in ("goal-1", "goal-2", "goal-3")}
     with store.transaction() as tx:
         for stack in stacks.values():
-            tx.insert_stack(stack)
+            tx.stacks.insert(stack)
         for goal in goals.values():
-            tx.insert_goal(goal)
+            tx.goals.insert(goal)
     with store.transaction() as tx:
-        found = tx.get_stacks({"one", "three", "nobody"})
+        found = tx.stacks.get_many({"one", "three", "nobody"})
         assert found == {key: stacks[key] for key in ("one", "three")}
-        found = tx.get_goal_rows({"goal-2", "goal-3", "nothing"})
+        found = tx.goals.get_rows({"goal-2", "goal-3", "nothing"})
         assert found == {key: goals[key] for key in ("goal-2", "goal-3")}
-        assert (tx.get_stacks(()), tx.get_goal_rows(())) == ({}, {})
+        assert (tx.stacks.get_many(()), tx.goals.get_rows(())) == ({}, {})
 
 
 def test_content_is_stored_once(store):
     with store.transaction() as tx:
-        tx.put_contents({"a": "first", "b": "😀" * 70000})
-        tx.put_contents({"a": "second"})
-        tx.put_contents({})
+        tx.contents.put({"a": "first", "b": "😀" * 70000})
+        tx.contents.put({"a": "second"})
+        tx.contents.put({})
     with store.transaction() as tx:
-        assert tx.get_contents(["a", "c"]) == {"a": "first"}
-        assert tx.get_contents(["b"])["b"] == "😀" * 70000
-        assert tx.get_contents([]) == {}
+        assert tx.contents.get(["a", "c"]) == {"a": "first"}
+        assert tx.contents.get(["b"])["b"] == "😀" * 70000
+        assert tx.contents.get([]) == {}
 
 
 def test_events_of_any_size_are_stored(store):
     with store.transaction() as tx:
-        tx.insert_events([])
-        tx.insert_events([event_row("1", reason="x" * 100_000)])
-        tx.insert_events([event_row("2", properties={"a": 1}), event_row("3")])
+        tx.events.insert([])
+        tx.events.insert([event_row("1", reason="x" * 100_000)])
+        tx.events.insert([event_row("2", properties={"a": 1}), event_row("3")])
 
 
 def test_service_heartbeat(store):
-    store.record_heartbeat(service_row(), time_at(1))
-    store.record_heartbeat(service_row(), time_at(2))
-    store.record_heartbeat(service_row("service-2"), time_at(3))
+    store.workers.record_heartbeat(service_row(), time_at(1))
+    store.workers.record_heartbeat(service_row(), time_at(2))
+    store.workers.record_heartbeat(service_row("service-2"), time_at(3))
 
 
 def test_overdue_stacks_are_in_progress_past_deadline(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("late", deadline_at=time_at(5)))
-        tx.insert_stack(stack_row("latest", deadline_at=time_at(1)))
-        tx.insert_stack(stack_row("now", deadline_at=time_at(10)))
-        tx.insert_stack(stack_row("early", deadline_at=time_at(11)))
-        tx.insert_stack(stack_row("done", deadline_at=time_at(1), status=Status.COMPLETE))
-        tx.insert_stack(stack_row("never"))
-    assert store.find_overdue_stacks(time_at(10), 10) == ["latest", "late", "now"]
-    assert store.find_overdue_stacks(time_at(10), 1) == ["latest"]
+        tx.stacks.insert(stack_row("late", deadline_at=time_at(5)))
+        tx.stacks.insert(stack_row("latest", deadline_at=time_at(1)))
+        tx.stacks.insert(stack_row("now", deadline_at=time_at(10)))
+        tx.stacks.insert(stack_row("early", deadline_at=time_at(11)))
+        tx.stacks.insert(stack_row("done", deadline_at=time_at(1), status=Status.COMPLETE))
+        tx.stacks.insert(stack_row("never"))
+    assert store.sweeps.find_overdue_stacks(time_at(10), 10) == ["latest", "late", "now"]
+    assert store.sweeps.find_overdue_stacks(time_at(10), 1) == ["latest"]
 
 
 @pytest.mark.parametrize(
@@ -200,22 +200,24 @@ def test_overdue_stacks_are_in_progress_past_deadline(store):
 )
 def test_stalled_stack_has_no_job_in_flight(store, job_state, stalled):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("one", version=3))
-        tx.insert_resources([resource_row("a", stack_id="one", job_state=job_state)])
-    assert store.find_stalled_stacks(time_at(1), 10) == ([("one", 3)] if stalled else [])
+        tx.stacks.insert(stack_row("one", version=3))
+        tx.resources.insert([resource_row("a", stack_id="one", job_state=job_state)])
+    assert store.sweeps.find_stalled_stacks(time_at(1), 10) == ([("one", 3)] if stalled else [])
 
 
 def test_new_or_idle_stack_is_not_stalled(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("new", started_at=time_at(5)))
-        tx.insert_stack(stack_row("done", status=Status.FAILED))
-        tx.insert_stack(stack_row("old", started_at=START_TIME))
-        tx.insert_stack(stack_row("older", started_at=START_TIME))
-    assert [name for name, _version in sorted(store.find_stalled_stacks(time_at(5), 10))] == [
+        tx.stacks.insert(stack_row("new", started_at=time_at(5)))
+        tx.stacks.insert(stack_row("done", status=Status.FAILED))
+        tx.stacks.insert(stack_row("old", started_at=START_TIME))
+        tx.stacks.insert(stack_row("older", started_at=START_TIME))
+    assert [
+        name for name, _version in sorted(store.sweeps.find_stalled_stacks(time_at(5), 10))
+    ] == [
         "old",
         "older",
     ]
-    assert len(store.find_stalled_stacks(time_at(5), 1)) == 1
+    assert len(store.sweeps.find_stalled_stacks(time_at(5), 1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -238,18 +240,18 @@ def test_nested_stack_is_found_when_parent_resource_is_cancelled(store, stack, r
         **row,
     }
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("parent", name="parent"))
-        tx.insert_stack(stack_row("one", **of_stack))
-        tx.insert_resources([resource_row("a", stack_id="parent", **of_row)])
-    assert store.find_cancelled_nested_stacks(10) == (["one"] if unwanted else [])
-    assert store.find_cancelled_nested_stacks(0) == []
+        tx.stacks.insert(stack_row("parent", name="parent"))
+        tx.stacks.insert(stack_row("one", **of_stack))
+        tx.resources.insert([resource_row("a", stack_id="parent", **of_row)])
+    assert store.sweeps.find_cancelled_nested_stacks(10) == (["one"] if unwanted else [])
+    assert store.sweeps.find_cancelled_nested_stacks(0) == []
 
 
 def test_tree_resource_count_excludes_absent_resources(store):
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("root", name="root"))
-        tx.insert_stack(stack_row("below", owner_id="root"))
-        tx.insert_resources(
+        tx.stacks.insert(stack_row("root", name="root"))
+        tx.stacks.insert(stack_row("below", owner_id="root"))
+        tx.resources.insert(
             [
                 resource_row("a", stack_id="root", root_id="root"),
                 resource_row("b", stack_id="below", root_id="root"),
@@ -257,7 +259,7 @@ def test_tree_resource_count_excludes_absent_resources(store):
             ]
         )
     with store.transaction() as tx:
-        assert (tx.count_tree_resources("root"), tx.count_tree_resources("below")) == (2, 0)
+        assert (tx.tree.count_resources("root"), tx.tree.count_resources("below")) == (2, 0)
 
 
 def test_descendants_are_listed_deepest_first(given):
@@ -271,8 +273,8 @@ def test_descendants_are_listed_deepest_first(given):
     given.stack(below("gone", 3, deleted_at=time_at(2)))
     given.stack(stack_row("stack-2", name="other"))
     with given.store.transaction() as tx:
-        assert [stack.id for stack in tx.get_descendant_stacks("stack-1")] == ["a", "c", "b"]
-        assert tx.get_descendant_stacks("stack-2") == []
+        assert [stack.id for stack in tx.tree.list_descendants("stack-1")] == ["a", "c", "b"]
+        assert tx.tree.list_descendants("stack-2") == []
 
 
 def _tree_that_waits(store):
@@ -289,12 +291,12 @@ def _tree_that_waits(store):
         )
 
     with store.transaction() as tx:
-        tx.insert_stack(stack_row("root", name="root"))
-        tx.insert_stack(below("n", "root", depth=1))
-        tx.insert_stack(below("m", "at-n", depth=2))
-        tx.insert_stack(below("done", "root", depth=1, status=Status.COMPLETE))
-        tx.insert_stack(stack_row("other", name="other"))
-        tx.insert_resources(
+        tx.stacks.insert(stack_row("root", name="root"))
+        tx.stacks.insert(below("n", "root", depth=1))
+        tx.stacks.insert(below("m", "at-n", depth=2))
+        tx.stacks.insert(below("done", "root", depth=1, status=Status.COMPLETE))
+        tx.stacks.insert(stack_row("other", name="other"))
+        tx.resources.insert(
             [
                 resource_row("row-n", name="n", stack_id="root", root_id="root"),
                 resource_row("row-m", name="m", stack_id="at-n", root_id="root"),
@@ -311,10 +313,10 @@ def _tree_that_waits(store):
 def test_breakpoints_are_reported_for_all_ancestors(store):
     _tree_that_waits(store)
     with store.transaction() as tx:
-        asked = [tx.get_stack(key) for key in ("root", "at-n", "at-done")]
+        asked = [tx.stacks.get(key) for key in ("root", "at-n", "at-done")]
         assert [
             (each.stack_id, "/".join(each.path), each.hook)
-            for each in tx.find_breakpoint_locations(asked)
+            for each in tx.tree.find_breakpoint_locations(asked)
         ] == [
             ("at-n", "m/x", "pre-create"),
             ("at-n", "y", "post-create"),
@@ -322,25 +324,25 @@ def test_breakpoints_are_reported_for_all_ancestors(store):
             ("root", "n/m/x", "pre-create"),
             ("root", "n/y", "post-create"),
         ]
-        assert tx.find_breakpoint_locations([]) == []
-        assert tx.lock_resources(["1"])[0].hooks_and_restrictions == ("pre-create",)
+        assert tx.tree.find_breakpoint_locations([]) == []
+        assert tx.resources.lock(["1"])[0].hooks_and_restrictions == ("pre-create",)
 
 
 def test_breakpoints_are_found_with_one_statement(database):
     store = SqlStore(database)
     _tree_that_waits(store)
     with store.transaction() as tx:
-        root, done = tx.get_stack("root"), tx.get_stack("at-done")
+        root, done = tx.stacks.get("root"), tx.stacks.get("at-done")
         with count_statements(database.engine) as count:
-            tx.find_breakpoint_locations([root])
+            tx.tree.find_breakpoint_locations([root])
         assert count.total == 1
         with count_statements(database.engine) as count:
-            assert tx.find_breakpoint_locations([done]) == []
+            assert tx.tree.find_breakpoint_locations([done]) == []
         assert count.total == 0
 
 
 def test_ancestor_resources_are_nearest_first(store):
     _tree_that_waits(store)
     with store.transaction() as tx:
-        assert [row.id for row in tx.list_ancestor_resources("at-m")] == ["row-m", "row-n"]
-        assert tx.list_ancestor_resources("root") == []
+        assert [row.id for row in tx.tree.list_ancestor_resources("at-m")] == ["row-m", "row-n"]
+        assert tx.tree.list_ancestor_resources("root") == []

@@ -6,7 +6,7 @@ import pytest
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports import JobRef, Workload
+from heat_convergence.convergence.model.workload import JobRef, Workload
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 POSTED = JobState.POSTED
@@ -29,7 +29,7 @@ def test_workload_of_a_stack(given):
         resource_row("l", job_state=JobState.AWAITING_OBSERVATION),
     )
     with given.store.transaction() as tx:
-        one, two, three = (tx.get_workload("nobody", f"stack-{n}") for n in (1, 2, 3))
+        one, two, three = (tx.jobs.get_workload("nobody", f"stack-{n}") for n in (1, 2, 3))
     assert (one, two, three) == (
         Workload(in_flight=7, has_queued=True),
         Workload(in_flight=1),
@@ -45,8 +45,8 @@ def test_queued_jobs_are_taken_in_id_order(given):
         resource_row("1", job_state=JobState.QUEUED, stack_id="stack-2"),
     )
     with given.store.transaction() as tx:
-        assert tx.next_queued("stack-1", 2) == ["a", "b"]
-        assert tx.next_queued("stack-1", 9) == ["a", "b", "c"]
+        assert tx.jobs.next_queued("stack-1", 2) == ["a", "b"]
+        assert tx.jobs.next_queued("stack-1", 9) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_queued_jobs_are_taken_in_id_order(given):
 )
 def test_lost_job_is_posted_and_neither_leased_nor_observed(given, values, lost):
     given.resources(resource_row("a", **{"job_state": POSTED, "posted_at": time_at(4), **values}))
-    found = given.store.take_lost_jobs(time_at(10), time_at(5), 10)
+    found = given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
     assert found == ([JobRef("stack-1", 1, "a")] if lost else [])
     assert not lost or given.row("a").job_state is POSTED
 
@@ -81,14 +81,16 @@ def test_lost_job_is_taken_by_one_observer(given):
             for n, name in enumerate("abc")
         )
     )
-    assert [job.resource_id for job in given.store.take_lost_jobs(time_at(10), time_at(5), 2)] == [
+    assert [
+        job.resource_id for job in given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
+    ] == [
         "a",
         "b",
     ]
-    assert [job.resource_id for job in given.store.take_lost_jobs(time_at(10), time_at(5), 2)] == [
-        "c"
-    ]
-    assert given.store.take_lost_jobs(time_at(10), time_at(5), 2) == []
+    assert [
+        job.resource_id for job in given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
+    ] == ["c"]
+    assert given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2) == []
     assert given.row("a").posted_at == time_at(10)
 
 
@@ -100,20 +102,20 @@ def test_due_observation_is_taken_by_one_observer(given):
         resource_row("d", observe_at=time_at(10.000001)),
         resource_row("e"),
     )
-    assert given.store.get_next_observation_time() == time_at(2)
-    first = given.store.take_due_observations(time_at(10), time_at(40), 2)
+    assert given.store.sweeps.get_next_observation_time() == time_at(2)
+    first = given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
     assert [(row.id, row.observe_at) for row in first] == [("a", time_at(40)), ("b", time_at(40))]
     assert first[0].data == {"k": 1}
-    assert [row.id for row in given.store.take_due_observations(time_at(10), time_at(40), 2)] == [
-        "c"
-    ]
-    assert given.store.take_due_observations(time_at(10), time_at(40), 2) == []
-    assert given.store.get_next_observation_time() == time_at(10.000001)
+    assert [
+        row.id for row in given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
+    ] == ["c"]
+    assert given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2) == []
+    assert given.store.sweeps.get_next_observation_time() == time_at(10.000001)
 
 
 def test_no_next_observation(given):
-    assert given.store.get_next_observation_time() is None
-    assert given.store.take_due_observations(time_at(10), time_at(40), 5) == []
+    assert given.store.sweeps.get_next_observation_time() is None
+    assert given.store.sweeps.take_due_observations(time_at(10), time_at(40), 5) == []
 
 
 def test_lease_renewal_by_owner_and_token(given):
@@ -129,8 +131,8 @@ def test_lease_renewal_by_owner_and_token(given):
         leased("d", "engine-2", "one"),
         resource_row("e"),
     )
-    assert given.store.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
-    assert given.store.renew_leases("engine-3", ["one"], time_at(20)) == 0
-    assert given.store.renew_leases("engine-1", [], time_at(20)) == 0
+    assert given.store.workers.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
+    assert given.store.workers.renew_leases("engine-3", ["one"], time_at(20)) == 0
+    assert given.store.workers.renew_leases("engine-1", [], time_at(20)) == 0
     expiries = [row.lease_expires_at for row in given.rows("a", "b", "c", "d", "e")]
     assert expiries == [time_at(20), time_at(20), time_at(5), time_at(5), None]

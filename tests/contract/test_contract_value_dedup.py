@@ -9,7 +9,7 @@ from heat_convergence.db.encryption.column_encryption import Keyring, attach_key
 from heat_convergence.db.maintenance import consistency, purge
 from heat_convergence.db.reads import events as event_reads
 from heat_convergence.db.reads import resources as resource_reads
-from heat_convergence.db.statements import resources
+from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, event, resource
 from heat_convergence.testing.sample_rows import event_row, goal_row, resource_row, stack_row
@@ -30,15 +30,15 @@ def filled(database, request):
     attach_keyring(database.engine, Keyring(["a key for tests"]))
     sensitive = request.param
     with SqlStore(database).transaction() as tx:
-        tx.put_contents({"t": "template"})
-        tx.insert_stack(stack_row(goal_id="goal-1"))
-        tx.insert_goal(goal_row("goal-1", template_hash="t", files={}))
-        tx.insert_resources([
+        tx.contents.put({"t": "template"})
+        tx.stacks.insert(stack_row(goal_id="goal-1"))
+        tx.goals.insert(goal_row("goal-1", template_hash="t", files={}))
+        tx.resources.insert([
             resource_row(name, name=name, properties=VALUES, attributes={"shown": LONG},
                          sensitive=sensitive)
             for name in "abc"
         ])  # fmt: skip
-        tx.insert_events([event_row("e1", properties=VALUES, sensitive=sensitive)])
+        tx.events.insert([event_row("e1", properties=VALUES, sensitive=sensitive)])
     return database
 
 
@@ -50,11 +50,11 @@ def hashes(database):
 def test_every_reader_restores_deduplicated_values(filled):
     with SqlStore(filled).transaction() as tx:
         rows = [
-            *tx.get_resources(["a"]),
-            *tx.lock_claimable(["b"]),
-            *tx.get_stack_resources("stack-1"),
+            *tx.resources.get(["a"]),
+            *tx.leases.lock_claimable(["b"]),
+            *tx.resources.get_by_stack("stack-1"),
         ]
-        rows += [tx.get_inputs("stack-1", ["c"])["c"]]
+        rows += [tx.incarnations.get_inputs("stack-1", ["c"])["c"]]
         assert len(rows) == 6
         for row in rows:
             assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
@@ -74,7 +74,10 @@ def test_every_reader_restores_deduplicated_values(filled):
 def test_rows_read_together_share_one_object(filled):
     """Two hundred members with the same map do not hold two hundred of it."""
     with SqlStore(filled).transaction() as tx:
-        read = [tx.get_resources("abc"), tx.get_inputs("stack-1", set("abc")).values()]
+        read = [
+            tx.resources.get("abc"),
+            tx.incarnations.get_inputs("stack-1", set("abc")).values(),
+        ]
     for rows in read:
         members = [row.properties["members"] for row in rows]
         assert members == [MEMBERS] * 3
@@ -91,11 +94,11 @@ def test_long_value_is_stored_once(filled):
 
 def test_replaced_values_are_purged(filled):
     with SqlStore(filled).transaction() as tx:
-        tx.save_resources({
+        tx.resources.update_each({
             name: {"properties": {"user_data": OTHER}, "attributes": {}, "sensitive": False}
             for name in "abc"
         })  # fmt: skip
-        assert tx.get_resources(["b"])[0].properties == {"user_data": OTHER}
+        assert tx.resources.get(["b"])[0].properties == {"user_data": OTHER}
     before = hashes(filled)
     assert purge.purge_contents(filled) == 0  # the event has the earlier ones
     with filled.write() as conn:
@@ -119,7 +122,7 @@ def test_missing_content_is_reported(filled):
         "long values of its events are not stored",
     ]
     with SqlStore(filled).transaction() as tx:  # the rest can be read
-        assert tx.get_resources(["a"])[0].properties == {"short": "text"}
+        assert tx.resources.get(["a"])[0].properties == {"short": "text"}
 
 
 def test_consistency_check_reads_content_hashes_once(filled):
@@ -142,7 +145,7 @@ def test_content_stored_during_check_is_not_reported(filled):
         told = consistency.find_inconsistencies(conn)
         assert next(told).problem == "the template of goal goal-1 is not stored"
         values = {"user_data": "come lately\n" * 900}
-        resources.insert(conn, [resource_row("late", name="late", properties=values)])
+        SqlResourceRepository(conn).insert([resource_row("late", name="late", properties=values)])
         assert not list(told)
 
 
@@ -150,9 +153,9 @@ def test_update_leased_deduplicates_values(filled):
     """As most are recorded: each by itself, in one statement."""
     new = {"properties": VALUES, "attributes": {"shown": OTHER}, "sensitive": False}
     with SqlStore(filled).transaction() as tx:
-        tx.update_resources(["b"], lease_token="token")
-        assert tx.save_leased("b", "token", 1, new)
-        (row,) = tx.get_resources(["b"])
+        tx.resources.update(["b"], lease_token="token")
+        assert tx.leases.save("b", "token", 1, new)
+        (row,) = tx.resources.get(["b"])
         assert (row.properties, row.attributes) == (VALUES, {"shown": OTHER})
     with filled.read() as conn:
         raw = sa.func.length(sa.type_coerce(resource.c.attributes, sa.Text))
@@ -162,9 +165,9 @@ def test_update_leased_deduplicates_values(filled):
 def test_user_keys_equal_to_marker_survive(database):
     odd = {"$shared": {"text": LONG}, "plain": {"$shared": 1}}
     with SqlStore(database).transaction() as tx:
-        tx.insert_stack(stack_row())
-        tx.insert_resources([
+        tx.stacks.insert(stack_row())
+        tx.resources.insert([
             resource_row("a", properties=odd), resource_row("b", properties={"$shared": "short"}),
         ])  # fmt: skip
-        found = [row.properties for row in tx.get_resources(["a", "b"])]
+        found = [row.properties for row in tx.resources.get(["a", "b"])]
     assert found == [odd, {"$shared": "short"}]

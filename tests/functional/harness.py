@@ -22,7 +22,7 @@ from heat_convergence.api.stack_builder import StackBuilder
 from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.common.ids import IdGenerator
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
@@ -189,7 +189,7 @@ class LocalService:
 
     def _due_s(self) -> float | None:
         """Seconds until the next look at a resource; None when none is to come."""
-        look_at = self.services.store.get_next_observation_time()
+        look_at = self.services.store.sweeps.get_next_observation_time()
         return None if look_at is None else max(0.0, (look_at - self.clock()).total_seconds())
 
     def build_daemons(self) -> tuple[Engine, Observer]:

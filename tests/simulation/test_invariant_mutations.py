@@ -11,13 +11,15 @@ import pytest
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports import ConvergenceSettings, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import engine, outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.observer.observer import Observer
 from heat_convergence.stacks import nested_observation
-from heat_convergence.testing.memory.transaction import MemoryTransaction
+from heat_convergence.testing.memory.graph import MemoryGraphRepository
+from heat_convergence.testing.memory.leases import MemoryLeaseRepository
 from heat_convergence.testing.simulation.scenarios import transcript
 from heat_convergence.testing.simulation.scenarios.campaign import (
     CampaignOptions,
@@ -48,10 +50,12 @@ def _rule(text: str) -> str:
 def _late_writers_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lost compare-and-swap: the outcome is written whoever has the lease now."""
 
-    def everyone(self: MemoryTransaction, ids: Collection[str], token: str) -> Mapping[str, int]:
-        return {row.id: row.version for row in self.get_resources(ids)}
+    def everyone(
+        self: MemoryLeaseRepository, ids: Collection[str], token: str
+    ) -> Mapping[str, int]:
+        return {row.id: row.version for row in self.lock_claimable(ids)}
 
-    monkeypatch.setattr(MemoryTransaction, "lock_leased", everyone)
+    monkeypatch.setattr(MemoryLeaseRepository, "lock_held", everyone)
 
 
 def _claims_in_spite_of_leases(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +84,7 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
         now: datetime,
         ids: IdFactory,
     ) -> None:
-        tx.update_resources([job.row.id for job in jobs], **lease)
+        tx.resources.update([job.row.id for job in jobs], **lease)
 
     def both(
         tx: Transaction,
@@ -89,7 +93,7 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
         now: datetime,
         settings: ConvergenceSettings,
     ) -> outcomes.RecordedOutcomes:
-        held = tx.lock_leased([outcome.job.row.id for outcome in outcomes], token)
+        held = tx.leases.lock_held([outcome.job.row.id for outcome in outcomes], token)
         jobs = [outcome.job for outcome in outcomes if outcome.job.row.id in held]
         write(tx, jobs, {"lease_token": token}, now, lambda: f"{now}/{len(jobs)}")
         return record(tx, outcomes, token, now, settings)
@@ -101,7 +105,7 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
 def _holds_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody notes what reality may still use."""
     monkeypatch.setattr(
-        MemoryTransaction, "add_physical_dependencies", lambda self, stack_id, pairs: None
+        MemoryGraphRepository, "add_physical_dependencies", lambda self, stack_id, pairs: None
     )
 
 

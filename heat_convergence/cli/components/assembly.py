@@ -35,7 +35,8 @@ from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.maintenance import schema_revisions
 from heat_convergence.db.reads import stacks
-from heat_convergence.db.statements import credentials, goals
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.statements import credentials
 from heat_convergence.db.store import SqlStore
 from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
 from heat_convergence.resources import custom_constraints
@@ -142,7 +143,7 @@ def notified_stack_finder(database: Database) -> notifications.FindNotifiedStack
             stack = stacks.get(connection, stack_id)
             if stack is None:
                 return None
-            goal = goals.get(connection, stack.goal_id)
+            goal = SqlGoalRepository(connection).get(stack.goal_id)
             credential = credentials.get(connection, stack.tree_id)
         description = "" if goal is None else goal.description
         user_id = None if credential is None else Credential.load(credential).user_id

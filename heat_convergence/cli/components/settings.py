@@ -12,7 +12,7 @@ from oslo_config import cfg
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.conf.clients import SDK_SERVICE_NAMES
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.template.limits import TemplateLimits
 
 

@@ -111,7 +111,7 @@ class MessageWorker(ABC):
             return
         conf = self.components.conf
         self._beat_at = now.timestamp() + conf.periodic_interval
-        self.components.store.record_heartbeat(
+        self.components.store.workers.record_heartbeat(
             ServiceRecord(
                 id=self.worker_id,
                 binary=self.binary,

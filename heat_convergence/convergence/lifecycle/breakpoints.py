@@ -23,7 +23,8 @@ from heat_convergence.convergence.model.breakpoint_location import BreakpointLoc
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import ConvergenceSettings, Transaction
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Transaction
 
 _NAMED = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
 
@@ -90,8 +91,8 @@ def pause_after_jobs(
     if not held:
         return frozenset()
     well = [row for row, _hook in held if not marked_unhealthy(row)]
-    tx.update_resources([row.id for row in well], status=Status.COMPLETE, updated_at=now)
-    tx.insert_events(
+    tx.resources.update([row.id for row in well], status=Status.COMPLETE, updated_at=now)
+    tx.events.insert(
         [
             resource_event(row, row.action, Status.COMPLETE, row.status_reason, now, ids)
             for row in well
@@ -112,7 +113,7 @@ def _hold(
     if not held:
         return
     for hook in sorted({hook for _row, hook in held}):
-        tx.update_resources(
+        tx.resources.update(
             [row.id for row, its in held if its == hook],
             job_state=JobState.AT_BREAKPOINT,
             hook=hook,
@@ -120,7 +121,7 @@ def _hold(
             observed=None,
             observe_at=None,
         )
-    tx.insert_events(
+    tx.events.insert(
         [
             resource_event(
                 row,
@@ -155,13 +156,13 @@ def _tell_above(
         return
     path: tuple[str, ...] = ()
     events = []
-    for row in tx.list_ancestor_resources(stack.id):
+    for row in tx.tree.list_ancestor_resources(stack.id):
         if row.status is not Status.IN_PROGRESS:
             break
         path = (row.name, *path)
         told = reason(row.action, path)
         events.append(resource_event(row, row.action, row.status, told, now, ids))
-    tx.insert_events(events)
+    tx.events.insert(events)
 
 
 def clear_hook(
@@ -179,25 +180,25 @@ def clear_hook(
 
     Raises ``InvalidBreakPointHook`` for a row that does not wait at that hook.
     """
-    stack = tx.lock_stack(stack_id)
-    rows = tx.lock_resources([resource_id])
+    stack = tx.stacks.lock(stack_id)
+    rows = tx.resources.lock([resource_id])
     held = [row for row in rows if row.job_state is JobState.AT_BREAKPOINT and row.hook == hook]
     if stack is None or not stack.in_progress or not held:
         raise errors.InvalidBreakPointHook(f'The hook "{hook}" is not set at the resource.')
     (row,) = held
     reason = f"Hook {hook} is cleared"
-    tx.insert_events([resource_event(row, row.action, row.status, reason, now, ids)])
+    tx.events.insert([resource_event(row, row.action, row.status, reason, now, ids)])
 
     def cleared(action: Action, path: tuple[str, ...]) -> str:
         return f"{reason} at {'/'.join((*path, row.name))}"
 
     _tell_above(tx, stack, cleared, now, ids)
     if single_step:
-        tx.update_resources(
+        tx.resources.update(
             [row.id], hooks_and_restrictions=(*row.hooks_and_restrictions, SINGLE_STEP)
         )
     if hook.startswith("post-"):
-        tx.update_resources(
+        tx.resources.update(
             [row.id],
             job_state=JobState.AWAITING_OBSERVATION,
             observed=_end_of(row),

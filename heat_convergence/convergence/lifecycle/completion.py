@@ -19,7 +19,7 @@ from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 INTERRUPTED_AT_HOOK = "Failure occurred while waiting."
 CHECK_UNSUPPORTED_PREFIX = "CHECK not supported for "  # and the type, in a resource's reason
@@ -38,20 +38,20 @@ def complete_traversal(
     reason = f"Stack {stack.action} completed successfully"
     values: dict[str, object] = {}
     if stack.action is Action.DELETE:
-        tx.delete_stack_resources(stack.id)
-        tx.schedule_snapshot_deletion(stack.id, now)
-        tx.delete_goals_except(stack.id, (stack.goal_id,))
+        tx.resources.delete_by_stack(stack.id)
+        tx.snapshots.schedule_deletion(stack.id, now)
+        tx.goals.delete_except(stack.id, (stack.goal_id,))
         values["deleted_at"] = now
     else:
-        tx.delete_absent_resources(stack.id)
-    if stack.action is Action.CHECK and tx.any_status_reason_startswith(
+        tx.resources.delete_absent(stack.id)
+    if stack.action is Action.CHECK and tx.resources.any_status_reason_startswith(
         stack.id, Action.CHECK, CHECK_UNSUPPORTED_PREFIX
     ):
         reason += ". 'CHECK' not fully supported (see resources)"
     if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
         if stack.version > 1:  # the first goal has none before it
-            tx.delete_goals_except(stack.id, (stack.goal_id,))
+            tx.goals.delete_except(stack.id, (stack.goal_id,))
     return _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
 
 
@@ -84,10 +84,12 @@ def fail_ancestor_snapshots(
     """
     if not snapshot_completion.get_ancestors_taking_snapshot(tx, stack):
         return ()
-    locked = [tx.lock_stack(row.stack_id) for row in tx.list_ancestor_resources(stack.id)]
+    locked = [tx.stacks.lock(row.stack_id) for row in tx.tree.list_ancestor_resources(stack.id)]
     # Who waits for the stack, or for one on the way to it, does not stop it.
-    awaiting = [row.id for row in tx.list_ancestor_resources(stack.id) if row.awaits_nested_stack]
-    tx.update_resources(awaiting, observed=None)
+    awaiting = [
+        row.id for row in tx.tree.list_ancestor_resources(stack.id) if row.awaits_nested_stack
+    ]
+    tx.resources.update(awaiting, observed=None)
     reason = f"{snapshot_completion.SUPERSEDED_PREFIX}{action} of nested stack {stack.name}"
     told: list[OutgoingMessage] = []
     for above in locked:
@@ -102,12 +104,12 @@ def cancel_jobs(
     """No job of the stack starts or is waited for any more; a call that is being
     made ends by itself and leaves what it made for the next traversal.  Nested stacks
     that were waited for are to be given up, too."""
-    rows = tx.lock_resources_with_jobs(stack.id)
+    rows = tx.jobs.lock_by_stack(stack.id)
     _tell_held(tx, rows, now, ids)
     running = [row for row in rows if row.status is Status.IN_PROGRESS]
     given_up = parent_notification.cancel_waiting(tx, rows)
     kept = {row.id for row in rows if row.awaits_nested_stack}
-    tx.update_resources(
+    tx.resources.update(
         [row.id for row in rows if row.id not in kept],
         job_state=JobState.CANCELLED,
         observe_at=None,
@@ -118,10 +120,10 @@ def cancel_jobs(
         by_action.setdefault(row.action, []).append(row)
     for action, members in sorted(by_action.items()):
         reason = f"{action} aborted"
-        tx.update_resources(
+        tx.resources.update(
             [row.id for row in members], status=Status.FAILED, status_reason=reason
         )
-        tx.insert_events(
+        tx.events.insert(
             [resource_event(row, action, Status.FAILED, reason, now, ids) for row in members]
         )
     return given_up
@@ -129,14 +131,14 @@ def cancel_jobs(
 
 def cancel_unstarted_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> int:
     """Jobs that have not begun are HALTED; the number of those that go on."""
-    rows = tx.lock_resources_with_jobs(stack.id)
+    rows = tx.jobs.lock_by_stack(stack.id)
     _tell_held(tx, rows, now, ids)
     going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _begun(row)}
     # What waits for another try is under way, too: its pause must not be its end.
     waiting = [row.id for row in rows if row.job_state in _BETWEEN_TRIES]
-    tried = tx.get_retry_counts(stack.version, waiting) if waiting else {}
+    tried = tx.graph.get_retry_counts(stack.version, waiting) if waiting else {}
     going_on |= {row_id for row_id, tries in tried.items() if tries > 0}
-    tx.update_resources(
+    tx.resources.update(
         [row.id for row in rows if row.id not in going_on], job_state=JobState.CANCELLED
     )
     return len(going_on)
@@ -144,7 +146,7 @@ def cancel_unstarted_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdF
 
 def _tell_held(tx: Transaction, rows: Sequence[Resource], now: datetime, ids: IdFactory) -> None:
     """Events of those that wait at a breakpoint and will not go on."""
-    tx.insert_events(
+    tx.events.insert(
         [
             resource_event(row, row.action, Status.FAILED, INTERRUPTED_AT_HOOK, now, ids)
             for row in rows
@@ -216,7 +218,7 @@ def _end(
     values: dict[str, object],
 ) -> tuple[OutgoingMessage, ...]:
     snapshot_completion.record_snapshot_end(tx, stack, status, reason)
-    tx.update_stack(
+    tx.stacks.update(
         stack.id,
         status=status,
         status_reason=reason,
@@ -224,5 +226,5 @@ def _end(
         first_failure_reason=None,
         **values,
     )
-    tx.insert_events([stack_event(stack, status, reason, now, ids)])
+    tx.events.insert([stack_event(stack, status, reason, now, ids)])
     return parent_notification.notify_parent(tx, replace(stack, status=status), now)

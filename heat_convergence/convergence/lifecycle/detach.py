@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from heat_convergence.common.errors import StackExists
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 LockedTree = Sequence[tuple[Stack, Sequence[Resource]]]
 
@@ -21,7 +21,7 @@ def lock_nested_tree(tx: Transaction, stack_id: str) -> LockedTree:
     """The stack, last, and all below it, from the deepest up, with their rows, as whoever
     abandons a tree locks it: what is being made behind one of the rows is there, too.
     Empty where the stack is gone."""
-    stack = tx.get_stack(stack_id)
+    stack = tx.stacks.get(stack_id)
     if stack is None:
         return ()
     found = _locked(tx, stack)
@@ -39,17 +39,17 @@ def promote_to_root(tx: Transaction, tree: LockedTree) -> None:
     for stack, rows in tree:
         more = owned if stack.id == root.id else {}
         try:
-            tx.update_stack(stack.id, root_id=root.id, depth=stack.depth - root.depth, **more)
+            tx.stacks.update(stack.id, root_id=root.id, depth=stack.depth - root.depth, **more)
         except StackExists as error:
             raise StackExists(root.name) from error
-        tx.update_resources([row.id for row in rows], root_id=root.id)
+        tx.resources.update([row.id for row in rows], root_id=root.id)
 
 
 def _locked(tx: Transaction, stack: Stack) -> list[tuple[Stack, Sequence[Resource]]]:
     found: list[tuple[Stack, Sequence[Resource]]] = []
     for each in (*_below(tx, stack), stack):
-        now = tx.lock_stack(each.id)
-        rows = tx.lock_stack_resources(each.id)
+        now = tx.stacks.lock(each.id)
+        rows = tx.resources.lock_by_stack(each.id)
         if now is not None:
             found.append((now, rows))
     return found
@@ -57,7 +57,7 @@ def _locked(tx: Transaction, stack: Stack) -> list[tuple[Stack, Sequence[Resourc
 
 def _below(tx: Transaction, stack: Stack) -> list[Stack]:
     """Of the stack's tree what is below it, the deepest first."""
-    others = tx.get_descendant_stacks(stack.tree_id)
+    others = tx.tree.list_descendants(stack.tree_id)
     owners: Mapping[str, str | None] = {each.id: each.owner_id for each in others}
 
     def is_below(stack_id: str | None) -> bool:

@@ -16,7 +16,9 @@ from enum import Enum
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import ConvergenceSettings, Transaction, Workload
+from heat_convergence.convergence.model.workload import Workload
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Transaction
 
 
 class Recipient(Enum):
@@ -47,15 +49,15 @@ def schedule_leaves(
     """Lines up ``leaves``, older QUEUED ones first, and takes turns: as far as there is
     room in flight they are DUE, or POSTED at once where nobody else waits for the bus;
     the others are QUEUED."""
-    load = tx.get_workload(stack.project_id, stack.id)
+    load = tx.jobs.get_workload(stack.project_id, stack.id)
     room = max(settings.jobs_in_flight - load.in_flight, 0)
-    older = tx.next_queued(stack.id, room) if room and load.has_queued else []
+    older = tx.jobs.next_queued(stack.id, room) if room and load.has_queued else []
     fit = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
     at_once = [] if load.has_schedulable else fit[: _room_on_bus(load, settings)]
     chosen = set(fit)
-    tx.update_resources([leaf for leaf in leaves if leaf not in chosen], job_state=JobState.QUEUED)
-    tx.update_resources(fit[len(at_once) :], job_state=JobState.SCHEDULABLE, posted_at=now)
-    tx.update_resources(at_once, job_state=JobState.POSTED, posted_at=now)
+    tx.resources.update([leaf for leaf in leaves if leaf not in chosen], job_state=JobState.QUEUED)
+    tx.resources.update(fit[len(at_once) :], job_state=JobState.SCHEDULABLE, posted_at=now)
+    tx.resources.update(at_once, job_state=JobState.POSTED, posted_at=now)
     if load.has_schedulable:
         return dispatch_round_robin(tx, stack.project_id, stack.tree_id, settings, now, load)
     return (OutgoingMessage(stack.id, stack.version, tuple(sorted(at_once))),) if at_once else ()
@@ -71,12 +73,14 @@ def dispatch_round_robin(
 ) -> tuple[OutgoingMessage, ...]:
     """Posts what the project has room for; the tree after ``tree_id`` comes first.
     ``load`` is the project's, if it is known already."""
-    load = load or tx.get_workload(project_id)
+    load = load or tx.jobs.get_workload(project_id)
     room = _room_on_bus(load, settings)
     jobs = (
-        tx.next_schedulable(project_id, tree_id, room) if load.has_schedulable and room > 0 else []
+        tx.jobs.next_schedulable(project_id, tree_id, room)
+        if load.has_schedulable and room > 0
+        else []
     )
-    tx.update_resources(
+    tx.resources.update(
         [job.resource_id for job in jobs], job_state=JobState.POSTED, posted_at=now
     )
     found: dict[tuple[str, int], list[str]] = {}

@@ -17,7 +17,7 @@ from heat_convergence.convergence.lifecycle.retries import Observation
 from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 
 def observe_nested_stacks(
@@ -44,13 +44,13 @@ def refresh_attributes(
     seen = {} if context.read_nested_status is None else context.read_nested_status(tx, told)
     for column in ("attributes", "data"):
         found = [(row, getattr(seen.get(row.id), column, None)) for row in told]
-        tx.save_resources(
+        tx.resources.update_each(
             {
                 row.id: {column: new, "sensitive": row.sensitive}
                 for row, new in found
                 if new is not None
             }
         )
-    tx.update_resources([row.id for row in told], observe_at=None)
+    tx.resources.update([row.id for row in told], observe_at=None)
     fallen = any(row.properties_hash is None for row in told)
     return propagate_to_ancestors(tx, stack, context.now, mark_changed=fallen)

@@ -16,7 +16,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 
 def notify_parent(tx: Transaction, stack: Stack, now: datetime) -> tuple[OutgoingMessage, ...]:
@@ -27,7 +27,7 @@ def notify_parent(tx: Transaction, stack: Stack, now: datetime) -> tuple[Outgoin
     if row is None:
         return ()
     if is_nested_stack_cancelled(row):
-        tx.update_resources([row.id], observed=None)
+        tx.resources.update([row.id], observed=None)
         return ()
     if is_observed_busy(row):
         return _due(tx, row, now)
@@ -48,7 +48,7 @@ def _owner_of(tx: Transaction, stack: Stack) -> Resource | None:
     """The row that the stack is behind, locked."""
     if stack.owner_resource_id is None:
         return None
-    rows = tx.lock_resources([stack.owner_resource_id])
+    rows = tx.resources.lock([stack.owner_resource_id])
     return next((row for row in rows if row.physical_id == stack.id), None)
 
 
@@ -56,12 +56,12 @@ def _note(
     tx: Transaction, row: Resource, now: datetime, *, fallen: bool
 ) -> tuple[OutgoingMessage, ...]:
     if fallen:
-        tx.update_resources([row.id], properties_hash=None)
+        tx.resources.update([row.id], properties_hash=None)
     return _due(tx, row, now) if row.job is None else ()
 
 
 def _due(tx: Transaction, row: Resource, now: datetime) -> tuple[OutgoingMessage, ...]:
-    tx.update_resources([row.id], observe_at=now)
+    tx.resources.update([row.id], observe_at=now)
     return (OutgoingMessage(row.stack_id, row.version, (row.id,), Recipient.OBSERVER),)
 
 
@@ -80,7 +80,7 @@ def cancel_waiting(tx: Transaction, rows: Sequence[Resource]) -> tuple[OutgoingM
     """Halts those of ``rows`` that wait for stacks, which are to stop, too: each in
     its own transaction, by whoever takes the message; else a sweep finds it."""
     waiting = [row for row in rows if row.awaits_nested_stack]
-    tx.update_resources([row.id for row in waiting], job_state=JobState.CANCELLED)
+    tx.resources.update([row.id for row in waiting], job_state=JobState.CANCELLED)
     return tuple(
         OutgoingMessage(row.physical_id, 0, (), Recipient.OBSERVER)
         for row in waiting

@@ -28,7 +28,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ def process_observations(
     engine recorded them.  Rows whose job is void or done are passed over, and so is
     what was seen of a job that has given way to another one meanwhile.
     """
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     if stack is None or stack.deleted_at is not None:
         return ProgressResult(None)
-    found = tx.lock_resources(resource_ids)
+    found = tx.resources.lock(resource_ids)
     told = nested_status.refresh_attributes(
         tx, stack, [row for row in found if row.job is None], context
     )
@@ -173,7 +173,7 @@ def _wait_on(
 ) -> list[datetime]:
     """The times when they are due again."""
     again_at = {row.id: _again_at(row, observations[row.id], means) for row in rows}
-    tx.save_resources(
+    tx.resources.update_each(
         {
             row.id: {
                 "observed": observations[row.id].observed,
@@ -203,7 +203,7 @@ def _pause(
     observations: Mapping[str, Observation],
     means: TraversalContext,
 ) -> None:
-    tx.save_resources(
+    tx.resources.update_each(
         {
             row.id: {
                 "job_state": JobState.RETRY,
@@ -229,7 +229,7 @@ def _learn(
     """Attributes and data that came with the look, before anyone draws on them."""
     for column in ("attributes", "data"):
         found = ((row, getattr(observations.get(row.id), column, None)) for row in rows)
-        tx.save_resources(
+        tx.resources.update_each(
             {
                 row.id: {column: new, "sensitive": row.sensitive}
                 for row, new in found
@@ -240,8 +240,8 @@ def _learn(
 
 def _wake(tx: Transaction, rows: Sequence[Resource], means: TraversalContext) -> None:
     """What was suspended is not any more; its job goes on with the rest."""
-    tx.update_resources([row.id for row in rows], suspended=False)
-    tx.insert_events(
+    tx.resources.update([row.id for row in rows], suspended=False)
+    tx.events.insert(
         [
             completion.resource_event(
                 row, row.action, Status.COMPLETE, row.status_reason, means.now, means.ids
@@ -254,11 +254,11 @@ def _wake(tx: Transaction, rows: Sequence[Resource], means: TraversalContext) ->
 def _settle(tx: Transaction, rows: Sequence[Resource], means: TraversalContext) -> None:
     if not rows:
         return
-    tx.mark_complete([row.id for row in rows], means.now)
+    tx.jobs.mark_complete([row.id for row in rows], means.now)
     # What a user has called ill meanwhile stays so, and the next goal replaces it.
     ill = [row.id for row in rows if completion.marked_unhealthy(row)]
-    tx.update_resources(ill, status=Status.FAILED)
-    tx.insert_events(
+    tx.resources.update(ill, status=Status.FAILED)
+    tx.events.insert(
         [
             completion.resource_event(
                 row, row.action, Status.COMPLETE, row.status_reason, means.now, means.ids
@@ -297,8 +297,8 @@ def _fail(
             completion.resource_event(row, action, Status.FAILED, told, means.now, means.ids)
         )
         cause = cause or f"Resource {action} failed: {reason}"
-    tx.save_resources(changes)
-    tx.insert_events(events)
+    tx.resources.update_each(changes)
+    tx.events.insert(events)
     return cause
 
 
@@ -314,11 +314,11 @@ def _free(
     done = [row.id for row in rows]
     stepping = any(SINGLE_STEP in row.hooks_and_restrictions for row in rows)
     while done:
-        tx.mark_ready(stack.version, done)
-        freed = tx.find_unblocked_by(stack.version, done)
+        tx.readiness.mark_ready(stack.version, done)
+        freed = tx.readiness.find_unblocked_by(stack.version, done)
         idle_maybe = [row.id for row in freed if not row.must_run]
         touched = (
-            tx.find_with_touched_requirements(stack.version, idle_maybe)
+            tx.readiness.find_with_touched_requirements(stack.version, idle_maybe)
             if idle_maybe
             else frozenset()
         )
@@ -329,7 +329,7 @@ def _free(
         leaves.extend(row.id for row in ready if row.id not in held)
         done = [row_id for row_id in idle_maybe if row_id not in touched]
         if done:
-            tx.mark_complete(done, means.now)
+            tx.jobs.mark_complete(done, means.now)
     return leaves
 
 
@@ -343,7 +343,7 @@ def _go_on(
 ) -> ProgressResult:
     # What is to be tried again has its room among the jobs in flight already.
     again = [row.id for row in rows.again]
-    tx.update_resources(
+    tx.resources.update(
         again, job_state=JobState.SCHEDULABLE, posted_at=means.now, observed=None, observe_at=None
     )
     if cause is not None:
@@ -355,7 +355,7 @@ def _go_on(
         outgoing_messages = _take_turns(tx, stack, means)
     advanced = ProgressResult(stack, outgoing_messages, min(rows.later, default=None))
     at_rest = rows.done and not leaves and not advanced.own_job_ids
-    if at_rest and not tx.has_unready(stack.id, stack.version):
+    if at_rest and not tx.readiness.has_unready(stack.id, stack.version):
         told = completion.complete_traversal(tx, stack, means.now, means.ids)
         return replace(advanced, outgoing_messages=(*outgoing_messages, *told))
     return advanced
@@ -374,7 +374,7 @@ def _stop(tx: Transaction, stack: Stack, cause: str, means: TraversalContext) ->
     if first:
         limit = means.now + timedelta(seconds=means.settings.error_wait_s)
         deadline = min(stack.deadline_at or limit, limit)
-        tx.update_stack(stack.id, first_failure_reason=cause, deadline_at=deadline)
+        tx.stacks.update(stack.id, first_failure_reason=cause, deadline_at=deadline)
     return ProgressResult(stack, _take_turns(tx, stack, means))
 
 
@@ -388,7 +388,7 @@ def _take_turns(
 
 def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) -> ProgressResult:
     """The stack's deadline has passed: it fails, or rolls back."""
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     overdue = (
         stack is not None
         and stack.in_progress
@@ -409,10 +409,10 @@ def cancel_nested_stack(
     tx: Transaction, stack_id: str, context: TraversalContext
 ) -> ProgressResult:
     """For a nested stack whose owner does not wait for it any more: it stops."""
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     if stack is None or not stack.in_progress or stack.owner_resource_id is None:
         return ProgressResult(None)
-    rows = tx.get_resources([stack.owner_resource_id])
+    rows = tx.resources.get([stack.owner_resource_id])
     if not any(
         parent_notification.is_nested_stack_cancelled(row) and row.physical_id == stack.id
         for row in rows
@@ -432,19 +432,19 @@ def resume_stalled(
     Finds nothing unless rows contradict each other; then it says so by the jobs
     that it posts, or ends the traversal.
     """
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     if stack is None or not stack.in_progress or stack.version != version:
         return ProgressResult(None)
     if stack.first_failure_reason is not None:
         return _stop(tx, stack, stack.first_failure_reason, context)
-    found = tx.find_wrongly_blocked(stack_id, version)
+    found = tx.readiness.find_wrongly_blocked(stack_id, version)
     held = breakpoints.pause_before_jobs(
-        tx, stack, tx.lock_resources(found), context.now, context.ids
+        tx, stack, tx.resources.lock(found), context.now, context.ids
     )
     leaves = [row_id for row_id in found if row_id not in held]
     outgoing_messages = dispatch.schedule_leaves(tx, stack, leaves, context.settings, context.now)
     told: tuple[OutgoingMessage, ...] = ()
-    if not leaves and not tx.has_unready(stack_id, version):
+    if not leaves and not tx.readiness.has_unready(stack_id, version):
         told = completion.complete_traversal(tx, stack, context.now, context.ids)
     return ProgressResult(stack, (*outgoing_messages, *told))
 

@@ -16,7 +16,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.incarnations import physical_name
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 EdgePair = tuple[str, str | None]  # what must be ready, what it lets start
 
@@ -32,15 +32,15 @@ def replace_resources(
     takes up again those whose ids are among the ``broken``."""
     if not rows:
         return
-    old_rows = tx.get_resources([row.id for row in rows])
+    old_rows = tx.resources.get([row.id for row in rows])
     successors = {old.id: _successor(stack, old, context) for old in old_rows}
-    tx.insert_resources(list(successors.values()))
-    edges = tx.get_edges_at(stack.id, stack.version, list(successors))
-    tries = tx.get_retry_counts(stack.version, list(successors))
+    tx.resources.insert(list(successors.values()))
+    edges = tx.graph.get_edges_at(stack.id, stack.version, list(successors))
+    tries = tx.graph.get_retry_counts(stack.version, list(successors))
     inherited = {successors[old_id].id: number for old_id, number in tries.items()}
     dropped, added = _bend(edges, successors, _holding(tx, old_rows, edges))
     added |= _held(tx, stack, successors)
-    tx.delete_edges(stack.id, stack.version, dropped)
+    tx.graph.delete_edges(stack.id, stack.version, dropped)
     _add(tx, stack, edges, dropped, added, successors, inherited)
     _save(tx, stack, old_rows, edges, successors, failed_ids)
 
@@ -60,10 +60,10 @@ def _save(
     more = {
         old.id: needs.get(old.id, set()).difference(old.physical_dependencies) for old in old_rows
     }
-    tx.add_physical_dependencies(
+    tx.graph.add_physical_dependencies(
         stack.id, [(holder, used) for holder, new in more.items() for used in new]
     )
-    tx.save_resources(
+    tx.resources.update_each(
         {
             old.id: {
                 "desired": DesiredState.ABSENT,
@@ -116,7 +116,7 @@ def _holding(
     for its own deletion (RULE 5), all others for its successor."""
     holds = {old.id: frozenset(old.physical_dependencies) for old in old_rows}
     used = [edge for edge in edges if edge.needed_by in holds.get(edge.resource_id, frozenset())]
-    rows = tx.get_resources({edge.needed_by for edge in used if edge.needed_by is not None})
+    rows = tx.resources.get({edge.needed_by for edge in used if edge.needed_by is not None})
     leaving = {row.id for row in rows if row.desired is DesiredState.ABSENT}
     return frozenset(
         (edge.resource_id, edge.needed_by) for edge in used if edge.needed_by in leaving
@@ -150,7 +150,7 @@ def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> 
     goal wants them changed or gone."""
     return {
         (row.id, used)
-        for row in tx.find_physical_dependents(stack.id, list(successors))
+        for row in tx.graph.find_physical_dependents(stack.id, list(successors))
         for used in row.physical_dependencies
         if used in successors
     }
@@ -174,9 +174,9 @@ def _add(
     }
     known = {need for need, _then in pairs}
     known -= {*successors, *(new.id for new in successors.values())}  # about to run
-    ready = known - tx.find_unready(stack.version, known)
+    ready = known - tx.readiness.find_unready(stack.version, known)
     ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
-    tx.add_edges(
+    tx.graph.add_edges(
         stack.id,
         stack.version,
         [Edge(need, then, need in ready, tries.get(need, 0)) for need, then in ordered],

@@ -18,7 +18,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Obser
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 JobKey = tuple[int, Action, JobState | None, datetime | None]
 
@@ -67,9 +67,9 @@ def schedule_retries(
         # Nothing new is made any more; what is being deleted goes on.
         seen = [row for row in seen if _leaves(row)]
     if seen:
-        tries = tx.get_retry_counts(stack.version, [row.id for row in seen])
+        tries = tx.graph.get_retry_counts(stack.version, [row.id for row in seen])
         seen = [row for row in seen if tries.get(row.id, 0) < context.settings.retry_limit]
-        tx.increment_retry_counts(stack.version, [row.id for row in seen])
+        tx.graph.increment_retry_counts(stack.version, [row.id for row in seen])
         _delete_again(tx, [row for row in seen if _leaves(row)], tries, observations, context)
         replaced.extend(row for row in seen if not _leaves(row))
         kept = {row.id for row in seen}
@@ -105,7 +105,7 @@ def _delete_again(
     means: TraversalContext,
 ) -> None:
     settings = means.settings
-    tx.save_resources(
+    tx.resources.update_each(
         {
             row.id: {
                 "job_state": JobState.RETRY,
@@ -135,4 +135,4 @@ def _tell(
         events.append(
             completion.resource_event(row, row.action, Status.FAILED, reason, means.now, means.ids)
         )
-    tx.insert_events(events)
+    tx.events.insert(events)

@@ -18,7 +18,7 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.template.evaluation.resource_definition import RETAIN
 
 RETAIN_CONTENTS = "given_back"  # in a definition: what is in the stack behind outlives it
@@ -37,11 +37,11 @@ def begin_rollback(
     """Starts ROLLBACK; a create goes back to nothing.  ``reason`` is told of as the
     failure of what was under way; None: nothing failed."""
     if reason is not None:
-        tx.insert_events(
+        tx.events.insert(
             [completion.stack_event(stack, Status.FAILED, reason, context.now, context.ids)]
         )
     if stack.action is Action.ADOPT:
-        retain_adopted(tx, tx.lock_stack_resources(stack.id))
+        retain_adopted(tx, tx.resources.lock_by_stack(stack.id))
     goal: Goal | None = None
     wanted: Mapping[str, DesiredResource] = {}
     if stack.complete_goal_id is not None:
@@ -68,7 +68,7 @@ def begin_rollback(
 def _goal_back(
     tx: Transaction, stack: Stack, goal_id: str, rebuild: DefinitionRebuilder
 ) -> tuple[Goal, Mapping[str, DesiredResource]]:
-    stored = tx.get_goal(goal_id)
+    stored = tx.goals.get(goal_id)
     if stored is None:
         raise RowsContradict(f"Stack {stack.id} has no goal {goal_id}")
     return stored, rebuild(tx, stack, stored)
@@ -91,7 +91,7 @@ def retain(tx: Transaction, rows: Iterable[Resource]) -> None:
 
 
 def _say(tx: Transaction, rows: Iterable[Resource], more: Mapping[str, object]) -> None:
-    tx.save_resources(
+    tx.resources.update_each(
         {
             row.id: {"definition": {**row.definition, **more}, "sensitive": row.sensitive}
             for row in rows

@@ -16,7 +16,7 @@ from heat_convergence.convergence.model.job import Verb
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 SUPERSEDED_PREFIX = "Snapshot was superseded by "  # and by what
 PHYSICAL_NAME_KEY, VERSION_KEY = "physical_name", "version"
@@ -30,19 +30,19 @@ def record_snapshot_end(tx: Transaction, stack: Stack, status: Status, reason: s
     below.  A failed one has data too, for some resources may have been saved."""
     if stack.action is not Action.SNAPSHOT:
         return
-    if stack.owner_id is not None and not tx.count_snapshots(stack.id):
+    if stack.owner_id is not None and not tx.snapshots.count(stack.id):
         return  # it is saved with a stack above, which takes it down when that ends
     # First, so that no nested stack begins after it was read; those below are not
     # locked, for whoever has them may be waiting for these.
-    tx.lock_resources_with_jobs(stack.id)
+    tx.jobs.lock_by_stack(stack.id)
     data, sensitive = export_stack(
         tx,
         stack,
         SecretVisibility.MASKED,
-        tx.get_descendant_stacks(stack.tree_id),
+        tx.tree.list_descendants(stack.tree_id),
         annotate_entry=_Marks(stack, status).entry,
     )
-    tx.finish_snapshot(
+    tx.snapshots.finish(
         stack.id,
         stack.version,
         sensitive=sensitive,
@@ -93,8 +93,8 @@ def get_ancestors_taking_snapshot(tx: Transaction, stack: Stack) -> list[Stack]:
     for it in ``stack`` stands in its rows alone until that ends."""
     if stack.owner_id is None:
         return []
-    above = [row.stack_id for row in tx.list_ancestor_resources(stack.id)]
-    found = tx.get_stacks(above)
+    above = [row.stack_id for row in tx.tree.list_ancestor_resources(stack.id)]
+    found = tx.stacks.get_many(above)
     return [found[key] for key in above if key in found and is_taking_snapshot(found[key])]
 
 

@@ -30,7 +30,7 @@ from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 
 def cancel_update(
@@ -74,7 +74,7 @@ def take_snapshot(
         raise errors.ActionInProgress(stack.name, str(stack.action))
     for above in snapshot_completion.get_ancestors_taking_snapshot(tx, stack):
         raise errors.ActionInProgress(above.name, str(above.action))
-    if max_snapshots is not None and tx.count_snapshots(stack_id) >= max_snapshots:
+    if max_snapshots is not None and tx.snapshots.count(stack_id) >= max_snapshots:
         raise errors.RequestLimitExceeded(
             f"Request limit exceeded: You have reached the maximum snapshots per stack, {max_snapshots}."  # noqa: E501
             " Please delete some snapshots."
@@ -92,11 +92,11 @@ def take_snapshot(
         created_at=context.now,
     )
     # First, for a stack without resources is saved as soon as it begins.
-    tx.insert_snapshot(saved)
+    tx.snapshots.insert(saved)
     begun = traversal.start_traversal(
         tx, stack_id=stack_id, action=Action.SNAPSHOT, context=context
     )
-    return begun, tx.get_snapshot(stack_id, saved.id) or saved
+    return begun, tx.snapshots.get(stack_id, saved.id) or saved
 
 
 def delete_stack(
@@ -106,7 +106,7 @@ def delete_stack(
     a service may never let go of one.  Raises ``ResourceNotFound``."""
     stack = _locked(tx, stack_id)
     if retained_names:
-        left = [row for row in tx.lock_stack_resources(stack_id) if row.name in retained_names]
+        left = [row for row in tx.resources.lock_by_stack(stack_id) if row.name in retained_names]
         for name in sorted({*retained_names} - {row.name for row in left}):
             raise errors.ResourceNotFound(name, stack.name)
         rollback.retain(tx, left)
@@ -129,8 +129,8 @@ def abandon_stack(
         raise errors.NotSupported(
             f"Abandoning stack {stack.name} is not supported: it is nested in another."
         )
-    tx.lock_stack_resources(stack_id)
-    while len(tx.get_descendant_stacks(stack_id)) > len(below):  # one was just being made
+    tx.resources.lock_by_stack(stack_id)
+    while len(tx.tree.list_descendants(stack_id)) > len(below):  # one was just being made
         below = _lock_below(tx, stack_id)
     shown, _sensitive = export_stack(
         tx, stack, SecretVisibility.SHOWN, below, resolve_metadata=resolve_metadata
@@ -144,9 +144,9 @@ def _lock_below(tx: Transaction, stack_id: str) -> list[Stack]:
     """The stacks below, locked from the deepest up, with their rows: whoever makes a
     nested stack holds the row that it is behind."""
     locked = []
-    for child in tx.get_descendant_stacks(stack_id):
-        now = tx.lock_stack(child.id)
-        tx.lock_stack_resources(child.id)
+    for child in tx.tree.list_descendants(stack_id):
+        now = tx.stacks.lock(child.id)
+        tx.resources.lock_by_stack(child.id)
         if now is not None and now.deleted_at is None:
             locked.append(now)
     return locked
@@ -156,9 +156,9 @@ def _forget(tx: Transaction, stack: Stack, means: TraversalContext) -> None:
     stack_id = stack.id
     gone = replace(stack, action=Action.DELETE, version=stack.version + 1)
     reason = "Stack DELETE completed successfully"
-    tx.delete_stack_resources(stack_id)
-    tx.delete_stack_snapshots(stack_id)
-    tx.update_stack(
+    tx.resources.delete_by_stack(stack_id)
+    tx.snapshots.delete_by_stack(stack_id)
+    tx.stacks.update(
         stack_id,
         version=gone.version,
         action=gone.action,
@@ -169,7 +169,7 @@ def _forget(tx: Transaction, stack: Stack, means: TraversalContext) -> None:
         deadline_at=None,
         first_failure_reason=None,
     )
-    tx.insert_events([completion.stack_event(gone, Status.COMPLETE, reason, means.now, means.ids)])
+    tx.events.insert([completion.stack_event(gone, Status.COMPLETE, reason, means.now, means.ids)])
 
 
 def get_restorable_snapshot(tx: Transaction, stack_id: str, snapshot_id: str) -> Snapshot:
@@ -199,9 +199,9 @@ def delete_snapshot(
             f"Deleting snapshot {snapshot_id} while it is being taken is not supported."
         )
     if immediately:
-        tx.delete_snapshot(snapshot_id)
+        tx.snapshots.delete(snapshot_id)
         return
-    tx.update_snapshot(
+    tx.snapshots.update(
         snapshot_id,
         action=Action.DELETE,
         status=Status.IN_PROGRESS,
@@ -220,7 +220,7 @@ def mark_unhealthy(
     Raises ``ActionInProgress`` while a worker acts on it.
     """
     above = _owners(tx, resource_id) if status is Status.FAILED else []
-    locked = {row.id: row for row in tx.lock_resources([*above, resource_id])}
+    locked = {row.id: row for row in tx.resources.lock([*above, resource_id])}
     row = locked.get(resource_id)
     if row is None:
         return
@@ -232,7 +232,7 @@ def mark_unhealthy(
         return
     # Why its job has failed, of which nobody has taken note yet, becomes the stack's cause.
     failing = row.job is not None and row.observed is ObservedState.FAILED
-    tx.update_resources(
+    tx.resources.update(
         [row.id],
         action=Action.CHECK,
         status=status,
@@ -241,8 +241,8 @@ def mark_unhealthy(
         must_run=True,  # its job, if it has one, is no idle one any more
     )
     # What it is in is not what it was either, for the next goal of a stack above.
-    tx.update_resources(above, properties_hash=None)
-    tx.insert_events(
+    tx.resources.update(above, properties_hash=None)
+    tx.events.insert(
         [completion.resource_event(row, Action.CHECK, status, reason, context.now, context.ids)]
     )
 
@@ -251,22 +251,22 @@ def _owners(tx: Transaction, resource_id: str) -> list[str]:
     """Ids of the rows that the resource's stack and those above are behind, all of whose
     stacks are locked, from the resource's up."""
     owners: list[Resource] = []
-    for found in tx.get_resources([resource_id]):
-        owners = tx.list_ancestor_resources(found.stack_id)
+    for found in tx.resources.get([resource_id]):
+        owners = tx.tree.list_ancestor_resources(found.stack_id)
         for stack_id in [found.stack_id, *(row.stack_id for row in owners)] if owners else []:
-            tx.lock_stack(stack_id)
+            tx.stacks.lock(stack_id)
     return [row.id for row in owners]
 
 
 def _locked(tx: Transaction, stack_id: str) -> Stack:
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
     return stack
 
 
 def _saved(tx: Transaction, stack_id: str, snapshot_id: str) -> Snapshot:
-    return require_snapshot(tx.get_snapshot(stack_id, snapshot_id), stack_id, snapshot_id)
+    return require_snapshot(tx.snapshots.get(stack_id, snapshot_id), stack_id, snapshot_id)
 
 
 def require_snapshot(saved: Snapshot | None, stack_id: str, snapshot_id: str) -> Snapshot:

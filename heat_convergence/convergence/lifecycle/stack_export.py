@@ -7,7 +7,7 @@ that nothing is orphaned silently.  Source: heat-facts ``rest_api.md``, view aba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -18,6 +18,10 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.contents import ContentRepository
+from heat_convergence.convergence.ports.goals import GoalRepository
+from heat_convergence.convergence.ports.resources import ResourceRepository
+from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.template.evaluation.resource_definition import (
     collect_definition_hashes,
     load_section,
@@ -40,12 +44,23 @@ class SecretVisibility(Enum):
 
 
 class StackExportReader(Protocol):
-    """The part of ``ports.Transaction`` that this takes."""
+    """The part of ``ports.store.Transaction`` that an export reads."""
 
-    def get_goal(self, goal_id: str) -> Goal | None: ...
-    def get_contents(self, hashes: Collection[str]) -> Mapping[str, str]: ...
-    def get_stack_resources(self, stack_id: str) -> list[Resource]: ...
-    def get_tags(self, stack_id: str) -> tuple[str, ...]: ...
+    @property
+    def goals(self) -> GoalRepository:
+        """Rows of goals."""
+
+    @property
+    def contents(self) -> ContentRepository:
+        """Texts by hash."""
+
+    @property
+    def resources(self) -> ResourceRepository:
+        """Rows of resources."""
+
+    @property
+    def stacks(self) -> StackRepository:
+        """Rows of stacks."""
 
 
 def keep_expressions(stack: Stack, value: Value, named: Mapping[str, Resource]) -> Json:
@@ -86,12 +101,12 @@ def export_stack(
         if child.owner_id == stack.id
     }
     behind = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
-    goal = reader.get_goal(stack.goal_id)
+    goal = reader.goals.get(stack.goal_id)
     if goal is None:
         raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
-    rows = reader.get_stack_resources(stack.id)
+    rows = reader.resources.get_by_stack(stack.id)
     long = {key for row in rows for key in collect_definition_hashes(row.definition, [_METADATA])}
-    texts = reader.get_contents({goal.template_hash, *goal.files.values(), *long})
+    texts = reader.contents.get({goal.template_hash, *goal.files.values(), *long})
     named = {row.name: row for row in rows if _wanted(row)}
 
     def metadata(row: Resource) -> Json:
@@ -114,7 +129,7 @@ def export_stack(
         },
         "project_id": stack.project_id,
         "stack_user_project_id": None,
-        "tags": list(reader.get_tags(stack.id)),
+        "tags": list(reader.stacks.get_tags(stack.id)),
         "in_flight": [
             _loose(row) | ({"nested": nested} if nested else {})
             for row in rows

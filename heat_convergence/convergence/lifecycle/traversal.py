@@ -36,7 +36,9 @@ from heat_convergence.convergence.planning.desired_state import (
     StateSource,
 )
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
-from heat_convergence.convergence.ports import Bus, ConvergenceSettings, Transaction
+from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 _VERBS = {
@@ -119,7 +121,7 @@ def create_stack(
     Raises ``StackExists`` when a live root stack of the project has the name.
     """
     stack = _fresh(stack, context)
-    tx.insert_stack(stack)
+    tx.stacks.insert(stack)
     _keep(tx, goal, desired_resources)
     plan = plan_goal((), desired_resources, _moment(stack, context))
     if adopted_resources is not None:
@@ -146,7 +148,7 @@ def start_traversal(
     OBSERVED looks at all that exists before anything is left as it is.  Raises
     ``EntityNotFound`` or, where the state forbids the action, ``NotSupported``.
     """
-    stack = tx.lock_stack(stack_id)
+    stack = tx.stacks.lock(stack_id)
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
     _refuse_impossible(stack, action, initiator)
@@ -159,7 +161,7 @@ def start_traversal(
     if goal is not None:
         _keep(tx, replace(goal, version=stack.version), desired_resources or {})
         stack = replace(stack, goal_id=goal.id)
-    rows = tx.lock_stack_resources(stack_id)
+    rows = tx.resources.lock_by_stack(stack_id)
     at = _moment(stack, context)
     unattempted = _untried(tx, stack, rows)
     if action in _VERBS:
@@ -169,7 +171,7 @@ def start_traversal(
             rows, desired_resources or {}, replace(at, state_source=state_source), unattempted
         )
     _save_stack(tx, stack, stack_values or {})
-    tx.set_resource_versions(stack_id, stack.version)
+    tx.resources.set_versions(stack_id, stack.version)
     begun = _write(tx, stack, plan, context, rows)
     return replace(begun, outgoing_messages=(*told, *begun.outgoing_messages))
 
@@ -221,8 +223,8 @@ def _keep(tx: Transaction, goal: Goal, wanted: Mapping[str, DesiredResource]) ->
     """The goal, and what its definitions lead to."""
     texts = {key: text for want in wanted.values() for key, text in want.contents.items()}
     lean, own = deduplicate(replace(goal, content_hashes=tuple(texts)))
-    tx.put_contents({**texts, **own})
-    tx.insert_goal(lean)
+    tx.contents.put({**texts, **own})
+    tx.goals.insert(lean)
 
 
 def _untried(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -> frozenset[str]:
@@ -230,7 +232,7 @@ def _untried(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -> frozens
     graph of that one still stands."""
     if all(row.job_state is not JobState.CANCELLED for row in rows):
         return frozenset()
-    waits = tx.get_unready_edges(stack.id, stack.version - 1)
+    waits = tx.graph.get_unready_edges(stack.id, stack.version - 1)
     return frozenset(edge.needed_by for edge in waits if edge.needed_by is not None)
 
 
@@ -288,7 +290,7 @@ def _adopting(row: Resource, handed: Mapping[str, AdoptedResource]) -> Resource:
 
 def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> None:
     columns = {name: getattr(stack, name) for name in values}
-    tx.update_stack(
+    tx.stacks.update(
         stack.id,
         version=stack.version,
         action=stack.action,
@@ -316,18 +318,18 @@ def _write(
     changed = {row.id for row in plan.changed}
     rescheduled = {row.id for row in plan.rescheduled}
     if stack.version > 1:  # a new stack has no graph yet
-        tx.clear_graph(stack.id)
-    tx.delete_resources(plan.discarded_ids)
-    tx.insert_resources([row for row in jobs if row.id in added])
-    tx.save_resources(
+        tx.graph.clear(stack.id)
+    tx.resources.delete(plan.discarded_ids)
+    tx.resources.insert([row for row in jobs if row.id in added])
+    tx.resources.update_each(
         {row.id: _columns(row, [*_JOB, *_DEFINITION]) for row in jobs if row.id in changed}
     )
     _rejob(tx, [row for row in jobs if row.id in rescheduled], before)
-    tx.add_edges(stack.id, stack.version, plan.edges)
-    tx.add_physical_dependencies(
+    tx.graph.add_edges(stack.id, stack.version, plan.edges)
+    tx.graph.add_physical_dependencies(
         stack.id, [(row.id, used) for row in jobs for used in row.physical_dependencies]
     )
-    tx.insert_events(
+    tx.events.insert(
         [stack_event(stack, Status.IN_PROGRESS, stack.status_reason, means.now, means.ids)]
     )
     ready = [row for row in jobs if row.job_state in _READY]
@@ -372,9 +374,9 @@ def _rejob(tx: Transaction, jobs: Sequence[Resource], before: Sequence[Resource]
         alike.setdefault(changes, []).append(row)
     for changes, rows in alike.items():
         if changes and len(rows) > 1:
-            tx.update_resources([row.id for row in rows], **dict(changes))
+            tx.resources.update([row.id for row in rows], **dict(changes))
     single = [rows[0] for rows in alike.values() if len(rows) == 1]
-    tx.save_resources({row.id: _columns(row, _JOB) for row in single})
+    tx.resources.update_each({row.id: _columns(row, _JOB) for row in single})
 
 
 def _columns(row: Resource, names: Iterable[str]) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from heat_convergence.convergence.model.goal_storage import file_hashes_of_commo
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import stacks
-from heat_convergence.db.statements import goals, graph, resources, value_dedup
+from heat_convergence.db.repositories.graph import SqlGraphRepository
+from heat_convergence.db.repositories.resources import SqlResourceRepository
+from heat_convergence.db.statements import contents, value_dedup
 from heat_convergence.db.tables import content, goal, resource, resource_graph, stack
 from heat_convergence.db.tables import snapshot as saved
 
@@ -55,8 +57,10 @@ def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
     found: Stack | None = stacks.get(conn, stack_id)
     if found is None:
         return None
-    rows: list[Resource] = resources.get_by_stack(conn, stack_id)
-    edges = graph.get_edges_at(conn, stack_id, found.version, [row.id for row in rows])
+    rows: list[Resource] = SqlResourceRepository(conn).get_by_stack(stack_id)
+    edges = SqlGraphRepository(conn).get_edges_at(
+        stack_id, found.version, [row.id for row in rows]
+    )
     return StackState(found, tuple(rows), tuple(edges))
 
 
@@ -183,7 +187,7 @@ def _files(conn: Connection, row: Any, lists: dict[str, dict[str, str]]) -> list
     found = dict(row.files)
     if row.common_part_hash is not None:
         if row.common_part_hash not in lists:
-            texts = goals.get_contents(conn, [row.common_part_hash])
+            texts = contents.get_contents(conn, [row.common_part_hash])
             lists[row.common_part_hash] = (
                 file_hashes_of_common_part(texts[row.common_part_hash]) if texts else {}
             )

@@ -18,7 +18,7 @@ from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.model.goal_storage import file_hashes_of_common_part
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.index_hints import safe_delete
-from heat_convergence.db.statements import goals, value_dedup
+from heat_convergence.db.statements import contents, value_dedup
 from heat_convergence.db.tables import (
     content,
     event,
@@ -145,7 +145,7 @@ def _named(conn: Connection) -> set[str]:
         if row.common_part_hash is not None:
             inherited.add(row.common_part_hash)
     for chunk in _chunks(sorted(inherited)):
-        for text in goals.get_contents(conn, chunk).values():
+        for text in contents.get_contents(conn, chunk).values():
             named.update(file_hashes_of_common_part(text).values())
     return named | inherited
 

@@ -19,7 +19,7 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.db.statements import value_dedup
-from heat_convergence.db.statements.resources import from_rows, get_columns
+from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
 from heat_convergence.db.tables import resource as t
 
 _LIGHT = (
@@ -136,7 +136,7 @@ def list_full(conn: Connection, stack_id: str) -> list[Resource]:
 
 def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Resource]:
     """Every row of the stacks, likewise."""
-    query = sa.select(*get_columns()).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
+    query = sa.select(*COLUMNS).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
     return from_rows(conn, conn.execute(query))
 
 

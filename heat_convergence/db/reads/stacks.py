@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.column_types import UtcTime
-from heat_convergence.db.statements.stacks import from_row, get_columns
+from heat_convergence.db.statements.stack_rows import COLUMNS, from_row
 from heat_convergence.db.tables import stack as t
 from heat_convergence.db.tables import stack_tag
 
@@ -71,7 +71,7 @@ class Pagination:
 
 def get(conn: Connection, stack_id: str) -> Stack | None:
     """With its tags; deleted ones too."""
-    return _one(conn, sa.select(*get_columns()).where(t.c.id == stack_id))
+    return _one(conn, sa.select(*COLUMNS).where(t.c.id == stack_id))
 
 
 def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | None:
@@ -79,7 +79,7 @@ def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | N
     by_id = t.c.id == key
     by_name = sa.and_(t.c.name == key, t.c.deleted_at.is_(None))
     query = (
-        sa.select(*get_columns())
+        sa.select(*COLUMNS)
         .where(t.c.project_id == project_id, sa.or_(by_id, by_name))
         .order_by(sa.case((t.c.id == key, 0), else_=1), t.c.created_at, t.c.id)
         .limit(1)
@@ -93,7 +93,7 @@ def list_page(
 ) -> list[Stack]:
     """Stacks with their tags, in order."""
     pagination = pagination or Pagination()
-    query = sa.select(*get_columns()).where(*_conditions(stack_filter))
+    query = sa.select(*COLUMNS).where(*_conditions(stack_filter))
     keys, descending = _order(pagination)
     if pagination.marker is not None:
         scope = StackFilter(stack_filter.project_id, nested=True, deleted=True)
@@ -125,7 +125,7 @@ def get_tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, 
             below.c.level < levels,
         )
     )
-    query = sa.select(*get_columns(), below.c.level).join(below, below.c.id == t.c.id)
+    query = sa.select(*COLUMNS, below.c.level).join(below, below.c.id == t.c.id)
     rows = conn.execute(query.order_by(below.c.level, t.c.id))
     return [(from_row(row[:-1]), row.level) for row in rows]
 
@@ -139,7 +139,7 @@ def get_root(conn: Connection, stack: Stack) -> Stack:
 
 def list_children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple[str, str], Stack]:
     """(parent's id, name of the resource there) → the nested stack behind it."""
-    query = sa.select(*get_columns()).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
+    query = sa.select(*COLUMNS).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
     found = (from_row(row) for row in conn.execute(query))
     return {(s.owner_id or "", s.parent_resource or ""): s for s in found}
 
@@ -147,7 +147,7 @@ def list_children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple
 def rows_after(
     columns: Sequence[sa.ColumnElement[Any]], last: tuple[Any, ...], descending: bool
 ) -> sa.ColumnElement[bool]:
-    """Rows that come after ``last`` in the order of ``get_columns``, none of them NULL."""
+    """Rows that come after ``last`` in the order of ``COLUMNS``, none of them NULL."""
     alternatives = []
     for at, column in enumerate(columns):
         equal = [c == v for c, v in zip(columns[:at], last[:at], strict=True)]

@@ -18,7 +18,7 @@ from sqlalchemy.engine import Connection
 from heat_convergence.common.content_map import ContentMap
 from heat_convergence.common.errors import RowsContradict
 from heat_convergence.db.encryption.column_encryption import ENCRYPTED_PREFIX
-from heat_convergence.db.statements import goals
+from heat_convergence.db.statements import contents
 from heat_convergence.db.tables import event, resource
 from heat_convergence.template import expression
 
@@ -40,7 +40,7 @@ def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
         for name in DEDUPLICATED_COLUMNS:
             if row.get(name):
                 row[name] = _lean(row[name], texts)
-    goals.put_contents(connection, texts)
+    contents.put_contents(connection, texts)
 
 
 def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
@@ -54,7 +54,7 @@ def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
     ]
     if not places:
         return
-    texts = goals.get_contents(connection, _hashes(row[name] for row, name in places))
+    texts = contents.get_contents(connection, _hashes(row[name] for row, name in places))
     made: dict[str, Json] = {}
     for row, name in places:
         row[name] = _whole(row[name][_MARK], texts, made)

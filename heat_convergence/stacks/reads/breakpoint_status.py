@@ -16,12 +16,12 @@ from heat_convergence.convergence.lifecycle.breakpoint_reasons import (
 )
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.resources import ResourceRow
-from heat_convergence.db.statements.breakpoints import find_breakpoint_locations
+from heat_convergence.db.repositories.tree import SqlTreeRepository
 
 
 def with_breakpoint_reasons(conn: Any, found: Sequence[Stack]) -> list[Stack]:
     """The stacks, in their order."""
-    where = find_breakpoint_locations(conn, found)
+    where = SqlTreeRepository(conn).find_breakpoint_locations(found)
     if not where:
         return list(found)
     return [replace(stack, status_reason=stack_status_reason(stack, where)) for stack in found]
@@ -31,7 +31,7 @@ def with_resource_breakpoint_reasons(
     conn: Any, stacks: Mapping[str, Stack], rows: Iterable[ResourceRow]
 ) -> list[ResourceRow]:
     """Rows of ``stacks``, by id, in their order."""
-    where = find_breakpoint_locations(conn, stacks.values())
+    where = SqlTreeRepository(conn).find_breakpoint_locations(stacks.values())
     if not where:
         return list(rows)
     at = {(place.stack_id, place.path[0]) for place in where}

@@ -1,11 +1,12 @@
 """The rows of the in-memory store, and their copies for a rollback.
 
-Used by ``testing.store`` and, to read what is there, by the simulator.  Knows
-no verb of the ports.
+Used by the repositories beside this module and, to read what is stored, by the
+simulator.  Knows no method of the ports.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from heat_convergence.convergence.model.event import Event
@@ -29,6 +30,7 @@ class GraphRow:
 
     @property
     def key(self) -> tuple[int, str, str | None]:
+        """The columns that are unique."""
         return (self.version, self.resource_id, self.needed_by)
 
 
@@ -43,13 +45,13 @@ class MemoryTables:
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     resources: dict[str, Resource] = field(default_factory=dict)
     graph: dict[tuple[int, str, str | None], GraphRow] = field(default_factory=dict)
-    physical_dependencies: dict[tuple[str, str, str], None] = field(
-        default_factory=dict
-    )  # of a row
+    # (stack id, id of the one that may be used, id of its dependent)
+    physical_dependencies: dict[tuple[str, str, str], None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     services: dict[str, ServiceRecord] = field(default_factory=dict)
 
     def copy(self) -> MemoryTables:
+        """Return tables with the same rows."""
         return MemoryTables(
             stacks=dict(self.stacks),
             tags=dict(self.tags),
@@ -62,3 +64,24 @@ class MemoryTables:
             events=list(self.events),
             services=dict(self.services),
         )
+
+    def resources_by_id(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the resources that exist, by id."""
+        return [self.resources[key] for key in sorted(set(ids)) if key in self.resources]
+
+    def resources_of_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's resources, by id."""
+        rows = self.resources
+        return [rows[key] for key in sorted(rows) if rows[key].stack_id == stack_id]
+
+    def edges(self, version: int | None = None) -> list[GraphRow]:
+        """Return all rows of the graph, or those of a version."""
+        return [row for row in self.graph.values() if version is None or row.version == version]
+
+    def keep_edges(self, keep: Callable[[GraphRow], bool]) -> None:
+        """Delete the rows of the graph for which ``keep`` returns false."""
+        self.graph = {row.key: row for row in self.edges() if keep(row)}
+
+    def snapshots_of_stack(self, stack_id: str) -> list[Snapshot]:
+        """Return the stack's snapshots."""
+        return [row for row in self.snapshots.values() if row.stack_id == stack_id]

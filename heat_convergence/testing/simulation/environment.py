@@ -19,7 +19,8 @@ from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import ConvergenceSettings, Store
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.engine.nested_executor import NESTED_STACK_NEVER_CREATED
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON

@@ -17,7 +17,14 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.ports import JobRef, Store, Transaction
+from heat_convergence.convergence.model.workload import JobRef
+from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.convergence.ports.store import (
+    Store,
+    SweepRepository,
+    Transaction,
+    WorkerRepository,
+)
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 
 if TYPE_CHECKING:
@@ -36,38 +43,55 @@ _ERRORS: dict[str, Callable[[], errors.Error]] = {
 _AFTER = ("timeout-after", "lost-reply", "crash-after")
 
 
-class FaultInjectingTransaction:
-    """A transaction in which some rows may be held by somebody else."""
+class FaultInjectingLeases(LeaseRepository):
+    """Leases where another worker may have locked some rows."""
 
-    def __init__(self, inner: Transaction, process: SimulatedProcess) -> None:
+    def __init__(self, inner: LeaseRepository, process: SimulatedProcess) -> None:
         self._inner = inner
         self._process = process
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
+        """Lock rows, at a fault without the first, as if it were locked already."""
         rows = self._inner.lock_claimable(ids)
         if rows and self._process.next_fault("claim") == "skip":
             return rows[1:]
         return rows
 
-    def lock_leased(self, ids: Collection[str], token: str) -> Mapping[str, int]:
-        held = self._inner.lock_leased(ids, token)
+    def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        """Lock rows, and count how often some were leased to another worker meanwhile."""
+        held = self._inner.lock_held(ids, token)
         if len(held) < len(set(ids)):
             self._process.environment.occurrences["swap lost"] += 1
         return held
 
+    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
+        """Set columns as the store does."""
+        return self._inner.save(resource_id, token, version, values)
+
+
+class FaultInjectingTransaction:
+    """A transaction as one process sees it: its leases are fault points."""
+
+    def __init__(self, inner: Transaction, process: SimulatedProcess) -> None:
+        self._inner = inner
+        self.leases = FaultInjectingLeases(inner.leases, process)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
 
 class FaultInjectingStore:
-    """A store as one process sees it."""
+    """A store as one process sees it: every commit is a fault point."""
 
     def __init__(self, inner: Store, process: SimulatedProcess) -> None:
         self._inner = inner
         self._process = process
+        self.sweeps = FaultInjectingSweeps(self, inner.sweeps)
+        self.workers = FaultInjectingWorkers(self, inner.workers)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
+        """Open a transaction whose commit may fail, or after which the process may end."""
         process = self._process
         with self._inner.transaction() as tx:
             yield FaultInjectingTransaction(tx, process)  # type: ignore[misc]
@@ -91,38 +115,62 @@ class FaultInjectingStore:
         self._process.pause_randomly(0.002, 0.3)
 
     @contextmanager
-    def _whole(self) -> Iterator[Store]:
-        """Around a verb that is a transaction by itself."""
+    def commit_point(self) -> Iterator[None]:
+        """Wrap a method that is a transaction of its own."""
         fault = self._before_commit()
-        yield self._inner
+        yield
         self._process.on_commit()
         if fault == "crash-after":
             self._process.crash()
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class FaultInjectingSweeps:
+    """Sweeps as one process sees them: those that write commit at a fault point."""
+
+    def __init__(self, store: FaultInjectingStore, inner: SweepRepository) -> None:
+        self._store = store
+        self._inner = inner
+
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
-        with self._whole() as store:
-            return store.take_lost_jobs(now, posted_before, limit)
+        """Take lost jobs as the store does."""
+        with self._store.commit_point():
+            return self._inner.take_lost_jobs(now, posted_before, limit)
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
-        with self._whole() as store:
-            return store.take_due_observations(now, until, limit)
+        """Take due observations as the store does."""
+        with self._store.commit_point():
+            return self._inner.take_due_observations(now, until, limit)
 
     def take_snapshots_to_delete(
         self, now: datetime, until: datetime, limit: int
     ) -> list[Snapshot]:
-        with self._whole() as store:
-            return store.take_snapshots_to_delete(now, until, limit)
-
-    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
-        with self._whole() as store:
-            return store.renew_leases(owner, tokens, until)
-
-    def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
-        with self._whole() as store:
-            store.record_heartbeat(service, now)
+        """Take snapshots as the store does."""
+        with self._store.commit_point():
+            return self._inner.take_snapshots_to_delete(now, until, limit)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+
+class FaultInjectingWorkers(WorkerRepository):
+    """Reports of one process: every commit is a fault point."""
+
+    def __init__(self, store: FaultInjectingStore, inner: WorkerRepository) -> None:
+        self._store = store
+        self._inner = inner
+
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
+        """Extend leases as the store does."""
+        with self._store.commit_point():
+            return self._inner.renew_leases(owner, tokens, until)
+
+    def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
+        """Record a heartbeat as the store does."""
+        with self._store.commit_point():
+            self._inner.record_heartbeat(service, now)
 
 
 class FaultInjectingCalls:

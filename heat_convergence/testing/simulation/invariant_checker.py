@@ -24,7 +24,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
-from heat_convergence.convergence.ports import Store
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SimulatedType
@@ -247,10 +247,10 @@ class InvariantChecker:
 
     def _goal_text(self, stack: Stack) -> str | None:
         with self._store.transaction() as tx:
-            goal = tx.get_goal_row(stack.goal_id)
+            goal = tx.goals.get_row(stack.goal_id)
             if goal is None:
                 return None
-            return tx.get_contents([goal.template_hash])[goal.template_hash]
+            return tx.contents.get([goal.template_hash])[goal.template_hash]
 
     def _count(self, before: StackState | None, after: StackState) -> None:
         nested = after.stack.owner_id is not None

@@ -14,7 +14,7 @@ from heat_convergence.convergence.invariants.transition import StackState
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Store
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.store import SqlStore
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.memory.tables import MemoryTables
@@ -100,13 +100,13 @@ class SqliteStoreReader:
         """The ids of the stack's rows, or None if nothing of it has changed."""
         if fresh:
             with self._store.transaction() as tx:
-                stack = tx.get_stack(stack_id)
+                stack = tx.stacks.get(stack_id)
             if stack is not None:
                 self._stacks[stack_id] = stack
         rows = self._raw_rows(_RESOURCES, stack_id)
         if news := [row_id for row_id, new in rows if new]:
             with self._store.transaction() as tx:
-                self._rows.update((row.id, row) for row in tx.get_resources(news))
+                self._rows.update((row.id, row) for row in tx.resources.get(news))
         version = self._stacks[stack_id].version
         edges = [
             Edge(resource_id, needed_by, bool(ready))

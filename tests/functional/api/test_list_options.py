@@ -71,9 +71,9 @@ def fill(service: LocalService) -> None:
     with service.services.store.transaction() as tx:
         for each in STACKS:
             goal = goal_row(each.goal_id, stack_id=each.id, template_hash="0" * 64)
-            tx.insert_stack(each)
-            tx.insert_goal(goal)
-        tx.insert_resources(
+            tx.stacks.insert(each)
+            tx.goals.insert(goal)
+        tx.resources.insert(
             resource_row(
                 uid(100 + number), stack_id=stack_id, name=name, type=kind,
                 implementation="OS::Heat::None", action=action, status=status,
@@ -82,7 +82,7 @@ def fill(service: LocalService) -> None:
             )
             for number, (name, stack_id, kind, action, status, physical) in enumerate(RESOURCES)
         )  # fmt: skip
-        tx.insert_events(tuple(_events()))
+        tx.events.insert(tuple(_events()))
 
 
 def _events() -> Iterator[Any]:
@@ -399,9 +399,9 @@ def sizes(service: LocalService) -> list[str]:
 
 def _stack_of(tx: Any, number: int, size: int) -> str:
     made = stack(number, f"s{size}", Action.CREATE, Status.COMPLETE, tags=("hide",))
-    tx.insert_stack(made)
-    tx.insert_goal(goal_row(made.goal_id, stack_id=made.id))
-    tx.insert_resources(
+    tx.stacks.insert(made)
+    tx.goals.insert(goal_row(made.goal_id, stack_id=made.id))
+    tx.resources.insert(
         resource_row(
             uid(number * 100_000 + at_), stack_id=made.id, name=f"r{at_:05d}",
             implementation="OS::Heat::None", action=Action.CREATE, status=Status.COMPLETE,

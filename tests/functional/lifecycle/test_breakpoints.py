@@ -191,7 +191,7 @@ def test_nothing_is_asked_again_while_it_waits(heat: ProjectClient) -> None:
         heat.service.clock.advance(60)
         heat.service.observer.tick()
         assert not heat.service.bus.pending
-    assert heat.service.services.store.find_stalled_stacks(heat.service.clock(), 10) == []
+    assert heat.service.services.store.sweeps.find_stalled_stacks(heat.service.clock(), 10) == []
     assert len(heat.events("s")) == before
     clear(heat, "pre-create")
     assert heat.status("s") == "CREATE_COMPLETE"

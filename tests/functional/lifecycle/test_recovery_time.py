@@ -61,8 +61,8 @@ class StackInCreation:
     def set_job_state(self, state: JobState, **values: object) -> None:
         """All jobs into that state."""
         with self.service.store.transaction() as tx:
-            ids = [row.id for row in tx.get_stack_resources(self.stack_id)]
-            tx.update_resources(ids, job_state=state, **values)
+            ids = [row.id for row in tx.resources.get_by_stack(self.stack_id)]
+            tx.resources.update(ids, job_state=state, **values)
 
     def seconds_until_complete(self) -> float:
         return self.seconds_until(lambda: self.status is Status.COMPLETE)
@@ -115,7 +115,7 @@ def test_an_observer_that_died_with_a_look_in_its_hands(world: StackInCreation) 
     service, own = world.service, world.service.settings
     world.now += timedelta(seconds=own.repost_after_s)
     until = world.now + timedelta(seconds=own.lease_s)
-    assert service.store.take_due_observations(world.now, until, own.sweep_limit)
+    assert service.store.sweeps.take_due_observations(world.now, until, own.sweep_limit)
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
@@ -128,12 +128,12 @@ def test_a_turn_that_nobody_passed_on() -> None:
     )
     world.lose_messages()
     with world.service.store.transaction() as tx:
-        (b,) = (row.id for row in tx.get_stack_resources(world.stack_id) if row.name == "b")
-        tx.update_resources([b], job_state=JobState.SCHEDULABLE, observed=None)
+        (b,) = (row.id for row in tx.resources.get_by_stack(world.stack_id) if row.name == "b")
+        tx.resources.update([b], job_state=JobState.SCHEDULABLE, observed=None)
 
     def done() -> bool:
         with world.service.store.transaction() as tx:
-            return tx.get_resources([b])[0].job is None
+            return tx.resources.get([b])[0].job is None
 
     assert 0 < world.seconds_until(done) <= RECOVERY_LIMIT_S
 

@@ -90,7 +90,10 @@ def test_signals_before_it_begins_to_wait_count(heat: ProjectClient) -> None:
 
 def test_nobody_looks_before_its_time_is_over(heat: ProjectClient) -> None:
     start(heat, template(timeout=600))
-    began, due = heat.service.clock(), heat.service.services.store.get_next_observation_time()
+    began, due = (
+        heat.service.clock(),
+        heat.service.services.store.sweeps.get_next_observation_time(),
+    )
     assert timedelta(seconds=590) < due - began < timedelta(seconds=610)
     assert not heat.service.bus.pending
 
@@ -203,7 +206,7 @@ def test_an_update_that_leaves_it_waits_on_and_keeps_its_time(heat: ProjectClien
     heat.update("s", template(count=2, timeout=600, more=HANDLE), hold=True)
     heat.service.run_due_work()
     assert heat.status("s") == "UPDATE_IN_PROGRESS"
-    due = heat.service.services.store.get_next_observation_time()
+    due = heat.service.services.store.sweeps.get_next_observation_time()
     assert due - heat.service.clock() < timedelta(seconds=210)
     signal(heat)
     assert heat.status("s") == "UPDATE_COMPLETE"

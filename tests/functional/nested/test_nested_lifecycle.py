@@ -297,7 +297,7 @@ class _Refusing:
         self._tx, self._refused = tx, refused
 
     def __getattr__(self, name: str) -> Any:
-        if name == "get_contents" and self._refused:
+        if name == "contents" and self._refused:
             raise self._refused.pop()
         return getattr(self._tx, name)
 

@@ -224,7 +224,7 @@ def test_a_pause_holds_nobody_up(heat: ProjectClient) -> None:
         "UPDATE_COMPLETE",
     )
     assert not heat.service.bus.pending  # no message, no worker: a time in a row
-    due = heat.service.services.store.get_next_observation_time()
+    due = heat.service.services.store.sweeps.get_next_observation_time()
     assert 90 < (due - heat.service.clock()).total_seconds() <= 100
     heat.service.run_until_idle()
     assert values(heat) == [f"w{i}" for i in range(5)]

@@ -11,7 +11,7 @@ from heat_convergence.cli.manage import main
 from heat_convergence.common.clock import utc_now
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
-from heat_convergence.db.statements import services
+from heat_convergence.db.repositories.workers import SqlWorkerRepository
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import goal, stack
 from heat_convergence.testing.sample_rows import goal_row, resource_row, service_row, stack_row
@@ -38,8 +38,8 @@ class ManageCommand:
     def stack(self, name, **values):
         with SqlStore(self.database).transaction() as tx:
             deleted_at = values.pop("deleted_at", None)
-            tx.insert_stack(stack_row(name, **values))
-            tx.insert_goal(
+            tx.stacks.insert(stack_row(name, **values))
+            tx.goals.insert(
                 goal_row(
                     f"goal-of-{name}",
                     stack_id=name,
@@ -48,9 +48,9 @@ class ManageCommand:
                     sensitive=True,
                 )
             )
-            tx.put_contents({"t" * 64: "text"})
+            tx.contents.put({"t" * 64: "text"})
             if deleted_at is not None:
-                tx.update_stack(name, deleted_at=deleted_at)
+                tx.stacks.update(name, deleted_at=deleted_at)
 
     def stacks(self):
         with self.database.read() as conn:
@@ -110,9 +110,9 @@ def test_a_project_is_purged_on_confirmation(managed, capsys):
 
 
 def test_services_are_listed_and_dead_ones_taken_off(managed, capsys):
-    with managed.database.write() as conn:
-        for name, reported_at in (("alive", ago(seconds=60)), ("dead", ago(seconds=130))):
-            services.record_heartbeat(conn, service_row(name, report_interval_s=60), reported_at)
+    workers = SqlWorkerRepository(managed.database)
+    for name, reported_at in (("alive", ago(seconds=60)), ("dead", ago(seconds=130))):
+        workers.record_heartbeat(service_row(name, report_interval_s=60), reported_at)
     assert managed("service", "list") == 0
     lines = {line.split()[2]: line for line in capsys.readouterr().out.splitlines()[1:]}
     assert " up " in lines["alive"]
@@ -151,7 +151,7 @@ def test_a_key_that_is_missing_is_told(managed, capsys):
 def test_what_no_key_opens_is_told_by_a_check(managed, capsys):
     managed.stack("s", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
-        tx.insert_resources(
+        tx.resources.insert(
             [resource_row("r", stack_id="s", sensitive=True, properties={"p": "secret"})]
         )
     managed.keys("another key")
@@ -169,7 +169,7 @@ def test_contradictions_come_with_the_remedy(managed, capsys):
     managed.stack("a")  # in progress, without a deadline
     managed.stack("b", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
-        tx.insert_resources([resource_row("r", stack_id="b", job=None, job_state="posted")])
+        tx.resources.insert([resource_row("r", stack_id="b", job=None, job_state="posted")])
     with managed.database.write() as conn:
         conn.execute(goal.delete().where(goal.c.stack_id == "b"))
     assert managed("stack", "check") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.tables import metadata
 from tests.functional.performance.test_traversal_cost import CostMeter, wide

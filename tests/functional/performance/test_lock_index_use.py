@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import event
 
 from heat_convergence.common.clock import utc_now
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.statements import events
@@ -104,13 +104,13 @@ def test_what_locks_goes_by_keys(database: Database, ways: LockPlanExplainer) ->
     service.update(stacks[2], wide(40))
     service.bus.pending.clear()  # so that there is something to sweep
     later = utc_now() + timedelta(minutes=1)
-    for job in store.take_lost_jobs(later, later, 500):
+    for job in store.sweeps.take_lost_jobs(later, later, 500):
         service.bus.converge(job.stack_id, job.version, [job.resource_id])
     service.run_until_idle()
-    store.take_due_observations(later, later, 500)
-    store.renew_leases("nobody", ["a", "b"], later)
+    store.sweeps.take_due_observations(later, later, 500)
+    store.workers.renew_leases("nobody", ["a", "b"], later)
     with store.transaction() as tx:
-        tx.set_resource_versions(stacks[1], 7)
+        tx.resources.set_versions(stacks[1], 7)
     for stack_id in stacks[::2]:
         service.delete(stack_id)
     service.run_until_idle()

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.maintenance import purge
-from heat_convergence.db.statements import goals
+from heat_convergence.db.statements import contents
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, goal, metadata
 from heat_convergence.resources.nested.template_cache import content_hash
@@ -172,7 +172,7 @@ def test_stacks_behind_are_looked_at_together(two: TwoEngineService) -> None:
     stack_id = two.heat.stack("looked")["id"]
     store = SqlStore(service.database)
     with store.transaction() as tx:
-        rows = tx.get_stack_resources(stack_id)
+        rows = tx.resources.get_by_stack(stack_id)
     with count_statements(service.database.engine) as count, store.transaction() as tx:
         found = looker(tx, rows)
     assert {each.observed for each in found.values()} == {ObservedState.READY}
@@ -206,13 +206,13 @@ def test_only_an_update_that_keeps_files_reads_them(
     )
     two.heat.create(name, template, files={"s": script})
     asked: set[str] = set()
-    get_contents = goals.get_contents
+    get_contents = contents.get_contents
 
     def noted(connection: Any, hashes: Any) -> Any:
         asked.update(hashes)
         return get_contents(connection, hashes)
 
-    monkeypatch.setattr(goals, "get_contents", noted)
+    monkeypatch.setattr(contents, "get_contents", noted)
     body = {"template": template, "files": {"s": script}}
     answer = two.heat.send(method, two.heat.path(name), body)
     assert answer.status_int == 202, answer.text

@@ -17,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.maintenance import purge
 from heat_convergence.db.store import SqlStore
@@ -331,13 +331,13 @@ def test_a_long_value_is_stored_once_and_read_once_a_message(bench: CostMeter) -
     bench.settle(stack_id)
     purge.purge_contents(bench.database)
     with bench.store.transaction() as tx:
-        assert set(tx.get_contents(keys)) == set(keys)  # events tell it yet
+        assert set(tx.contents.get(keys)) == set(keys)  # events tell it yet
     with bench.database.write() as connection:
         connection.execute(event.delete().where(event.c.stack_id == stack_id))
     purge.purge_contents(bench.database)
     with bench.store.transaction() as tx:
-        assert tx.get_contents(keys) == {}
-        (row,) = tx.get_resources([tx.get_stack_resources(stack_id)[0].id])
+        assert tx.contents.get(keys) == {}
+        (row,) = tx.resources.get([tx.resources.get_by_stack(stack_id)[0].id])
         assert row.properties == {**(row.properties or {}), "value": others}
 
 
@@ -352,7 +352,7 @@ def test_jobs_in_flight_are_bounded(database: Database, limit: int) -> None:
 
     def note() -> None:
         with bench.store.transaction() as tx:
-            load = tx.get_workload("project", stack_id)
+            load = tx.jobs.get_workload("project", stack_id)
         seen.append(load.in_flight)
         assert load.posted <= bench.service.settings.jobs_on_bus
 

@@ -115,7 +115,7 @@ def test_a_server_is_told_and_its_signal_ends_it(heat: ProjectClient) -> None:
 
 def test_nobody_looks_often(heat: ProjectClient) -> None:
     start(heat, template())
-    due = heat.service.services.store.get_next_observation_time()
+    due = heat.service.services.store.sweeps.get_next_observation_time()
     assert due - heat.service.clock() > timedelta(seconds=50)
     assert not heat.service.bus.pending
 

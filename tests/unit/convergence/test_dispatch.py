@@ -12,7 +12,7 @@ from heat_convergence.convergence.lifecycle.dispatch import (
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
@@ -37,8 +37,8 @@ def store_with(*groups: list[Resource]) -> MemoryStore:
     store = MemoryStore()
     with store.transaction() as tx:
         for name in ("a", "b", "c"):
-            tx.insert_stack(stack_row(name))
-        tx.insert_resources([row for group in groups for row in group])
+            tx.stacks.insert(stack_row(name))
+        tx.resources.insert([row for group in groups for row in group])
     return store
 
 
@@ -48,7 +48,7 @@ def posted_ids(outgoing_messages: tuple[OutgoingMessage, ...]) -> list[str]:
 
 def schedule(store: MemoryStore, stack: str, leaves: list[str]) -> list[str]:
     with store.transaction() as tx:
-        found = tx.lock_stack(stack)
+        found = tx.stacks.lock(stack)
         assert isinstance(found, Stack)
         return posted_ids(schedule_leaves(tx, found, leaves, SETTINGS, time_at(1)))
 
@@ -123,7 +123,7 @@ def test_trees_come_in_turn() -> None:
     store = store_with(*(job_rows(name, 0, 9, JobState.SCHEDULABLE) for name in "abc"))
     assert dispatch_turn(store, "a") == [f"b-{number}" for number in range(6)]
     with store.transaction() as tx:
-        tx.update_resources(
+        tx.resources.update(
             [f"b-{number}" for number in range(6)], job_state=JobState.AWAITING_OBSERVATION
         )
     assert dispatch_turn(store, "b") == [f"c-{number}" for number in range(6)]

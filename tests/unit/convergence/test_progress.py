@@ -14,7 +14,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import START_TIME, resource_row, stack_row, time_at
 
@@ -33,9 +33,9 @@ BUILDING = resource_row(
 def _stored(*rows: Resource, **stack: object) -> MemoryStore:
     store = MemoryStore()
     with store.transaction() as tx:
-        tx.insert_stack(stack_row(**stack))
-        tx.insert_resources(rows)
-        tx.add_edges("stack-1", rows[0].version, [Edge(row.id, None) for row in rows])
+        tx.stacks.insert(stack_row(**stack))
+        tx.resources.insert(rows)
+        tx.graph.add_edges("stack-1", rows[0].version, [Edge(row.id, None) for row in rows])
     return store
 
 
@@ -46,7 +46,7 @@ def _note(store: MemoryStore, sighting: Observation) -> Resource | None:
     with store.transaction() as tx:
         process_observations(tx, "stack-1", ["a"], {"a": sighting}, means)
     with store.transaction() as tx:
-        rows = tx.get_resources(["a"])
+        rows = tx.resources.get(["a"])
     return rows[0] if rows else None
 
 
@@ -119,7 +119,7 @@ def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_i
     with store.transaction() as tx:
         process_observations(tx, "stack-1", ["a", "b"], {}, means)
     with store.transaction() as tx:
-        a, b = tx.get_resources(["a", "b"])
+        a, b = tx.resources.get(["a", "b"])
     assert (a.status, a.status_reason) == (Status.FAILED, "why")
     assert (b.status, b.status_reason) == (Status.COMPLETE, "update is restricted for resource.")
     assert {a.job_state, b.job_state} == {JobState.CANCELLED}

@@ -25,12 +25,16 @@ def test_physical_dependents_are_found_by_index(tmp_path: Any, count: int) -> No
             sent.append((statement, given))
 
     with SqlStore(database).transaction() as tx:
-        tx.insert_stack(stack_row("stack-1"))
-        tx.insert_resources(rows)
-        tx.add_physical_dependencies("stack-1", [(row.id, f"held by {row.id}") for row in rows])
+        tx.stacks.insert(stack_row("stack-1"))
+        tx.resources.insert(rows)
+        tx.graph.add_physical_dependencies(
+            "stack-1", [(row.id, f"held by {row.id}") for row in rows]
+        )
         sa.event.listen(database.engine, "before_cursor_execute", note)
         wanted = [row.id for row in rows[:count]]
-        found = tx.find_physical_dependents("stack-1", [f"held by {row_id}" for row_id in wanted])
+        found = tx.graph.find_physical_dependents(
+            "stack-1", [f"held by {row_id}" for row_id in wanted]
+        )
         sa.event.remove(database.engine, "before_cursor_execute", note)
     assert [row.id for row in found] == wanted
     ((statement, given),) = sent

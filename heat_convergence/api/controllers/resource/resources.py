@@ -24,8 +24,8 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
-from heat_convergence.db.statements import goals, software
-from heat_convergence.db.statements.resources import get_inputs as rows_by_name
+from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
+from heat_convergence.db.statements import contents, software
 from heat_convergence.resources.protocol.resource_context import RowInputs, dependency_context
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
 from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
@@ -75,7 +75,7 @@ class ResourcesController(Controller):
             if extra and nested is not None:
                 inside = read_nested_attributes(conn, self.services, row, nested, extra)
             if detail is not None:
-                texts = goals.get_contents(conn, collect_definition_hashes(row.definition))
+                texts = contents.get_contents(conn, collect_definition_hashes(row.definition))
         shown = view.format_resource(
             row, stack, request.base_url, required_by=users, nested_stack=nested
         )
@@ -93,12 +93,12 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
-            texts = goals.get_contents(
+            texts = contents.get_contents(
                 conn, collect_definition_hashes(row.definition, ["metadata"])
             )
             metadata = load_section(row.definition, "metadata", texts)
-            rows = rows_by_name(
-                conn, stack.id, referenced_resources(metadata, self.services.functions)
+            rows = SqlIncarnationRepository(conn).get_inputs(
+                stack.id, referenced_resources(metadata, self.services.functions)
             )
         given = self.services
         inputs = RowInputs(rows, stack, given.registry, given.clock())

@@ -40,7 +40,7 @@ class ExportController(Controller):
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             reader = SqlTransaction(conn)
-            below = reader.get_descendant_stacks(stack.tree_id)
+            below = reader.tree.list_descendants(stack.tree_id)
             shown, _sensitive = export_stack(
                 reader, stack, SecretVisibility.SHOWN, below, resolve_metadata=self._finish
             )

@@ -15,7 +15,8 @@ from heat_convergence.api.goal_view import OutputResolver, output_definitions
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.db.statements import goals, resources
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
 
@@ -36,13 +37,13 @@ class OutputsController(Controller):
             output = _outputs(conn, stack).get(output_key)
             if output is None:
                 raise errors.NotFound(f"Specified output key {output_key} not found.")
-            rows = resources.get_inputs(
-                conn, stack.id, referenced_resources(output.value, self.services.functions)
+            rows = SqlIncarnationRepository(conn).get_inputs(
+                stack.id, referenced_resources(output.value, self.services.functions)
             )
         reader = OutputResolver(stack, rows, self.services)
         return json_response({"output": reader.resolve(output)})
 
 
 def _outputs(conn: Any, stack: Stack) -> dict[str, OutputDefinition]:
-    goal = goals.get_row(conn, stack.goal_id)
+    goal = SqlGoalRepository(conn).get_row(stack.goal_id)
     return {} if goal is None else {output.name: output for output in output_definitions(goal)}

@@ -27,8 +27,8 @@ from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
-from heat_convergence.db.statements import snapshots
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.repositories.snapshots import SqlSnapshotRepository
 from heat_convergence.stacks import snapshot_data as saving
 
 
@@ -55,7 +55,7 @@ class SnapshotsController(Controller):
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
-            found = snapshots.get_by_stack(conn, stack.id)
+            found = SqlSnapshotRepository(conn).list_by_stack(stack.id)
         return json_response({"snapshots": [view.format_snapshot(saved) for saved in found]})
 
     def show(
@@ -63,7 +63,7 @@ class SnapshotsController(Controller):
     ) -> webob.Response:
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
-            saved = snapshots.get(conn, stack.id, snapshot_id)
+            saved = SqlSnapshotRepository(conn).get(stack.id, snapshot_id)
         return json_response(
             {
                 "snapshot": view.format_snapshot(
@@ -77,7 +77,7 @@ class SnapshotsController(Controller):
     ) -> webob.Response:
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
-            saved = snapshots.get(conn, stack.id, snapshot_id)
+            saved = SqlSnapshotRepository(conn).get(stack.id, snapshot_id)
         saved = stack_actions.require_snapshot(saved, stack.id, snapshot_id)
         at_once = not saving.deletable_entries(saved, self.services.registry)
         renew_delegation_if_possible(self.services, request, stack)
@@ -114,7 +114,7 @@ class SnapshotsController(Controller):
     def _restore(
         self, tx: Transaction, stack: Stack, snapshot_id: str, draft: PreparedStack
     ) -> StartedTraversal:
-        tx.put_contents(draft.contents)
+        tx.contents.put(draft.contents)
         stack_actions.get_restorable_snapshot(tx, stack.id, snapshot_id)
         return traversal.start_traversal(
             tx,

@@ -24,7 +24,7 @@ from heat_convergence.convergence.lifecycle.progress import ProgressResult
 from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 _VERBS = {"suspend": Action.SUSPEND, "resume": Action.RESUME, "check": Action.CHECK}
 

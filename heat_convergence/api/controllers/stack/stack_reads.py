@@ -26,7 +26,9 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
-from heat_convergence.db.statements import goals, resources
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
+from heat_convergence.db.statements import contents
 from heat_convergence.stacks.reads.breakpoint_status import with_breakpoint_reasons
 
 Json = Any
@@ -66,7 +68,7 @@ class StackReadsController(Controller):
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             (stack,) = with_breakpoint_reasons(conn, [stack])
-            goal = goals.get_with_parameters(conn, stack.goal_id)
+            goal = SqlGoalRepository(conn).get_with_parameters(stack.goal_id)
             if goal is None:
                 raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
             resolve = resolve and stack.deleted_at is None
@@ -75,7 +77,7 @@ class StackReadsController(Controller):
                 if resolve
                 else ()
             )
-            rows = resources.get_inputs(conn, stack.id, names)
+            rows = SqlIncarnationRepository(conn).get_inputs(stack.id, names)
         shown = self._shown(request, stack, goal)
         if resolve:
             reader = OutputResolver(stack, rows, self.services)
@@ -85,7 +87,7 @@ class StackReadsController(Controller):
     def template(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         with self.database.read() as conn:
             goal = self._goal(conn, request, stack_name, stack_id)
-            text = goals.get_contents(conn, [goal.template_hash])[goal.template_hash]
+            text = contents.get_contents(conn, [goal.template_hash])[goal.template_hash]
         return json_response(goal_view.parse_stored_template(text, self.services.limits))
 
     def environment(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
@@ -96,7 +98,7 @@ class StackReadsController(Controller):
     def files(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         with self.database.read() as conn:
             goal = self._goal(conn, request, stack_name, stack_id)
-            texts = goals.get_contents(conn, set(goal.files.values()))
+            texts = contents.get_contents(conn, set(goal.files.values()))
         return json_response({name: texts[key] for name, key in sorted(goal.files.items())})
 
     def _list(self, request: ApiRequest, found: list[Stack]) -> dict[str, Json]:
@@ -119,7 +121,7 @@ class StackReadsController(Controller):
     @staticmethod
     def _goal(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Goal:
         stack = get_stack(conn, request, name, stack_id)
-        goal = goals.get(conn, stack.goal_id)
+        goal = SqlGoalRepository(conn).get(stack.goal_id)
         if goal is None:
             raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         return goal

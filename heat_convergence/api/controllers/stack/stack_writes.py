@@ -45,7 +45,7 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 
 
 class StackWritesController(Controller):
@@ -106,7 +106,7 @@ class StackWritesController(Controller):
         draft: PreparedStack,
         handed: Mapping[str, AdoptedResource] | None,
     ) -> StartedTraversal:
-        tx.put_contents(draft.contents)
+        tx.contents.put(draft.contents)
         return traversal.create_stack(
             tx,
             stack=stack,
@@ -159,7 +159,7 @@ class StackWritesController(Controller):
         values: Mapping[str, Any],
         reality: StateSource,
     ) -> StartedTraversal:
-        tx.put_contents(draft.contents)
+        tx.contents.put(draft.contents)
         return traversal.start_traversal(
             tx,
             stack_id=stack.id,

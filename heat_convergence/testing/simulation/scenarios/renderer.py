@@ -19,7 +19,7 @@ def render_stacks(world: SimulatedEnvironment) -> Iterator[str]:
     """``red: UPDATE_COMPLETE`` and, of a failure, its reason, or where it waits."""
     known = {key: snapshot.stack for key, snapshot in world.invariant_checker.stack_states.items()}
     with world.store.transaction() as tx:
-        places = tx.find_breakpoint_locations(list(known.values()))
+        places = tx.tree.find_breakpoint_locations(list(known.values()))
     waiting = {place.stack_id for place in places}
     for stack_id, stack in sorted(known.items()):
         told = stack.status == "FAILED" or stack_id in waiting

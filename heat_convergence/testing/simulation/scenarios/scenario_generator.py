@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FaultProbabilities
 from heat_convergence.testing.simulation.workload.nested_templates import TreeBuilder

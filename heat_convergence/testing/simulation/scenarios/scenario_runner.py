@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports import Store
+from heat_convergence.convergence.ports.store import Store
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.store import SqlStore
@@ -207,10 +207,10 @@ def _never_up(world: SimulatedEnvironment) -> bool:
 def _goal_text(world: SimulatedEnvironment, name: str) -> str:
     stack = world.invariant_checker.stack_states[world.find_stack_id(name)].stack
     with world.store.transaction() as tx:
-        goal = tx.get_goal(stack.goal_id)
+        goal = tx.goals.get(stack.goal_id)
         if goal is None:
             return ""
-        return tx.get_contents([goal.template_hash])[goal.template_hash]
+        return tx.contents.get([goal.template_hash])[goal.template_hash]
 
 
 def _ask(world: SimulatedEnvironment, act: UserRequest, expect: Status | None = None) -> None:

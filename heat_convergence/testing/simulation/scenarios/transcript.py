@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from heat_convergence.convergence.ports import ConvergenceSettings
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.testing.simulation.bus import SimulatedMessage
 from heat_convergence.testing.simulation.environment import (
     EnvironmentConfig,

@@ -21,7 +21,7 @@ from typing import Any
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
-from heat_convergence.convergence.ports import Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.stacks.goal.desired_resources import (
     ATTRIBUTE_PATHS_KEY,
     CONTENT_DIGEST_KEY,
@@ -61,7 +61,7 @@ def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
 def rebuild_desired(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
     """``convergence.rollback.DefinitionRebuilder``."""
     return desired_resources(
-        template_notation.parse_template(tx.get_contents([goal.template_hash])[goal.template_hash])
+        template_notation.parse_template(tx.contents.get([goal.template_hash])[goal.template_hash])
     )
 
 

@@ -28,7 +28,8 @@ from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
-from heat_convergence.convergence.ports import Bus, Store, Transaction
+from heat_convergence.convergence.ports.bus import Bus
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.resources.nested.template_cache import content_hash
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import signal_delivery
@@ -301,9 +302,9 @@ class _Request:
 
     def _restore(self, tx: Transaction) -> _Done:
         saved = stack_actions.get_restorable_snapshot(tx, self.stack_id, self._newest())
-        then = tx.get_goal(saved.goal_id)
+        then = tx.goals.get(saved.goal_id)
         assert then is not None
-        text = tx.get_contents([then.template_hash])[then.template_hash]
+        text = tx.contents.get([then.template_hash])[then.template_hash]
         template = template_notation.restored_template(
             template_notation.parse_template(text), saved, self.registry
         )
@@ -326,11 +327,11 @@ class _Request:
         return (self.users.snapshot_ids.get(self.stack_id) or ["none"])[-1]
 
     def _abandon(self, tx: Transaction) -> _Done:
-        stack = tx.get_stack(self.stack_id)
-        goal = None if stack is None else tx.get_goal(stack.goal_id)
+        stack = tx.stacks.get(self.stack_id)
+        goal = None if stack is None else tx.goals.get(stack.goal_id)
         document = stack_actions.abandon_stack(tx, self.stack_id, self.means)
         assert goal is not None
-        text = tx.get_contents([goal.template_hash])[goal.template_hash]
+        text = tx.contents.get([goal.template_hash])[goal.template_hash]
         left = AbandonedStack(text, document)
         return _Done(remember=lambda: self.users.abandoned_stacks.update({self.act.stack: left}))
 
@@ -338,7 +339,7 @@ class _Request:
 
     def _signal(self, tx: Transaction) -> _Done:
         row = self._row(tx)
-        stack = tx.get_stack(self.stack_id)
+        stack = tx.stacks.get(self.stack_id)
         assert stack is not None
         group_id = self.registry.get(row.implementation).scaled_group_id(row.properties or {})
         now = self.means.now
@@ -356,7 +357,7 @@ class _Request:
         return _Done(outgoing_messages, lambda: self.users.signal_counts.update(kept))
 
     def _unhealthy(self, tx: Transaction) -> _Done:
-        row, stack = self._row(tx), tx.get_stack(self.stack_id)
+        row, stack = self._row(tx), tx.stacks.get(self.stack_id)
         stack_actions.mark_unhealthy(tx, row.id, Status.FAILED, UNHEALTHY_REASON, self.means)
         # Another verb's call, if it is still to come, gives it another state.
         to_come = (
@@ -377,9 +378,9 @@ class _Request:
     def _clear(self, tx: Transaction) -> _Done:
         stacks, (*above, name) = [self.stack_id], self.act.resource.split(".")
         for each in above:  # an incarnation on its way out may have a stack, too
-            rows = [row for stack_id in stacks for row in tx.get_stack_resources(stack_id)]
+            rows = [row for stack_id in stacks for row in tx.resources.get_by_stack(stack_id)]
             stacks = [row.physical_id for row in rows if row.name == each and row.physical_id]
-        for row in [row for stack_id in stacks for row in tx.get_stack_resources(stack_id)]:
+        for row in [row for stack_id in stacks for row in tx.resources.get_by_stack(stack_id)]:
             if (
                 row.name == name
                 and row.job_state is JobState.AT_BREAKPOINT
@@ -393,7 +394,7 @@ class _Request:
         raise errors.ResourceNotFound(self.act.resource, self.act.stack)
 
     def _row(self, tx: Transaction) -> Resource:
-        for row in tx.get_stack_resources(self.stack_id):
+        for row in tx.resources.get_by_stack(self.stack_id):
             if row.name == self.act.resource and row.desired is DesiredState.PRESENT:
                 return row
         raise errors.ResourceNotFound(self.act.resource, self.act.stack)
@@ -411,7 +412,7 @@ class _Request:
         )
         hashes = {name: content_hash(text) for name, text in texts.items()}
         stored = {hashes[name]: text for name, text in texts.items()}
-        tx.put_contents({key: template_notation.format_template(template), **stored})
+        tx.contents.put({key: template_notation.format_template(template), **stored})
         return Goal(
             id=self.means.ids(),
             stack_id=self.stack_id,

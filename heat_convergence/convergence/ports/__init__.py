@@ -1,0 +1,1 @@
+"""What the algorithm needs from outside: a store, a bus, and settings."""

@@ -1,0 +1,49 @@
+"""The port to the resource graph of a traversal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.resource import Resource
+
+
+class GraphRepository(Protocol):
+    """Edges between resources, their retry counts, and physical dependencies.
+
+    A physical dependency says that the physical resource of one row may still use that
+    of another, whatever their definitions say.
+    """
+
+    def clear(self, stack_id: str) -> None:
+        """Delete all edges and physical dependencies of the stack."""
+
+    def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        """Insert edges, none of them twice."""
+
+    def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
+        """Return the edges that have any of the resources at either end."""
+
+    def get_unready_edges(self, stack_id: str, version: int) -> list[Edge]:
+        """Return the edges at which a resource still waits for another."""
+
+    def delete_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        """Delete edges by their two ends."""
+
+    def get_retry_counts(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        """Return failed tries in this traversal, by resource id."""
+
+    def increment_retry_counts(self, version: int, ids: Collection[str]) -> None:
+        """Count one more failed try of each of the resources."""
+
+    def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Insert physical dependencies of rows with a job.
+
+        Args:
+            stack_id: the stack of all of the rows.
+            pairs: (id of the dependent, id of the one that it may use), none twice.
+        """
+
+    def find_physical_dependents(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
+        """Return the rows with a job that may use any of the resources, narrow, by id."""

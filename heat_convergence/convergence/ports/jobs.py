@@ -1,0 +1,42 @@
+"""The port to jobs: what a traversal wants done to resources, and whose turn it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Protocol
+
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.workload import JobRef, Workload
+
+
+class JobRepository(Protocol):
+    """The jobs of resources; a row without one has ``job`` None."""
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Lock the stack's rows that have a job; return them narrow, by id."""
+
+    def next_queued(self, stack_id: str, limit: int) -> list[str]:
+        """Return ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
+
+    def next_schedulable(self, project_id: str, after: str, limit: int) -> list[JobRef]:
+        """Lock SCHEDULABLE jobs of the project that no other transaction has locked.
+
+        Args:
+            after: the root stack after which the round goes on: jobs of later trees come
+                first, then those from the first tree on.
+            limit: the largest number of jobs.
+        """
+
+    def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
+        """Return how much is under way in the project and, if named, in the stack."""
+
+    def repost(self, ids: Collection[str], now: datetime) -> None:
+        """Make those of the jobs that are RUNNING POSTED again."""
+
+    def mark_complete(self, ids: Collection[str], now: datetime) -> None:
+        """Mark resources COMPLETE and remove their jobs, leaving nothing to observe.
+
+        After CONVERGE or ADOPT the row's ``applied_hash`` becomes its definition's; after
+        CONVERGE or RESUME the row is not suspended any more.
+        """

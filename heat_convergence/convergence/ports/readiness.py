@@ -1,0 +1,36 @@
+"""The port to readiness: what has been observed ready, and what that lets start.
+
+Written by the observer, and by a traversal's start for what is ready already (RULE 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from heat_convergence.convergence.model.resource import Resource
+
+
+class ReadinessRepository(Protocol):
+    """Readiness of resources in a traversal, which ``version`` names."""
+
+    def mark_ready(self, version: int, ids: Collection[str]) -> None:
+        """Mark resources as observed ready."""
+
+    def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that are not observed ready."""
+
+    def has_unready(self, stack_id: str, version: int) -> bool:
+        """Return whether any resource of the traversal is not observed ready."""
+
+    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something not observed ready."""
+
+    def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something whose values changed in ``version``."""
+
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+        """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
+
+    def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
+        """Return ids of BLOCKED jobs that need nothing unready: none, unless a pass was lost."""

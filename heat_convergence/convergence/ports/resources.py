@@ -1,0 +1,62 @@
+"""The port to the rows of resources."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.resource import Resource
+
+
+class ResourceRepository(Protocol):
+    """Rows of resources, one for each incarnation.
+
+    *Narrow* rows are read without definition, properties, attributes and data, which
+    are then empty.
+    """
+
+    def insert(self, resources: Sequence[Resource]) -> None:
+        """Insert rows."""
+
+    def lock(self, ids: Collection[str]) -> list[Resource]:
+        """Lock those of the rows that exist and return them, narrow, by id."""
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Lock the stack's rows and return them, by id, as planning needs them.
+
+        Returns:
+            Rows without attributes; their properties are None or empty, as the row has
+            properties or not.
+        """
+
+    def get(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist, whole, by id; locks none."""
+
+    def get_by_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's rows, whole, by id; locks none."""
+
+    def update(self, ids: Collection[str], **values: Any) -> None:
+        """Set the same values in all of the rows, with one statement."""
+
+    def update_each(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set values by row, with one prepared statement.
+
+        Args:
+            changes: resource id → column → value; all of them with the same columns.
+        """
+
+    def set_versions(self, stack_id: str, version: int) -> None:
+        """Set the version of all of the stack's rows."""
+
+    def delete(self, ids: Collection[str]) -> None:
+        """Delete rows that the graph does not name any more."""
+
+    def delete_absent(self, stack_id: str) -> None:
+        """Delete the stack's rows that are desired absent and have no job, with their edges."""
+
+    def delete_by_stack(self, stack_id: str) -> None:
+        """Delete all resources, edges and physical dependencies of the stack."""
+
+    def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
+        """Return whether a present resource has such a status reason in that action."""

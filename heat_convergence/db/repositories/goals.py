@@ -1,0 +1,79 @@
+"""Rows of goals in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.goal_storage import restore_full, with_parameter_values
+from heat_convergence.convergence.ports.goals import GoalRepository
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.statements.contents import get_contents
+from heat_convergence.db.tables import goal as goal_table
+from heat_convergence.db.tables import snapshot
+
+_FIELDS = Goal.__slots__
+_ENCRYPTED = ("environment", "parameters", "outputs")
+_COLUMNS = tuple(goal_table.c[name] for name in _FIELDS)
+_GET = sa.select(*_COLUMNS).where(goal_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+
+
+class SqlGoalRepository(GoalRepository):
+    """Goals on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, goal: Goal) -> None:
+        """Insert a row; values of a sensitive goal are encrypted."""
+        columns = {name: getattr(goal, name) for name in _FIELDS}
+        if goal.sensitive:
+            columns.update({name: SensitiveValue(columns[name]) for name in _ENCRYPTED})
+        self._connection.execute(goal_table.insert(), columns)
+
+    def get(self, goal_id: str) -> Goal | None:
+        """Return the goal with everything that its row holds by hash."""
+        found = self.get_row(goal_id)
+        return None if found is None else restore_full(found, self._get_contents())
+
+    def get_with_parameters(self, goal_id: str) -> Goal | None:
+        """Return the goal with its own parameters, without what it inherits."""
+        found = self.get_row(goal_id)
+        return None if found is None else with_parameter_values(found, self._get_contents())
+
+    def get_row(self, goal_id: str) -> Goal | None:
+        """Return the goal as its row has it."""
+        return self.get_rows([goal_id]).get(goal_id)
+
+    def get_rows(self, ids: Collection[str]) -> Mapping[str, Goal]:
+        """Return those of the rows that exist, by id."""
+        if not ids:
+            return {}
+        rows = self._connection.execute(_GET, {"ids": sorted(ids)})
+        return {found.id: found for found in map(_from_row, rows)}
+
+    def delete_except(self, stack_id: str, keep: Collection[str]) -> None:
+        """Delete the stack's goals except ``keep`` and those of its snapshots."""
+        saved = sa.select(snapshot.c.goal_id).where(snapshot.c.stack_id == stack_id)
+        old = sa.select(goal_table.c.id).where(
+            goal_table.c.stack_id == stack_id,
+            goal_table.c.id.not_in(sorted(keep)),
+            goal_table.c.id.not_in(saved),
+        )
+        # Read first: a DELETE would lock the snapshots that its condition reads.
+        ids = sorted(self._connection.scalars(old))
+        if ids:
+            self._connection.execute(safe_delete(goal_table).where(goal_table.c.id.in_(ids)))
+
+    def _get_contents(self) -> partial[Mapping[str, str]]:
+        return partial(get_contents, self._connection)
+
+
+def _from_row(row: Any) -> Goal:
+    return Goal(**dict(zip(_FIELDS, row, strict=True)))

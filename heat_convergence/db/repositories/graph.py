@@ -1,0 +1,146 @@
+"""The resource graph in the database.
+
+Written under the lock of the stack alone, so that no two transactions change edges that
+the other one is reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.graph import GraphRepository
+from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, edge_parameters
+from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, select_narrow_rows
+from heat_convergence.db.tables import physical_dependency, resource, resource_graph
+
+_CHUNK = 2000
+_GET_RETRY_COUNTS = (
+    sa.select(resource_graph.c.resource_id, sa.func.max(resource_graph.c.retry_count))
+    .where(OF_IDS)
+    .group_by(resource_graph.c.resource_id)
+)
+_INCREMENT_RETRY_COUNTS = UPDATE.values(retry_count=resource_graph.c.retry_count + 1)
+_FIND_DEPENDENTS = (
+    sa.select(*NARROW_COLUMNS)
+    .where(
+        resource.c.id.in_(
+            sa.select(physical_dependency.c.holder_id).where(
+                physical_dependency.c.stack_id == sa.bindparam("stack"),
+                physical_dependency.c.held_id.in_(IDS),
+            )
+        ),
+        resource.c.job.is_not(None),
+    )
+    .order_by(resource.c.id)
+)
+
+
+class SqlGraphRepository(GraphRepository):
+    """Edges and physical dependencies on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def clear(self, stack_id: str) -> None:
+        """Delete all edges and physical dependencies of the stack."""
+        for table in (resource_graph, physical_dependency):
+            self._connection.execute(safe_delete(table).where(table.c.stack_id == stack_id))
+
+    def add_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        """Insert edges, a chunk at a time."""
+        rows = [
+            {
+                "resource_id": edge.resource_id,
+                "needed_by": edge.needed_by,
+                "stack_id": stack_id,
+                "version": version,
+                "observed_ready": edge.observed_ready,
+                "retry_count": edge.retry_count,
+            }
+            for edge in edges
+        ]
+        for at in range(0, len(rows), _CHUNK):
+            self._connection.execute(resource_graph.insert(), rows[at : at + _CHUNK])
+
+    def get_edges_at(self, stack_id: str, version: int, ids: Collection[str]) -> list[Edge]:
+        """Return the edges that have any of the resources at either end."""
+        ends = sorted(ids)
+        statement = sa.select(
+            resource_graph.c.resource_id,
+            resource_graph.c.needed_by,
+            resource_graph.c.observed_ready,
+        ).where(
+            resource_graph.c.stack_id == stack_id,
+            resource_graph.c.version == version,
+            sa.or_(resource_graph.c.resource_id.in_(ends), resource_graph.c.needed_by.in_(ends)),
+        )
+        return [Edge(*row) for row in self._connection.execute(statement)]
+
+    def get_unready_edges(self, stack_id: str, version: int) -> list[Edge]:
+        """Return the edges at which a resource still waits for another."""
+        statement = sa.select(resource_graph.c.resource_id, resource_graph.c.needed_by).where(
+            resource_graph.c.stack_id == stack_id,
+            resource_graph.c.version == version,
+            resource_graph.c.needed_by.is_not(None),
+            resource_graph.c.observed_ready == sa.false(),
+        )
+        return [Edge(*row) for row in self._connection.execute(statement)]
+
+    def delete_edges(self, stack_id: str, version: int, edges: Iterable[Edge]) -> None:
+        """Delete edges by their two ends; NULL ends need a statement of their own."""
+        rows = [{"need": edge.resource_id, "then": edge.needed_by} for edge in edges]
+        inner = [row for row in rows if row["then"] is not None]
+        ends = [row["need"] for row in rows if row["then"] is None]
+        this = sa.and_(resource_graph.c.stack_id == stack_id, resource_graph.c.version == version)
+        if inner:
+            self._connection.execute(
+                safe_delete(resource_graph).where(
+                    this,
+                    resource_graph.c.resource_id == sa.bindparam("need"),
+                    resource_graph.c.needed_by == sa.bindparam("then"),
+                ),
+                inner,
+            )
+        if ends:
+            self._connection.execute(
+                safe_delete(resource_graph).where(
+                    this,
+                    resource_graph.c.resource_id.in_(ends),
+                    resource_graph.c.needed_by.is_(None),
+                )
+            )
+
+    def get_retry_counts(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        """Return failed tries in this traversal, by resource id."""
+        if not ids:
+            return {}
+        rows = self._connection.execute(_GET_RETRY_COUNTS, edge_parameters(version, ids))
+        return {row[0]: row[1] for row in rows}
+
+    def increment_retry_counts(self, version: int, ids: Collection[str]) -> None:
+        """Count one more failed try of each of the resources."""
+        if ids:
+            self._connection.execute(_INCREMENT_RETRY_COUNTS, edge_parameters(version, ids))
+
+    def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
+        """Insert physical dependencies of rows with a job, in the order of the keys."""
+        rows = [
+            {"stack_id": stack_id, "held_id": held, "holder_id": holder}
+            for held, holder in sorted((held, holder) for holder, held in pairs)
+        ]
+        for at in range(0, len(rows), _CHUNK):
+            self._connection.execute(physical_dependency.insert(), rows[at : at + _CHUNK])
+
+    def find_physical_dependents(self, stack_id: str, ids: Collection[str]) -> list[Resource]:
+        """Return the rows with a job that may use any of the resources, narrow, by id."""
+        if not ids:
+            return []
+        return select_narrow_rows(
+            self._connection, _FIND_DEPENDENTS, stack=stack_id, ids=sorted(ids)
+        )

@@ -1,0 +1,191 @@
+"""Jobs of resources in the database: whose turn it is, and which are done.
+
+How much is under way, and which jobs wait, is read without locks.  Jobs that are taken
+are locked by key and read once more; no transaction waits for another here, and no entry
+of an index that changes with the job's state is ever locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, Verb
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.workload import JobRef, Workload
+from heat_convergence.convergence.ports.jobs import JobRepository
+from heat_convergence.db.index_hints import force_index
+from heat_convergence.db.statements.resource_rows import (
+    ANY_OF_IDS,
+    FOR_NO_KEY_UPDATE,
+    FOR_NO_KEY_UPDATE_SKIP_LOCKED,
+    NARROW_COLUMNS,
+    STACK_INDEX,
+    new_values,
+    select_narrow_rows,
+)
+from heat_convergence.db.tables import resource
+
+_APPLYING = (Verb.CONVERGE, Verb.ADOPT)  # verbs that make reality match the definition
+_RESUMING = (Verb.CONVERGE, Verb.RESUME)  # verbs that end a suspension
+_POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
+_IN_FLIGHT = sorted(COUNTED_IN_FLIGHT)
+
+_OF_PROJECT = resource.c.project_id == sa.bindparam("project")
+_OF_STACK = resource.c.stack_id == sa.bindparam("stack")
+_LIMIT = sa.bindparam("room", type_=sa.Integer)
+_STACK, _PROJECT = sa.literal("stack").label("scope"), sa.literal("project").label("scope")
+
+
+def _count(scope: Any, condition: Any, states: Sequence[JobState]) -> sa.Select[Any]:
+    return (
+        sa.select(scope, resource.c.job_state, sa.func.count().label("jobs"))
+        .where(condition, resource.c.job_state.in_(states))
+        .group_by(resource.c.job_state)
+    )
+
+
+def _find_any(scope: Any, condition: Any, state: JobState) -> sa.Select[Any]:
+    one = (
+        sa.select(resource.c.job_state)
+        .where(condition, resource.c.job_state == state)
+        .limit(1)
+        .subquery()
+    )
+    return sa.select(scope, one.c.job_state, sa.literal(1).label("jobs"))
+
+
+_OF_PROJECT_WORKLOAD = (
+    _count(_PROJECT, _OF_PROJECT, _POSTED_OR_RUNNING),
+    _find_any(_PROJECT, _OF_PROJECT, JobState.SCHEDULABLE),
+)
+_PROJECT_WORKLOAD = sa.union_all(*_OF_PROJECT_WORKLOAD)
+_WORKLOAD = sa.union_all(
+    *_OF_PROJECT_WORKLOAD,
+    _count(_STACK, _OF_STACK, _IN_FLIGHT),
+    _find_any(_STACK, _OF_STACK, JobState.QUEUED),
+)
+
+
+def _select_schedulable(round_: int, position: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    columns = (resource.c.root_id, resource.c.id, resource.c.stack_id, resource.c.version)
+    some = (
+        sa.select(*columns)
+        .where(_OF_PROJECT, resource.c.job_state == JobState.SCHEDULABLE, position)
+        .order_by(resource.c.root_id, resource.c.id)
+        .limit(_LIMIT)
+    )
+    ranged = force_index(some, resource, "ix_resource_project_id_job_state").subquery()
+    return sa.select(sa.literal(round_), *ranged.c)
+
+
+# Two ranges of one index; only their few results are sorted.
+_NEXT_SCHEDULABLE = sa.union_all(
+    _select_schedulable(0, resource.c.root_id > sa.bindparam("after")),
+    _select_schedulable(1, resource.c.root_id <= sa.bindparam("after")),
+)
+_LOCK_SCHEDULABLE = (
+    force_index(sa.select(resource.c.id), resource)
+    .where(ANY_OF_IDS, resource.c.job_state == JobState.SCHEDULABLE)
+    .order_by(resource.c.id)
+    .with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
+)
+_NEXT_QUEUED = (
+    sa.select(resource.c.id)
+    .where(_OF_STACK, resource.c.job_state == JobState.QUEUED)
+    .order_by(resource.c.id)
+    .limit(_LIMIT)
+)
+_MARK_COMPLETE = force_index(resource.update().where(ANY_OF_IDS), resource).values(
+    **new_values(["observed_at", "updated_at"]),
+    status=Status.COMPLETE,
+    job=None,
+    job_state=None,
+    observe_at=None,
+    # Set before ``job``, by the order of the columns: MySQL reads what is set already.
+    applied_hash=sa.case(
+        (resource.c.job.in_(_APPLYING), resource.c.definition_hash),
+        else_=resource.c.applied_hash,
+    ),
+    suspended=sa.case((resource.c.job.in_(_RESUMING), sa.false()), else_=resource.c.suspended),
+)
+
+
+class SqlJobRepository(JobRepository):
+    """Jobs on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Lock the stack's rows that have a job; return them narrow, by id."""
+        statement = (
+            force_index(sa.select(*NARROW_COLUMNS), resource, STACK_INDEX)
+            .where(resource.c.stack_id == stack_id, resource.c.job.is_not(None))
+            .order_by(resource.c.id)
+            .with_for_update(**FOR_NO_KEY_UPDATE)
+        )
+        return select_narrow_rows(self._connection, statement)
+
+    def next_queued(self, stack_id: str, limit: int) -> list[str]:
+        """Return ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
+        return list(self._connection.scalars(_NEXT_QUEUED, {"stack": stack_id, "room": limit}))
+
+    def next_schedulable(self, project_id: str, after: str, limit: int) -> list[JobRef]:
+        """Lock SCHEDULABLE jobs of the project that no other transaction has locked.
+
+        Twice as many are read as are returned at most, as another transaction may be
+        about to take the first ones.
+        """
+        parameters = {"project": project_id, "after": after, "room": 2 * limit}
+        found = sorted(
+            tuple(row) for row in self._connection.execute(_NEXT_SCHEDULABLE, parameters)
+        )
+        waiting = {row[2]: JobRef(row[3], row[4], row[2]) for row in found[: 2 * limit]}
+        taken: list[JobRef] = []
+        while waiting and len(taken) < limit:
+            some = list(waiting)[: limit - len(taken)]
+            free = set(self._connection.scalars(_LOCK_SCHEDULABLE, {"ids": sorted(some)}))
+            taken.extend(waiting.pop(one) for one in some if one in free)
+            for one in set(some) - free:
+                del waiting[one]
+        return taken
+
+    def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
+        """Return how much is under way in the project and, if named, in the stack."""
+        parameters = {"project": project_id}
+        statement = _PROJECT_WORKLOAD
+        if stack_id is not None:
+            statement = _WORKLOAD
+            parameters["stack"] = stack_id
+        rows = self._connection.execute(statement, parameters)
+        found = {(row[0], row[1]): row[2] for row in rows}
+        return Workload(
+            posted=found.get(("project", JobState.POSTED), 0),
+            running=found.get(("project", JobState.RUNNING), 0),
+            has_schedulable=("project", JobState.SCHEDULABLE) in found,
+            in_flight=sum(found.get(("stack", state), 0) for state in _IN_FLIGHT),
+            has_queued=("stack", JobState.QUEUED) in found,
+        )
+
+    def repost(self, ids: Collection[str], now: datetime) -> None:
+        """Make those of the jobs that are RUNNING POSTED again."""
+        if ids:
+            running = resource.update().where(
+                resource.c.id.in_(sorted(ids)), resource.c.job_state == JobState.RUNNING
+            )
+            posted = force_index(running, resource).values(
+                job_state=JobState.POSTED, posted_at=now
+            )
+            self._connection.execute(posted)
+
+    def mark_complete(self, ids: Collection[str], now: datetime) -> None:
+        """Mark resources COMPLETE and remove their jobs, leaving nothing to observe."""
+        if ids:
+            times = {"new_observed_at": now, "new_updated_at": now}
+            self._connection.execute(_MARK_COMPLETE, {"ids": sorted(ids), **times})

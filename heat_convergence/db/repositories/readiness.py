@@ -1,0 +1,118 @@
+"""Readiness of resources in the database: flags of the graph's edges, read by index."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.readiness import ReadinessRepository
+from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, VERSION, edge_parameters
+from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, from_narrow_row
+from heat_convergence.db.tables import resource, resource_graph
+
+# Aliases made once: every new one has all of its columns built again.
+_READY, _OTHER = resource_graph.alias(), resource_graph.alias()
+_NOT_READY = resource_graph.c.observed_ready == sa.false()
+_FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
+_FIND_WITH_UNREADY = (
+    sa.select(resource_graph.c.needed_by)
+    .where(resource_graph.c.needed_by.in_(IDS), resource_graph.c.version == VERSION, _NOT_READY)
+    .distinct()
+)
+_MARK_READY = UPDATE.values(observed_ready=True)
+_FIND_UNBLOCKED = (
+    sa.select(*NARROW_COLUMNS)
+    .where(
+        resource.c.id.in_(
+            sa.select(_READY.c.needed_by).where(
+                _READY.c.resource_id.in_(IDS),
+                _READY.c.version == VERSION,
+                _READY.c.needed_by.is_not(None),
+            )
+        ),
+        resource.c.job_state == JobState.BLOCKED,
+        ~sa.exists().where(
+            _OTHER.c.needed_by == resource.c.id,
+            _OTHER.c.version == VERSION,
+            _OTHER.c.observed_ready == sa.false(),
+        ),
+    )
+    .order_by(resource.c.id)
+)
+
+
+class SqlReadinessRepository(ReadinessRepository):
+    """Readiness on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def mark_ready(self, version: int, ids: Collection[str]) -> None:
+        """Mark resources as observed ready."""
+        if ids:
+            self._connection.execute(_MARK_READY, edge_parameters(version, ids))
+
+    def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that are not observed ready."""
+        if not ids:
+            return frozenset()
+        return frozenset(self._connection.scalars(_FIND_UNREADY, edge_parameters(version, ids)))
+
+    def has_unready(self, stack_id: str, version: int) -> bool:
+        """Return whether any resource of the traversal is not observed ready."""
+        statement = (
+            sa.select(sa.literal(1))
+            .where(
+                resource_graph.c.stack_id == stack_id,
+                resource_graph.c.version == version,
+                _NOT_READY,
+            )
+            .limit(1)
+        )
+        return self._connection.execute(statement).first() is not None
+
+    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something not observed ready."""
+        if not ids:
+            return frozenset()
+        found = self._connection.scalars(_FIND_WITH_UNREADY, edge_parameters(version, ids))
+        return frozenset(found)
+
+    def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something whose values changed in ``version``."""
+        if not ids:
+            return frozenset()
+        statement = (
+            sa.select(resource_graph.c.needed_by)
+            .join(resource, resource.c.id == resource_graph.c.resource_id)
+            .where(
+                resource_graph.c.needed_by.in_(sorted(ids)),
+                resource_graph.c.version == version,
+                resource.c.touched_version == version,
+            )
+            .distinct()
+        )
+        return frozenset(self._connection.scalars(statement))
+
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+        """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
+        if not ids:
+            return []
+        found = self._connection.execute(_FIND_UNBLOCKED, edge_parameters(version, ids))
+        return [from_narrow_row(row) for row in found]
+
+    def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
+        """Return ids of BLOCKED jobs that need nothing unready."""
+        waits = sa.exists().where(
+            resource_graph.c.needed_by == resource.c.id,
+            resource_graph.c.version == version,
+            _NOT_READY,
+        )
+        statement = sa.select(resource.c.id).where(
+            resource.c.stack_id == stack_id, resource.c.job_state == JobState.BLOCKED, ~waits
+        )
+        return list(self._connection.scalars(statement.order_by(resource.c.id)))

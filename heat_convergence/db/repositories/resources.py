@@ -1,0 +1,150 @@
+"""Rows of resources in the database, locked in the order of their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.resources import ResourceRepository
+from heat_convergence.db.index_hints import force_index, safe_delete
+from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.statements.resource_rows import (
+    COLUMNS,
+    FIELDS,
+    FOR_NO_KEY_UPDATE,
+    NARROW_COLUMNS,
+    ROW_ID,
+    STACK_INDEX,
+    as_parameters,
+    build_update,
+    select_by_ids,
+    select_narrow_rows,
+    select_rows,
+    update_rows,
+    with_encryption,
+)
+from heat_convergence.db.tables import physical_dependency, resource, resource_graph
+
+_CHUNK = 500  # few enough for the database to look rows up by key
+_NOT_PLANNED = ("properties", "attributes")  # long, and of no use to planning
+_PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
+_PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
+_GET = select_by_ids(COLUMNS)
+_LOCK = select_by_ids(NARROW_COLUMNS).with_for_update(**FOR_NO_KEY_UPDATE)
+
+
+class SqlResourceRepository(ResourceRepository):
+    """Resources on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, resources: Sequence[Resource]) -> None:
+        """Insert rows; long values become contents, those of sensitive rows are encrypted."""
+        if resources:
+            rows = [{name: getattr(row, name) for name in FIELDS} for row in resources]
+            value_dedup.store_shared(self._connection, rows)
+            self._connection.execute(resource.insert(), [with_encryption(row) for row in rows])
+
+    def lock(self, ids: Collection[str]) -> list[Resource]:
+        """Lock those of the rows that exist and return them, narrow, by id."""
+        return select_narrow_rows(self._connection, _LOCK, ids=sorted(ids)) if ids else []
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Lock the stack's rows and return them, by id, as planning needs them."""
+        columns = (*_PLANNED_COLUMNS, resource.c.properties.is_(None))
+        statement = (
+            force_index(sa.select(*columns), resource, STACK_INDEX)
+            .where(resource.c.stack_id == stack_id)
+            .order_by(resource.c.id)
+            .with_for_update(**FOR_NO_KEY_UPDATE)
+        )
+        return [_from_planned_row(row) for row in self._connection.execute(statement)]
+
+    def get(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist, whole, by id."""
+        return select_rows(self._connection, _GET, ids=sorted(ids)) if ids else []
+
+    def get_by_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's rows, whole, by id."""
+        statement = sa.select(*COLUMNS).where(resource.c.stack_id == stack_id)
+        return select_rows(self._connection, statement.order_by(resource.c.id))
+
+    def update(self, ids: Collection[str], **values: Any) -> None:
+        """Set the same values in all of the rows, with one statement."""
+        update_rows(self._connection, ids, values)
+
+    def update_each(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set values by row, with one UPDATE prepared once and sent in the order of ids."""
+        if not changes:
+            return
+        rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
+        value_dedup.store_shared(self._connection, list(rows.values()))
+        names = tuple(next(iter(changes.values())))
+        self._connection.execute(
+            build_update(ROW_ID, names),
+            [{"row_id": row_id} | as_parameters(row) for row_id, row in rows.items()],
+        )
+
+    def set_versions(self, stack_id: str, version: int) -> None:
+        """Set the version of all of the stack's rows."""
+        of_stack = resource.update().where(resource.c.stack_id == stack_id)
+        self._connection.execute(
+            force_index(of_stack, resource, STACK_INDEX).values(version=version)
+        )
+
+    def delete(self, ids: Collection[str]) -> None:
+        """Delete rows that the graph does not name any more."""
+        for some in _chunks(sorted(ids)):
+            self._connection.execute(safe_delete(resource).where(resource.c.id.in_(some)))
+
+    def delete_absent(self, stack_id: str) -> None:
+        """Delete the stack's rows that are desired absent and have no job, with their edges."""
+        absent = sa.select(resource.c.id).where(
+            resource.c.stack_id == stack_id,
+            resource.c.desired == DesiredState.ABSENT,
+            resource.c.job.is_(None),
+        )
+        for some in _chunks(sorted(self._connection.scalars(absent))):
+            touched = sa.or_(
+                resource_graph.c.resource_id.in_(some), resource_graph.c.needed_by.in_(some)
+            )
+            self._connection.execute(
+                safe_delete(resource_graph).where(resource_graph.c.stack_id == stack_id, touched)
+            )
+            self.delete(some)
+
+    def delete_by_stack(self, stack_id: str) -> None:
+        """Delete all resources, edges and physical dependencies of the stack."""
+        for table in (resource_graph, physical_dependency, resource):
+            self._connection.execute(safe_delete(table).where(table.c.stack_id == stack_id))
+
+    def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
+        """Return whether a present resource has such a status reason in that action."""
+        statement = (
+            sa.select(sa.literal(1))
+            .where(
+                resource.c.stack_id == stack_id,
+                resource.c.desired == DesiredState.PRESENT,
+                resource.c.action == action,
+                resource.c.status_reason.startswith(beginning, autoescape=True),
+            )
+            .limit(1)
+        )
+        return self._connection.execute(statement).first() is not None
+
+
+def _from_planned_row(row: Any) -> Resource:
+    *known, without = row
+    fields = dict(zip(_PLANNED_FIELDS, known, strict=True))
+    return Resource(**fields, properties=None if without else {}, attributes={})
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[at : at + _CHUNK] for at in range(0, len(ids), _CHUNK))

@@ -1,0 +1,117 @@
+"""Rows of stacks and their tags in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from sqlalchemy.engine import Connection
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.workload import Workload
+from heat_convergence.convergence.ports.stacks import StackRepository
+from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row
+from heat_convergence.db.tables import resource, stack_tag
+from heat_convergence.db.tables import stack as stack_table
+
+_GET = sa.select(*COLUMNS).where(stack_table.c.id == sa.bindparam("stack"))
+# ``key_share``: a transaction that only adds a foreign key to the row need not wait.
+_LOCK = _GET.with_for_update(key_share=True)
+_GET_MANY = sa.select(*COLUMNS).where(stack_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+_OF_PROJECT = resource.c.project_id == stack_table.c.project_id
+
+
+def _count_jobs(state: JobState) -> sa.ScalarSelect[int]:
+    jobs = sa.select(sa.func.count()).where(_OF_PROJECT, resource.c.job_state == state)
+    return jobs.correlate(stack_table).scalar_subquery()
+
+
+_GET_WITH_WORKLOAD = sa.select(
+    *COLUMNS,
+    _count_jobs(JobState.POSTED),
+    _count_jobs(JobState.RUNNING),
+    sa.exists()
+    .where(_OF_PROJECT, resource.c.job_state == JobState.SCHEDULABLE)
+    .correlate(stack_table),
+).where(stack_table.c.id == sa.bindparam("stack"))
+
+
+class SqlStackRepository(StackRepository):
+    """Stacks on a database connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def lock(self, stack_id: str) -> Stack | None:
+        """Lock and return the stack; other transactions may still refer to it."""
+        row = self._connection.execute(_LOCK, {"stack": stack_id}).first()
+        return None if row is None else from_row(row)
+
+    def get(self, stack_id: str) -> Stack | None:
+        """Return the stack without locking it."""
+        row = self._connection.execute(_GET, {"stack": stack_id}).first()
+        return None if row is None else from_row(row)
+
+    def get_many(self, ids: Collection[str]) -> Mapping[str, Stack]:
+        """Return those of the stacks that exist, by id."""
+        if not ids:
+            return {}
+        rows = self._connection.execute(_GET_MANY, {"ids": sorted(ids)})
+        return {found.id: found for found in map(from_row, rows)}
+
+    def get_with_workload(self, stack_id: str) -> tuple[Stack, Workload] | None:
+        """Return the stack and its project's workload, with one statement."""
+        row = self._connection.execute(_GET_WITH_WORKLOAD, {"stack": stack_id}).first()
+        if row is None:
+            return None
+        posted, running, schedulable = row[-3:]
+        return from_row(row[:-3]), Workload(posted, running, has_schedulable=bool(schedulable))
+
+    def insert(self, stack: Stack) -> None:
+        """Insert the row and its tags; a root stack takes its name."""
+        values = {name: getattr(stack, name) for name in FIELDS}
+        values["live_name"] = stack.name if stack.owner_id is None else None
+        try:
+            self._connection.execute(stack_table.insert(), values)
+        except db_exc.DBDuplicateEntry as error:
+            raise errors.StackExists(stack.name) from error
+        self._insert_tags(stack.id, stack.tags)
+
+    def update(self, stack_id: str, **values: Any) -> None:
+        """Set columns; a deleted stack releases its name, a stack that becomes a root takes it."""
+        tags = values.pop("tags", None)
+        if values.get("deleted_at") is not None:
+            values["live_name"] = None
+        elif values.get("owner_id", stack_id) is None:
+            values["live_name"] = stack_table.c.name
+        try:
+            self._connection.execute(
+                stack_table.update().where(stack_table.c.id == stack_id).values(**values)
+            )
+        except db_exc.DBDuplicateEntry as error:
+            raise errors.StackExists(stack_id) from error
+        if tags is not None:
+            self._connection.execute(
+                safe_delete(stack_tag).where(stack_tag.c.stack_id == stack_id)
+            )
+            self._insert_tags(stack_id, tags)
+
+    def get_tags(self, stack_id: str) -> tuple[str, ...]:
+        """Return the stack's tags in the user's order."""
+        statement = sa.select(stack_tag.c.tag).where(stack_tag.c.stack_id == stack_id)
+        return tuple(self._connection.scalars(statement.order_by(stack_tag.c.position)))
+
+    def _insert_tags(self, stack_id: str, tags: Sequence[str]) -> None:
+        if tags:
+            self._connection.execute(
+                stack_tag.insert(),
+                [
+                    {"stack_id": stack_id, "position": position, "tag": tag}
+                    for position, tag in enumerate(tags)
+                ],
+            )

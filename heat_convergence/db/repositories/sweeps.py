@@ -1,0 +1,153 @@
+"""Periodic searches of the observer in the database, each a transaction of its own.
+
+Candidates are read without locks.  Those that still match, and that no other
+transaction has locked, are locked by key.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobState, ObservedState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.model.workload import JobRef
+from heat_convergence.convergence.ports.store import SweepRepository
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.index_hints import force_index
+from heat_convergence.db.repositories.resources import SqlResourceRepository
+from heat_convergence.db.statements import snapshot_rows
+from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
+from heat_convergence.db.tables import resource, snapshot, stack
+
+_POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
+_BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
+
+
+class SqlSweepRepository(SweepRepository):
+    """Sweeps over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
+        """Take POSTED and RUNNING jobs without a live lease, posted before that time."""
+        lost = sa.and_(
+            resource.c.job_state.in_(_POSTED_OR_RUNNING),
+            resource.c.posted_at < posted_before,
+            resource.c.observe_at.is_(None),
+            sa.or_(resource.c.lease_expires_at.is_(None), resource.c.lease_expires_at < now),
+        )
+        with self._database.write() as connection:
+            oldest = _oldest(connection, lost, resource.c.posted_at, limit)
+            rows = lock_matching(connection, oldest, lost)
+            values = {"job_state": JobState.POSTED, "posted_at": now}
+            update_rows(connection, [row.id for row in rows], values)
+        return [JobRef(row.stack_id, row.version, row.id) for row in rows]
+
+    def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
+        """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
+        due = resource.c.observe_at <= now
+        with self._database.write() as connection:
+            oldest = _oldest(connection, due, resource.c.observe_at, limit)
+            ids = [row.id for row in lock_matching(connection, oldest, due)]
+            update_rows(connection, ids, {"observe_at": until})
+            return SqlResourceRepository(connection).get(ids)
+
+    def take_snapshots_to_delete(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[Snapshot]:
+        """Take snapshots whose ``delete_at`` has come, and postpone it to ``until``."""
+        with self._database.write() as connection:
+            return _take_snapshots(connection, snapshot.c.delete_at <= now, until, limit)
+
+    def get_next_observation_time(self) -> datetime | None:
+        """Return the earliest ``observe_at`` of all resources."""
+        with self._database.read() as connection:
+            return connection.scalar(sa.select(sa.func.min(resource.c.observe_at)))
+
+    def find_overdue_stacks(self, now: datetime, limit: int) -> list[str]:
+        """Return ids of IN_PROGRESS stacks whose deadline has passed."""
+        statement = (
+            sa.select(stack.c.id)
+            .where(stack.c.status == Status.IN_PROGRESS, stack.c.deadline_at <= now)
+            .order_by(stack.c.deadline_at)
+            .limit(limit)
+        )
+        return self._select_ids(statement)
+
+    def find_cancelled_nested_stacks(self, limit: int) -> list[str]:
+        """Return ids of IN_PROGRESS nested stacks that their parents have cancelled."""
+        cancelled = sa.exists().where(
+            resource.c.id == stack.c.owner_resource_id,
+            resource.c.physical_id == stack.c.id,
+            resource.c.job_state == JobState.CANCELLED,
+            resource.c.observed == ObservedState.BUSY,
+        )
+        statement = (
+            sa.select(stack.c.id)
+            .where(stack.c.status == Status.IN_PROGRESS, cancelled)
+            .order_by(stack.c.id)
+            .limit(limit)
+        )
+        return self._select_ids(statement)
+
+    def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
+        """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        busy = sa.exists().where(
+            resource.c.stack_id == stack.c.id, resource.c.job_state.in_(_BUSY)
+        )
+        statement = (
+            sa.select(stack.c.id, stack.c.version)
+            .where(stack.c.status == Status.IN_PROGRESS, stack.c.started_at < before, ~busy)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return [(row.id, row.version) for row in connection.execute(statement)]
+
+    def find_projects_with_schedulable_jobs(self, before: datetime, limit: int) -> list[str]:
+        """Return ids of projects with stacks in progress and jobs SCHEDULABLE too long."""
+        waits = sa.exists().where(
+            resource.c.stack_id == stack.c.id,
+            resource.c.job_state == JobState.SCHEDULABLE,
+            resource.c.posted_at < before,
+        )
+        statement = (
+            sa.select(stack.c.project_id)
+            .where(stack.c.status == Status.IN_PROGRESS, waits)
+            .distinct()
+            .order_by(stack.c.project_id)
+            .limit(limit)
+        )
+        return self._select_ids(statement)
+
+    def _select_ids(self, statement: sa.Select[tuple[str]]) -> list[str]:
+        with self._database.read() as connection:
+            return list(connection.scalars(statement))
+
+
+def _oldest(connection: Connection, condition: Any, by: sa.Column[Any], limit: int) -> list[str]:
+    statement = sa.select(resource.c.id).where(condition).order_by(by).limit(limit)
+    return list(connection.scalars(statement))
+
+
+def _take_snapshots(
+    connection: Connection, due: sa.ColumnElement[bool], until: datetime, limit: int
+) -> list[Snapshot]:
+    candidates = sa.select(snapshot.c.id).where(due).order_by(snapshot.c.delete_at).limit(limit)
+    ids = sorted(connection.scalars(candidates))
+    if not ids:
+        return []
+    columns = snapshot_rows.COLUMNS
+    selected = sa.select(*columns).where(snapshot.c.id.in_(ids), due).order_by(snapshot.c.id)
+    rows = connection.execute(force_index(selected, snapshot).with_for_update(skip_locked=True))
+    found = [snapshot_rows.from_row(row) for row in rows]
+    taken = [row.id for row in found]
+    postponed = force_index(snapshot.update().where(snapshot.c.id.in_(taken)), snapshot)
+    connection.execute(postponed.values(delete_at=until))
+    return found

@@ -1,0 +1,42 @@
+"""Reports of worker processes in the database, each a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from heat_convergence.convergence.model.service_record import ServiceRecord
+from heat_convergence.convergence.ports.store import WorkerRepository
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
+from heat_convergence.db.tables import resource
+from heat_convergence.db.tables import service as service_table
+
+_FIELDS = ServiceRecord.__slots__
+
+
+class SqlWorkerRepository(WorkerRepository):
+    """Reports of worker processes over a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
+        """Extend the owner's leases of these tokens; return the number of rows."""
+        own = sa.and_(resource.c.lease_owner == owner, resource.c.lease_token.in_(tokens))
+        with self._database.write() as connection:
+            candidates = list(connection.scalars(sa.select(resource.c.id).where(own)))
+            ids = [row.id for row in lock_matching(connection, candidates, own)]
+            update_rows(connection, ids, {"lease_expires_at": until})
+        return len(ids)
+
+    def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
+        """Record that the worker process was alive; its first heartbeat inserts its row."""
+        with self._database.write() as connection:
+            alive = service_table.update().where(service_table.c.id == service.id)
+            found = connection.execute(alive.values(updated_at=now))
+            if found.rowcount == 0:
+                values = {name: getattr(service, name) for name in _FIELDS}
+                connection.execute(service_table.insert(), {**values, "updated_at": now})

@@ -1,0 +1,127 @@
+"""Resources as rows: which columns are read, and how values are written.
+
+Called by the repositories and by the API's reads.  Narrow rows leave out the wide
+columns, which the observer does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.index_hints import force_index
+from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.tables import resource
+
+FIELDS = Resource.__slots__
+_WIDE: dict[str, Any] = {"definition": {}, "properties": None, "attributes": {}, "data": {}}
+COLUMNS = tuple(resource.c[name] for name in FIELDS)
+_NARROW_FIELDS = tuple(name for name in FIELDS if name not in _WIDE)
+NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
+
+# What runs for every job is built once: building it takes longer than running it.
+IDS = sa.bindparam("ids", expanding=True)
+ANY_OF_IDS = resource.c.id.in_(IDS)
+ROW_ID = resource.c.id == sa.bindparam("row_id")
+
+# Locks against writers; a foreign key that points at the row may be added meanwhile.
+FOR_NO_KEY_UPDATE = {"key_share": True}
+FOR_NO_KEY_UPDATE_SKIP_LOCKED = {**FOR_NO_KEY_UPDATE, "skip_locked": True}
+
+# Entries of an index with the job's state would block engines, which lock the rows and
+# change the state; entries of this one do not change.  InnoDB locks in the order of the
+# index, whatever the order of the result: this one's is the order of ids.
+STACK_INDEX = "ix_resource_stack_id_id"
+
+
+def from_rows(connection: Connection, rows: Iterable[Any]) -> list[Resource]:
+    """Return resources from rows of ``select(*COLUMNS)``."""
+    found = [dict(zip(FIELDS, row, strict=True)) for row in rows]
+    value_dedup.load_shared(connection, found)
+    return [Resource(**row) for row in found]
+
+
+def from_narrow_row(row: Any) -> Resource:
+    """Return a resource from a row of ``select(*NARROW_COLUMNS)``."""
+    return Resource(**dict(zip(_NARROW_FIELDS, row, strict=True)), **_WIDE)
+
+
+def select_rows(
+    connection: Connection, statement: sa.Select[Any], **parameters: Any
+) -> list[Resource]:
+    """Return the resources that a statement over ``COLUMNS`` finds."""
+    return from_rows(connection, connection.execute(statement, parameters))
+
+
+def select_narrow_rows(
+    connection: Connection, statement: sa.Select[Any], **parameters: Any
+) -> list[Resource]:
+    """Return the resources that a statement over ``NARROW_COLUMNS`` finds."""
+    return [from_narrow_row(row) for row in connection.execute(statement, parameters)]
+
+
+def select_by_ids(columns: Sequence[Any]) -> sa.Select[Any]:
+    """Build a SELECT of rows by the parameter ``ids``, in the order of ids."""
+    selected = sa.select(*columns).where(ANY_OF_IDS).order_by(resource.c.id)
+    return force_index(selected, resource)
+
+
+@lru_cache(maxsize=128)
+def build_update(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
+    """Build an UPDATE of the columns ``names`` by parameters, see ``as_parameters``."""
+    return force_index(resource.update().where(where), resource).values(new_values(names))
+
+
+def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:
+    """Return the parameters for new values of columns, by column."""
+    return {name: sa.bindparam(f"new_{name}") for name in names}
+
+
+def as_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return new values of columns as the parameters of ``build_update``."""
+    return {f"new_{name}": value for name, value in with_encryption(values).items()}
+
+
+def with_encryption(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values with the wide ones marked for encryption if the row is sensitive."""
+    if not values.get("sensitive"):
+        return values
+    return {
+        name: SensitiveValue(value) if name in _WIDE and value is not None else value
+        for name, value in values.items()
+    }
+
+
+def update_rows(connection: Connection, ids: Iterable[str], values: Mapping[str, Any]) -> None:
+    """Set the same values in rows; no statement if there are none.
+
+    Wide values of sensitive rows must not be among them.
+    """
+    some = sorted(ids)
+    if some:
+        parameters = {f"new_{name}": value for name, value in values.items()}
+        connection.execute(build_update(ANY_OF_IDS, tuple(values)), {"ids": some, **parameters})
+
+
+def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:
+    """Lock those of the rows that match and that no other transaction has locked.
+
+    Returns:
+        Rows of id, stack_id and version, by id; no statement if there are no ids.
+    """
+    some = sorted(ids)
+    if not some:
+        return []
+    statement = (
+        sa.select(resource.c.id, resource.c.stack_id, resource.c.version)
+        .where(resource.c.id.in_(some), condition)
+        .order_by(resource.c.id)
+    )
+    locked = force_index(statement, resource).with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
+    return list(connection.execute(locked))

@@ -1,0 +1,84 @@
+"""Jobs of resources in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, Verb
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.workload import JobRef, Workload
+from heat_convergence.convergence.ports.jobs import JobRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.values import narrow
+
+_APPLYING = (Verb.CONVERGE, Verb.ADOPT)
+_RESUMING = (Verb.CONVERGE, Verb.RESUME)
+
+
+class MemoryJobRepository(JobRepository):
+    """Jobs of resources in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's rows that have a job, narrow, by id."""
+        rows = self._tables.resources_of_stack(stack_id)
+        return [narrow(row) for row in rows if row.job is not None]
+
+    def next_queued(self, stack_id: str, limit: int) -> list[str]:
+        """Return ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
+        rows = self._tables.resources_of_stack(stack_id)
+        return [row.id for row in rows if row.job_state is JobState.QUEUED][:limit]
+
+    def next_schedulable(self, project_id: str, after: str, limit: int) -> list[JobRef]:
+        """Return SCHEDULABLE jobs of the project, those of trees after ``after`` first."""
+        schedulable = [
+            row
+            for row in self._tables.resources.values()
+            if row.project_id == project_id and row.job_state is JobState.SCHEDULABLE
+        ]
+        schedulable.sort(key=lambda row: (row.root_id <= after, row.root_id, row.id))
+        return [JobRef(row.stack_id, row.version, row.id) for row in schedulable[:limit]]
+
+    def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
+        """Return how much is under way in the project and, if named, in the stack."""
+        rows = self._tables.resources.values()
+        project = Counter(row.job_state for row in rows if row.project_id == project_id)
+        stack = Counter(row.job_state for row in rows if row.stack_id == stack_id)
+        return Workload(
+            posted=project[JobState.POSTED],
+            running=project[JobState.RUNNING],
+            has_schedulable=project[JobState.SCHEDULABLE] > 0,
+            in_flight=sum(stack[state] for state in COUNTED_IN_FLIGHT),
+            has_queued=stack[JobState.QUEUED] > 0,
+        )
+
+    def repost(self, ids: Collection[str], now: datetime) -> None:
+        """Make those of the jobs that are RUNNING POSTED again."""
+        for row in self._tables.resources_by_id(ids):
+            if row.job_state is JobState.RUNNING:
+                self._save(replace(row, job_state=JobState.POSTED, posted_at=now))
+
+    def mark_complete(self, ids: Collection[str], now: datetime) -> None:
+        """Mark resources COMPLETE and remove their jobs, leaving nothing to observe."""
+        for row in self._tables.resources_by_id(ids):
+            done = replace(
+                row,
+                status=Status.COMPLETE,
+                job=None,
+                job_state=None,
+                observe_at=None,
+                observed_at=now,
+                updated_at=now,
+                applied_hash=row.definition_hash if row.job in _APPLYING else row.applied_hash,
+                suspended=row.suspended and row.job not in _RESUMING,
+            )
+            self._save(done)
+
+    def _save(self, row: Resource) -> None:
+        self._tables.resources[row.id] = row

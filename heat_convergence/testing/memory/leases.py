@@ -1,0 +1,34 @@
+"""Leases in memory: there is one transaction at a time, so that nothing is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.testing.memory.resources import MemoryResourceRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+
+
+class MemoryLeaseRepository(LeaseRepository):
+    """Leases of resources in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist, whole, by id."""
+        return self._tables.resources_by_id(ids)
+
+    def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
+        """Return id → current version of the rows still leased under ``token``."""
+        rows = self._tables.resources_by_id(ids)
+        return {row.id: row.version for row in rows if row.lease_token == token}
+
+    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
+        """Set columns if the row still has this lease token and version."""
+        held = self.lock_held([resource_id], token) == {resource_id: version}
+        if held:
+            MemoryResourceRepository(self._tables).update([resource_id], **values)
+        return held

@@ -1,0 +1,79 @@
+"""Readiness of resources in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.ports.readiness import ReadinessRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.values import narrow
+
+
+class MemoryReadinessRepository(ReadinessRepository):
+    """Readiness flags of edges in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def mark_ready(self, version: int, ids: Collection[str]) -> None:
+        """Mark resources as observed ready."""
+        for row in self._tables.edges(version):
+            if row.resource_id in ids:
+                self._tables.graph[row.key] = replace(row, observed_ready=True)
+
+    def find_unready(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that are not observed ready."""
+        return frozenset(
+            row.resource_id
+            for row in self._tables.edges(version)
+            if row.resource_id in ids and not row.observed_ready
+        )
+
+    def has_unready(self, stack_id: str, version: int) -> bool:
+        """Return whether any resource of the traversal is not observed ready."""
+        return any(
+            row.stack_id == stack_id and not row.observed_ready
+            for row in self._tables.edges(version)
+        )
+
+    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something not observed ready."""
+        return frozenset(
+            row.needed_by
+            for row in self._tables.edges(version)
+            if row.needed_by is not None and row.needed_by in ids and not row.observed_ready
+        )
+
+    def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
+        """Return those of ``ids`` that need something whose values changed in ``version``."""
+        return frozenset(
+            row.needed_by
+            for row in self._tables.edges(version)
+            if row.needed_by is not None
+            and row.needed_by in ids
+            and self._tables.resources[row.resource_id].touched_version == version
+        )
+
+    def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
+        """Return BLOCKED resources that need one of ``ids`` and nothing unready, narrow."""
+        dependents = [
+            row.needed_by
+            for row in self._tables.edges(version)
+            if row.resource_id in ids and row.needed_by is not None
+        ]
+        waiting = self.find_with_unready_requirements(version, dependents)
+        return [
+            narrow(row)
+            for row in self._tables.resources_by_id(dependents)
+            if row.job_state is JobState.BLOCKED and row.id not in waiting
+        ]
+
+    def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
+        """Return ids of BLOCKED jobs that need nothing unready."""
+        rows = self._tables.resources_of_stack(stack_id)
+        blocked = [row.id for row in rows if row.job_state is JobState.BLOCKED]
+        waiting = self.find_with_unready_requirements(version, blocked)
+        return [row_id for row_id in blocked if row_id not in waiting]

@@ -1,0 +1,120 @@
+"""Resources in memory, by id, by stack and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.resource import InputResource, Resource
+from heat_convergence.convergence.ports.incarnations import IncarnationRepository
+from heat_convergence.convergence.ports.resources import ResourceRepository
+from heat_convergence.testing.memory.graph import MemoryGraphRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.values import (
+    STORED_RESOURCE_COLUMNS,
+    as_planned,
+    as_stored,
+    narrow,
+)
+
+
+class MemoryResourceRepository(ResourceRepository):
+    """Resources in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def insert(self, resources: Sequence[Resource]) -> None:
+        """Insert rows of existing stacks."""
+        for row in resources:
+            if row.stack_id not in self._tables.stacks or row.id in self._tables.resources:
+                raise ValueError(f"resource {row.id} has no stack, or exists already")
+            columns = {name: getattr(row, name) for name in STORED_RESOURCE_COLUMNS}
+            self._tables.resources[row.id] = replace(row, **as_stored(columns))
+
+    def lock(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist, narrow, by id."""
+        return [narrow(row) for row in self.get(ids)]
+
+    def lock_by_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's rows, by id, as planning needs them."""
+        return [as_planned(row) for row in self.get_by_stack(stack_id)]
+
+    def get(self, ids: Collection[str]) -> list[Resource]:
+        """Return those of the rows that exist, whole, by id."""
+        return self._tables.resources_by_id(ids)
+
+    def get_by_stack(self, stack_id: str) -> list[Resource]:
+        """Return the stack's rows, whole, by id."""
+        return self._tables.resources_of_stack(stack_id)
+
+    def update(self, ids: Collection[str], **values: Any) -> None:
+        """Set the same values in all of the rows."""
+        for row in self.get(ids):
+            self._tables.resources[row.id] = replace(row, **as_stored(values))
+
+    def update_each(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set values by row."""
+        if len({frozenset(values) for values in changes.values()}) > 1:
+            raise ValueError("the mappings name different columns")
+        for row_id, values in changes.items():
+            self.update([row_id], **values)
+
+    def set_versions(self, stack_id: str, version: int) -> None:
+        """Set the version of all of the stack's rows."""
+        self.update([row.id for row in self.get_by_stack(stack_id)], version=version)
+
+    def delete(self, ids: Collection[str]) -> None:
+        """Delete rows that the graph does not name any more."""
+        for row_id in ids:
+            if any(row_id in (edge.resource_id, edge.needed_by) for edge in self._tables.edges()):
+                raise ValueError(f"resource {row_id} is still in the graph")
+            self._tables.resources.pop(row_id, None)
+
+    def delete_absent(self, stack_id: str) -> None:
+        """Delete the stack's rows that are desired absent and have no job, with their edges."""
+        absent = {
+            row.id
+            for row in self.get_by_stack(stack_id)
+            if row.desired is DesiredState.ABSENT and row.job is None
+        }
+        self._tables.keep_edges(
+            lambda row: row.resource_id not in absent and row.needed_by not in absent
+        )
+        self.delete(absent)
+
+    def delete_by_stack(self, stack_id: str) -> None:
+        """Delete all resources, edges and physical dependencies of the stack."""
+        MemoryGraphRepository(self._tables).clear(stack_id)
+        self.delete([row.id for row in self.get_by_stack(stack_id)])
+
+    def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
+        """Return whether a present resource has such a status reason in that action."""
+        return any(
+            row.status_reason.startswith(beginning)
+            for row in self.get_by_stack(stack_id)
+            if row.desired is DesiredState.PRESENT and row.action is action
+        )
+
+
+class MemoryIncarnationRepository(IncarnationRepository):
+    """Resources found by name in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def list_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
+        """Return all rows of these names, desired or not, narrow, by id."""
+        rows = self._tables.resources_of_stack(stack_id)
+        return [narrow(row) for row in rows if row.name in names]
+
+    def get_inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, InputResource]:
+        """Return, by name, what jobs may read of the present resources of these names."""
+        return {
+            row.name: InputResource.from_resource(row)
+            for row in self._tables.resources_of_stack(stack_id)
+            if row.name in names and row.desired is DesiredState.PRESENT
+        }

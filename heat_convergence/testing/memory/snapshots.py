@@ -1,0 +1,60 @@
+"""Users' snapshots in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.ports.snapshots import SnapshotRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.values import as_stored
+
+
+class MemorySnapshotRepository(SnapshotRepository):
+    """Snapshots in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def insert(self, snapshot: Snapshot) -> None:
+        """Insert a row."""
+        self._tables.snapshots[snapshot.id] = snapshot
+
+    def get(self, stack_id: str, snapshot_id: str) -> Snapshot | None:
+        """Return the snapshot; None if the stack has none of that id."""
+        found = self._tables.snapshots.get(snapshot_id)
+        return found if found is not None and found.stack_id == stack_id else None
+
+    def count(self, stack_id: str) -> int:
+        """Return how many snapshots the stack has."""
+        return len(self._tables.snapshots_of_stack(stack_id))
+
+    def finish(self, stack_id: str, version: int, **values: Any) -> None:
+        """Set columns of the snapshot that this traversal takes."""
+        for snapshot in self._tables.snapshots_of_stack(stack_id):
+            if snapshot.version == version:
+                self.update(snapshot.id, **values)
+
+    def update(self, snapshot_id: str, **values: Any) -> None:
+        """Set columns."""
+        snapshot = self._tables.snapshots.get(snapshot_id)
+        if snapshot is not None:
+            self._tables.snapshots[snapshot_id] = replace(snapshot, **as_stored(values))
+
+    def delete(self, snapshot_id: str) -> None:
+        """Delete the row."""
+        self._tables.snapshots.pop(snapshot_id, None)
+
+    def schedule_deletion(self, stack_id: str, now: datetime) -> None:
+        """Make all snapshots of the stack DELETE IN_PROGRESS and due at ``now``."""
+        deleting = {"action": Action.DELETE, "status": Status.IN_PROGRESS}
+        for snapshot in self._tables.snapshots_of_stack(stack_id):
+            self.update(snapshot.id, **deleting, delete_at=now, tries=0)
+
+    def delete_by_stack(self, stack_id: str) -> None:
+        """Delete all snapshots of the stack."""
+        for snapshot in self._tables.snapshots_of_stack(stack_id):
+            self.delete(snapshot.id)

@@ -1,0 +1,69 @@
+"""Stacks and their tags in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.workload import Workload
+from heat_convergence.convergence.ports.stacks import StackRepository
+from heat_convergence.testing.memory.jobs import MemoryJobRepository
+from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.values import as_stored
+
+
+class MemoryStackRepository(StackRepository):
+    """Stacks in a dictionary."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def lock(self, stack_id: str) -> Stack | None:
+        """Return the stack; there is only one transaction."""
+        return self.get(stack_id)
+
+    def get(self, stack_id: str) -> Stack | None:
+        """Return the stack; None if there is no such row."""
+        return self._tables.stacks.get(stack_id)
+
+    def get_many(self, ids: Collection[str]) -> Mapping[str, Stack]:
+        """Return those of the stacks that exist, by id."""
+        return {key: stack for key in ids if (stack := self.get(key)) is not None}
+
+    def get_with_workload(self, stack_id: str) -> tuple[Stack, Workload] | None:
+        """Return the stack and its project's workload."""
+        stack = self.get(stack_id)
+        jobs = MemoryJobRepository(self._tables)
+        return None if stack is None else (stack, jobs.get_workload(stack.project_id))
+
+    def insert(self, stack: Stack) -> None:
+        """Insert the row and its tags."""
+        self._check_name(stack)
+        self._tables.stacks[stack.id] = replace(stack, tags=())
+        self._tables.tags[stack.id] = tuple(stack.tags)
+
+    def update(self, stack_id: str, **values: Any) -> None:
+        """Set columns; ``tags`` replace all tags."""
+        if stack_id not in self._tables.stacks:
+            return
+        values = as_stored(values)
+        if "tags" in values:
+            self._tables.tags[stack_id] = tuple(values.pop("tags"))
+        stack = replace(self._tables.stacks[stack_id], **values)
+        if "owner_id" in values:
+            self._check_name(stack)
+        self._tables.stacks[stack_id] = stack
+
+    def get_tags(self, stack_id: str) -> tuple[str, ...]:
+        """Return the stack's tags in the user's order."""
+        return self._tables.tags.get(stack_id, ())
+
+    def _check_name(self, stack: Stack) -> None:
+        for other in self._tables.stacks.values():
+            is_live_root = other.owner_id is None and other.deleted_at is None
+            same = other.name == stack.name and other.project_id == stack.project_id
+            if stack.owner_id is None and is_live_root and same and other.id != stack.id:
+                raise errors.StackExists(stack.name)

@@ -1,0 +1,154 @@
+"""Periodic searches and reports of workers in memory, each a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+
+from heat_convergence.convergence.lifecycle.parent_notification import is_nested_stack_cancelled
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.service_record import ServiceRecord
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.workload import JobRef
+from heat_convergence.convergence.ports.store import SweepRepository, WorkerRepository
+from heat_convergence.testing.memory.transaction import MemorySession
+
+_POSTED_OR_RUNNING = frozenset({JobState.POSTED, JobState.RUNNING})
+
+
+class MemorySweepRepository(SweepRepository):
+    """Sweeps over dictionaries."""
+
+    def __init__(self, session: MemorySession) -> None:
+        self._session = session
+
+    def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
+        """Take POSTED and RUNNING jobs without a live lease, posted before that time."""
+
+        def is_lost(row: Resource) -> bool:
+            return (
+                row.job_state in _POSTED_OR_RUNNING
+                and row.posted_at is not None
+                and row.posted_at < posted_before
+                and row.observe_at is None
+                and (row.lease_expires_at is None or row.lease_expires_at < now)
+            )
+
+        with self._session.transaction() as tx:
+            rows = self._first(is_lost, "posted_at", limit)
+            ids = [row.id for row in rows]
+            tx.resources.update(ids, job_state=JobState.POSTED, posted_at=now)
+        return [JobRef(row.stack_id, row.version, row.id) for row in rows]
+
+    def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
+        """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
+
+        def is_due(row: Resource) -> bool:
+            return row.observe_at is not None and row.observe_at <= now
+
+        with self._session.transaction() as tx:
+            ids = [row.id for row in self._first(is_due, "observe_at", limit)]
+            tx.resources.update(ids, observe_at=until)
+            return tx.resources.get(ids)
+
+    def take_snapshots_to_delete(
+        self, now: datetime, until: datetime, limit: int
+    ) -> list[Snapshot]:
+        """Take snapshots whose ``delete_at`` has come, and postpone it to ``until``."""
+        with self._session.transaction() as tx:
+            due = [
+                snapshot
+                for _id, snapshot in sorted(self._session.tables.snapshots.items())
+                if snapshot.delete_at is not None and snapshot.delete_at <= now
+            ]
+            for snapshot in due[:limit]:
+                tx.snapshots.update(snapshot.id, delete_at=until)
+        return due[:limit]
+
+    def get_next_observation_time(self) -> datetime | None:
+        """Return the earliest ``observe_at`` of all resources."""
+        rows = self._session.tables.resources.values()
+        return min((row.observe_at for row in rows if row.observe_at is not None), default=None)
+
+    def find_overdue_stacks(self, now: datetime, limit: int) -> list[str]:
+        """Return ids of IN_PROGRESS stacks whose deadline has passed."""
+        overdue = [
+            (stack.deadline_at, stack.id)
+            for stack in self._stacks_in_progress()
+            if stack.deadline_at is not None and stack.deadline_at <= now
+        ]
+        return [stack_id for _deadline, stack_id in sorted(overdue)[:limit]]
+
+    def find_cancelled_nested_stacks(self, limit: int) -> list[str]:
+        """Return ids of IN_PROGRESS nested stacks that their parents have cancelled."""
+
+        def is_cancelled(stack: Stack) -> bool:
+            row = self._session.tables.resources.get(stack.owner_resource_id or "")
+            return (
+                row is not None and row.physical_id == stack.id and is_nested_stack_cancelled(row)
+            )
+
+        found = [stack.id for stack in self._stacks_in_progress() if is_cancelled(stack)]
+        return sorted(found)[:limit]
+
+    def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
+        """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
+        busy = {
+            row.stack_id
+            for row in self._session.tables.resources.values()
+            if row.job_state in IN_FLIGHT or row.job_state == JobState.AT_BREAKPOINT
+        }
+        stalled = [
+            (stack.id, stack.version)
+            for stack in self._stacks_in_progress()
+            if stack.started_at is not None and stack.started_at < before and stack.id not in busy
+        ]
+        return sorted(stalled)[:limit]
+
+    def find_projects_with_schedulable_jobs(self, before: datetime, limit: int) -> list[str]:
+        """Return ids of projects with stacks in progress and jobs SCHEDULABLE too long."""
+        stacks = self._session.tables.stacks
+        waiting = {
+            stacks[row.stack_id].project_id
+            for row in self._session.tables.resources.values()
+            if row.job_state is JobState.SCHEDULABLE
+            and row.posted_at is not None
+            and row.posted_at < before
+            and stacks[row.stack_id].in_progress
+        }
+        return sorted(waiting)[:limit]
+
+    def _first(self, matches: Callable[[Resource], bool], key: str, limit: int) -> list[Resource]:
+        rows = [row for row in self._session.tables.resources.values() if matches(row)]
+        return sorted(rows, key=lambda row: getattr(row, key))[:limit]
+
+    def _stacks_in_progress(self) -> list[Stack]:
+        return [stack for stack in self._session.tables.stacks.values() if stack.in_progress]
+
+
+class MemoryWorkerRepository(WorkerRepository):
+    """Reports of worker processes in dictionaries."""
+
+    def __init__(self, session: MemorySession) -> None:
+        self._session = session
+
+    def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
+        """Extend the owner's leases of these tokens; return the number of rows."""
+        with self._session.transaction() as tx:
+            ids = [
+                row.id
+                for row in self._session.tables.resources.values()
+                if row.lease_owner == owner and row.lease_token in tokens
+            ]
+            tx.resources.update(ids, lease_expires_at=until)
+        return len(ids)
+
+    def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
+        """Record that the worker process was alive at ``now``."""
+        with self._session.transaction():
+            services = self._session.tables.services
+            known = services.get(service.id, service)
+            services[service.id] = replace(known, updated_at=now)

@@ -1,0 +1,41 @@
+"""Values as a database column returns them, and rows with fewer columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from heat_convergence.common.sanitization import sanitize_text
+from heat_convergence.convergence.model.resource import Resource
+
+_JSON = frozenset({"definition", "properties", "attributes", "data"})
+_NAMES = frozenset(
+    {"requires", "referenced_names", "physical_dependencies", "hooks_and_restrictions"}
+)
+_REASONS = frozenset({"status_reason", "first_failure_reason"})
+STORED_RESOURCE_COLUMNS = _JSON | {"status_reason"}
+
+
+def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as a column returns them: JSON makes lists of tuples."""
+    stored = dict(values)
+    for name in _JSON & values.keys():
+        if values[name] is not None:
+            stored[name] = json.loads(json.dumps(values[name]))
+    for name in _REASONS & values.keys():
+        stored[name] = sanitize_text(values[name]) if values[name] else values[name]
+    for name in _NAMES & values.keys():
+        stored[name] = tuple(values[name])
+    return stored
+
+
+def as_planned(row: Resource) -> Resource:
+    """Return the row as ``resources.lock_by_stack`` does."""
+    return replace(row, properties=None if row.properties is None else {}, attributes={})
+
+
+def narrow(row: Resource) -> Resource:
+    """Return the row without its wide columns, as ``resources.lock`` does."""
+    return replace(row, definition={}, properties=None, attributes={}, data={})
