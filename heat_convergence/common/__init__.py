@@ -1,1 +1,1 @@
-"""What every part may know: errors, identifiers, clock, request context."""
+"""Errors, identifiers, clock and text utilities that every package may use."""

@@ -1,6 +1,6 @@
-"""The wall clock, as an argument.
+"""The wall clock as a function that is passed as an argument.
 
-Everything that needs the time takes a ``Clock``; the simulator passes its own.
+Code that needs the time takes a ``Clock``; the simulator passes its own.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Now, aware, in UTC."""
+    """Return the current time, aware, in UTC."""
     return datetime.now(UTC)

@@ -1,7 +1,6 @@
-"""Texts by their hashes, as stores give them.
+"""Stored texts by their hashes, as the stores return them.
 
-Whoever asks for one that is not there is told so by an error of this service, with what
-is to be done, and not by a ``KeyError``.
+A missing text raises an error of this service that names the remedy, instead of ``KeyError``.
 """
 
 from __future__ import annotations
@@ -12,5 +11,7 @@ from heat_convergence.common.errors import RowsContradict
 
 
 class ContentMap(dict[str, str]):
+    """A mapping of content hash to text."""
+
     def __missing__(self, key: str) -> NoReturn:
         raise RowsContradict(f"The text {key} is not stored any more")

@@ -1,8 +1,8 @@
-"""The one hierarchy of errors.
+"""The hierarchy of errors of this service.
 
-Class names are what clients see as ``error.type``; codes and statuses follow the
-Orchestration API's exception table.  A class says whether trying again can help
-(``retry``); nothing else in the service decides that by looking at message text.
+Clients see the class names as ``error.type``; codes and statuses follow the exception table of
+the Orchestration API. A class decides whether a retry can help (``retry``); no other code
+decides that, least of all from the text of a message.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import enum
 
 
 class Retry(enum.Enum):
-    """Whether, and how, the same attempt may be repeated."""
+    """Rules for repeating the same attempt may be repeated."""
 
     NEVER = "never"
     BACKOFF = "backoff"
@@ -19,9 +19,13 @@ class Retry(enum.Enum):
 
 
 class Error(Exception):
-    """Root of all errors of this service.
+    """Base class of all errors of this service.
 
-    ``http_status`` is the answer the API gives; ``retry`` what a worker does.
+    Attributes:
+        http_status: Status of the API's response.
+        retry: How a worker repeats the attempt.
+        message: Text without the path.
+        path: Location in the request or template; empty when unknown.
     """
 
     http_status = 500
@@ -36,23 +40,25 @@ class Error(Exception):
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-# -- 400: the request is wrong ------------------------------------------------
+# -- 400: the request is invalid ------------------------------------------------
 
 
 class Invalid(Error):
+    """An invalid request."""
+
     http_status = 400
 
 
 class HTTPBadRequest(Invalid):
-    """A request that the API layer itself refuses."""
+    """A request that the API layer itself rejects."""
 
 
 class StackValidationFailed(Invalid):
-    """A template, its parameters or its properties do not hold together."""
+    """An inconsistency in a template, its parameters or its properties."""
 
 
 class InvalidSchemaError(Invalid):
-    """A parameter's own declaration is wrong."""
+    """An invalid declaration of a parameter."""
 
 
 class InvalidTemplateReference(Invalid):
@@ -67,24 +73,24 @@ class InvalidTemplateReference(Invalid):
         self.hint = hint
 
     def with_location(self, key: str) -> InvalidTemplateReference:
-        """The same, found at another place."""
+        """Return the same error with another location."""
         return InvalidTemplateReference(self.resource, key, self.hint)
 
 
 class InvalidTemplateVersion(Invalid):
-    """The template's version key is missing, doubled or unknown."""
+    """A missing, repeated or unknown version key of a template."""
 
 
 class InvalidTemplateSection(Invalid):
-    """A top-level key that the template's version does not know."""
+    """A top-level key that the version of the template does not define."""
 
 
 class InvalidTemplateAttribute(Invalid):
-    """An attribute that the resource's type does not have."""
+    """An attribute that the resource type does not have."""
 
 
 class CircularDependencyException(Invalid):
-    """Resources need each other in a ring; ``cycle`` names it in order."""
+    """A cycle of dependencies; ``cycle`` names its resources in order."""
 
     def __init__(self, cycle: tuple[str, ...]) -> None:
         super().__init__("Circular Dependency Found: " + " -> ".join((*cycle, cycle[0])))
@@ -92,51 +98,51 @@ class CircularDependencyException(Invalid):
 
 
 class UnknownUserParameter(Invalid):
-    """A parameter value for a name that the template does not declare."""
+    """A value for a parameter that the template does not declare."""
 
 
 class UserParameterMissing(Invalid):
-    """A declared parameter has neither a value nor a default."""
+    """A declared parameter with neither a value nor a default."""
 
 
 class ImmutableParameterModified(Invalid):
-    """An update changes a parameter that its template calls immutable."""
+    """An update that changes an immutable parameter."""
 
 
 class RequestLimitExceeded(Invalid):
-    """A configured limit on size, depth or number is passed."""
+    """A request beyond a configured limit on size, depth or number."""
 
 
 class DownloadLimitExceeded(Invalid):
-    """A fetched document is larger than allowed."""
+    """A fetched document larger than the limit."""
 
 
 class NotSupported(Invalid):
-    """The thing exists but this cannot be done with it, or not now."""
+    """An operation that the entity does not support, or not in its present state."""
 
 
 class ResourceActionNotSupported(Invalid):
-    """The resource's type has no such action."""
+    """An action that the resource type does not support."""
 
 
 class ResourceTypeUnavailable(Invalid):
-    """The type's service is not in the catalogue."""
+    """A resource type whose service is missing from the catalog."""
 
 
 class ResourcePropertyConflict(Invalid):
-    """Properties that exclude each other are both given."""
+    """Properties that exclude each other."""
 
 
 class PropertyUnspecifiedError(Invalid):
-    """At least one of several properties is needed."""
+    """A resource with none of the properties of which one is required."""
 
 
 class ResourcePropertyDependency(Invalid):
-    """A property is given without another one that it takes."""
+    """A property without another property that it requires."""
 
 
 class ResourcePropertyValueDependency(Invalid):
-    """A property is given that takes another value of another one."""
+    """A property that requires another value of another property."""
 
 
 class InvalidBreakPointHook(Invalid):
@@ -144,7 +150,7 @@ class InvalidBreakPointHook(Invalid):
 
 
 class ResourceActionRestricted(Invalid):
-    """The user's environment forbids this change of the resource."""
+    """A change of a resource that the user's environment forbids."""
 
 
 class InvalidRestrictedAction(Invalid):
@@ -152,64 +158,76 @@ class InvalidRestrictedAction(Invalid):
 
 
 class InvalidMergeStrategyForParam(Invalid):
-    """A merge strategy that the parameter's type does not know."""
+    """A merge strategy that the type of the parameter does not support."""
 
 
 class ConflictingMergeStrategyForParam(Invalid):
-    """Two environment files name different strategies for one parameter."""
+    """Different merge strategies for one parameter in two environments."""
 
 
 class InvalidExternalResourceDependency(Invalid):
-    """A resource with external_id also has depends_on."""
+    """A resource with both external_id and depends_on."""
 
 
 class MissingCredentialError(Invalid):
-    """The request lacks what the service needs to act for its user later."""
+    """A request without what the service needs to act for its user later."""
 
 
 class AuthorizationFailure(Invalid):
-    """Keystone does not let the service act for a stack's user (any more)."""
+    """A refusal of Keystone to let the service act for a stack's user."""
 
 
 class PhysicalResourceNameAmbiguity(Invalid):
-    """A name that finds more than one physical resource."""
+    """A name that matches more than one physical resource."""
 
 
 # -- 403, 404, 409 ------------------------------------------------------------
 
 
 class Forbidden(Error):
+    """A request that policy or another service forbids."""
+
     http_status = 403
 
 
 class HTTPForbidden(Forbidden):
-    """Refused by the API layer before any policy rule."""
+    """A request that the API layer refuses before any policy rule."""
 
 
 class NotFound(Error):
+    """A request for an entity that does not exist."""
+
     http_status = 404
 
 
 class EntityNotFound(NotFound):
+    """A stack, resource or other entity that does not exist."""
+
     def __init__(self, entity: str, name: str) -> None:
         super().__init__(f"The {entity} ({name}) could not be found.")
 
 
 class ResourceNotFound(NotFound):
+    """A resource that the stack does not have."""
+
     def __init__(self, resource: str, stack: str) -> None:
         super().__init__(f"The Resource ({resource}) could not be found in Stack {stack}.")
 
 
 class ResourceNotAvailable(NotFound):
+    """A resource that has not been created yet."""
+
     def __init__(self, resource: str) -> None:
         super().__init__(f"The Resource ({resource}) is not available.")
 
 
 class SnapshotNotFound(NotFound):
-    """No such snapshot of this stack."""
+    """A snapshot that the stack does not have."""
 
 
 class StackExists(Error):
+    """A stack name that is already in use in the project."""
+
     http_status = 409
 
     def __init__(self, name: str) -> None:
@@ -217,6 +235,8 @@ class StackExists(Error):
 
 
 class ActionInProgress(Error):
+    """A request that the action in progress does not allow."""
+
     http_status = 409
 
     def __init__(self, name: str, action: str) -> None:
@@ -227,26 +247,28 @@ class ActionInProgress(Error):
 
 
 class Unavailable(Error):
-    """Database or bus cannot be reached now; the same request may succeed later."""
+    """An unreachable database or message bus; the same request may succeed later."""
 
     http_status = 503
     retry = Retry.BACKOFF
 
 
 class ConcurrentTransaction(Error):
-    """The database refused a transaction for the sake of another; run it again."""
+    """A transaction that the database aborted in favour of another; run it again."""
 
     http_status = 503
     retry = Retry.IMMEDIATELY
 
 
 class StorageRefused(Error):
-    """The database will not store this, now or later: a value that it cannot hold."""
+    """A value that the database cannot store, now or later."""
 
 
 class RowsContradict(Error):
-    """A row or a text that others lead to is not there.  Nobody does this but who changes
-    the database by hand, or loses a part of it."""
+    """A missing row or text to which others refer.
+
+    Only a change of the database by hand, or the loss of a part of it, leads to this.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -255,31 +277,35 @@ class RowsContradict(Error):
 
 
 class InvalidEncryptionKey(Error):
-    """Secrets can't be sealed or opened with the keys that are configured."""
+    """Secrets that the configured keys cannot encrypt or decrypt."""
 
 
-# -- what a cloud call can end in ---------------------------------------------
+# -- failures of calls to other services ---------------------------------------------
 
 
 class ResourceFailure(Error):
-    """A verb of a resource type failed for good."""
+    """A permanent failure of an operation on a physical resource."""
 
 
 class TemplateOutputError(Error):
-    """An output of a nested stack that somebody reads has no value."""
+    """An output of a nested stack that is read but has no value."""
 
     def __init__(self, resource: str, attribute: str, reason: str) -> None:
         super().__init__(f"Error in {resource} output {attribute}: {reason}")
 
 
 class ResourceGone(Error):
-    """The physical resource does not exist (any more)."""
+    """A physical resource that does not exist, or no longer exists."""
 
     http_status = 404
 
 
 class TemporaryFailure(Error):
-    """The service could not answer now: throttled, conflicting, unreachable."""
+    """A call that another service could not serve now.
+
+    Attributes:
+        retry_after_s: Pause that the service asks for; None when it names none.
+    """
 
     http_status = 503
     retry = Retry.BACKOFF
@@ -290,15 +316,15 @@ class TemporaryFailure(Error):
 
 
 class Throttled(TemporaryFailure):
-    """The service asks to slow down; ``retry_after_s`` is what it asked for."""
+    """A request to send fewer requests; ``retry_after_s`` is the requested pause."""
 
 
 class Conflict(TemporaryFailure):
-    """Another operation holds the physical resource."""
+    """A physical resource on which another operation is in progress."""
 
 
 class OverQuota(Error):
-    """The project's quota is used up; retried, for something may be freed."""
+    """An exhausted quota of the project; retried, since something may be released."""
 
     http_status = 403
     retry = Retry.BACKOFF

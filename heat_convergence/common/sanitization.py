@@ -1,7 +1,7 @@
-"""Text from anywhere, made fit for every database.
+"""Sanitization of text from other services, so that every database can store it.
 
-Called by the stores for reasons and causes, which hold what services and libraries
-said.  Must not be used for what has to come back as it was given.
+Called by the stores for status reasons and error causes. Must not be used for values that have
+to be returned unchanged.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ MAX_REASON_CHARACTERS = 262_144
 
 
 def sanitize_text(text: str, *, max_characters: int = MAX_REASON_CHARACTERS) -> str:
-    """Without NUL and halves of surrogate pairs, which databases refuse; a longer
-    text keeps its beginning and its end, where errors say what went wrong."""
+    """Return the text without NUL and lone surrogates, shortened to the limit.
+
+    A longer text keeps its beginning and its end, where errors name their cause.
+    """
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     if not text.isascii():

@@ -1,7 +1,7 @@
-"""Running a transaction until the database takes it.
+"""Retries of database transactions.
 
-Called by the API and the daemons around whole transactions.  Only errors that
-say so (``Error.retry``) are tried again, a bounded number of times.
+Called by the API and the daemons around whole transactions. Only errors whose class allows it
+(``Error.retry``) are retried, a bounded number of times.
 """
 
 from __future__ import annotations
@@ -19,17 +19,25 @@ Wait = Callable[[float], object]
 
 
 def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10) -> Result:
-    """The result of ``work``.
+    """Run ``work`` and return its result, again after a deadlock or an outage.
 
-    A transaction that lost against another one is run again at once; an
-    unreachable database after ``wait`` seconds, ever more of them (0.2 to 5).
+    Args:
+        work: A whole transaction.
+        wait: Function that sleeps for a number of seconds.
+        tries: Maximum number of attempts.
+
+    Raises:
+        ConcurrentTransaction: The last attempt lost against another transaction. Such
+            attempts are repeated at once.
+        Unavailable: The database did not answer the last attempt. Such attempts are
+            repeated after 0.2 to 5 seconds, doubling each time.
     """
     pause_s = 0.2
     for left in range(tries - 1, -1, -1):
         try:
             return work()
         except ConcurrentTransaction as error:
-            LOG.info("a transaction gave way to another one: %s", error)
+            LOG.info("transaction retried after a conflict: error=%(error)s", {"error": error})
             if not left:
                 raise
         except Unavailable:

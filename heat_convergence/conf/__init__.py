@@ -1,1 +1,1 @@
-"""Configuration options, one file a group."""
+"""Configuration options, one module per group."""

@@ -1,4 +1,4 @@
-"""Where and how the API daemon listens.
+"""Options of the API daemon: address, workers and authentication.
 
 Read by ``cli`` alone.
 """
@@ -13,24 +13,35 @@ OPTS = [
     cfg.HostAddressOpt(
         "bind_host",
         default="0.0.0.0",
-        help="Address that the API listens on; with auth_strategy = noauth, a loopback one.",
+        help="Address on which the API listens. With auth_strategy = noauth it must be a loopback"
+        " address.",
     ),
-    cfg.PortOpt("bind_port", default=8004, help="Port that the API listens on."),
-    cfg.IntOpt("backlog", default=4096, min=1, help="Connections that may wait to be accepted."),
+    cfg.PortOpt("bind_port", default=8004, help="Port on which the API listens."),
+    cfg.IntOpt(
+        "backlog",
+        default=4096,
+        min=1,
+        help="Maximum number of connections waiting to be accepted.",
+    ),
     cfg.IntOpt(
         "workers",
         min=1,
         sample_default="<number of processors>",
-        help="Processes of an API daemon.",
+        help="Number of worker processes of an API daemon.",
     ),
-    cfg.IntOpt("threads", default=32, min=1, help="Requests that a process answers at once."),
+    cfg.IntOpt(
+        "threads",
+        default=32,
+        min=1,
+        help="Maximum number of requests that a worker process handles at once.",
+    ),
     cfg.StrOpt(
         "auth_strategy",
         default="keystone",
         choices=[
-            ("keystone", "tokens are checked by keystonemiddleware"),
-            ("noauth", "no tokens; everyone is an administrator, from this machine alone"),
+            ("keystone", "keystonemiddleware validates the token of every request"),
+            ("noauth", "no tokens: every caller is an administrator; only on a loopback address"),
         ],
-        help="Who may use the API.",
+        help="How requests to the API are authenticated.",
     ),
 ]

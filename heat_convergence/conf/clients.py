@@ -1,8 +1,8 @@
-"""How other services are reached, and as whom.
+"""Options of the clients of other OpenStack services: endpoints, credentials, time-outs.
 
-Names and defaults are those of the Orchestration service's configuration.  Read by
-``cli``, which makes ``client_settings.convergence_settings.ClientSettings`` of them; sections of
-keystoneauth plug-ins (``trustee``) are read by ``client_settings.plugins`` alone.
+Names and defaults are those of the Orchestration service's configuration. Read by ``cli``,
+which builds ``clients.settings.ClientSettings`` from them. The sections of keystoneauth
+plug-ins (``trustee``) are read by ``clients.auth`` alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GROUP = None
 TRUSTEE_GROUP = "trustee"
 _INTERFACES = ["publicURL", "internalURL", "adminURL", "public", "internal", "admin"]
 
-# Section of one service → the name that openstacksdk has for its settings.
+# Configuration section of a service → openstacksdk's name for its settings.
 SDK_SERVICE_NAMES: Mapping[str, str] = {
     "clients_aodh": "alarming",
     "clients_barbican": "key_manager",
@@ -41,114 +41,118 @@ OPTS = [
         "deferred_auth_method",
         default="trusts",
         choices=[
-            ("trusts", "the service acts by a Keystone trust"),
-            ("application_credential", "by an application credential made for the stack"),
-            ("password", "by the user's own password, sent in X-Auth-User and X-Auth-Key"),
+            ("trusts", "with a Keystone trust"),
+            ("application_credential", "with an application credential created for the stack"),
+            ("password", "with the user's own password, sent in X-Auth-User and X-Auth-Key"),
         ],
-        help="As whom the service acts for a stack once the request that made it is over.",
+        help="How the service authenticates on behalf of a stack's user after the request has "
+        "ended.",
     ),
     cfg.ListOpt(
         "trusts_delegated_roles",
         default=[],
-        help="Roles that are delegated to the service; none named: all that the user has.",
+        help="Roles that users delegate to the service. When empty, all roles of the user are"
+        " delegated.",
     ),
     cfg.BoolOpt(
         "allow_trusts_redelegation",
         default=False,
-        help="Whether a trust that the service holds may be delegated once more.",
+        help="Whether the service may redelegate the trusts that it holds.",
     ),
     cfg.StrOpt(
         "heat_stack_user_role",
         default="heat_stack_user",
-        help="Role of the users that stacks make for resources which signal.",
+        help="Keystone role of the users that stacks create for resources that send signals.",
     ),
     cfg.StrOpt(
         "stack_user_domain_id",
-        help="Keystone domain of the users that stacks make; without it there are none.",
+        help="Id of the Keystone domain of the users that stacks create. Without a domain, stacks"
+        " create no users.",
     ),
     cfg.StrOpt(
         "stack_user_domain_name",
-        help="The same by name; stack_user_domain_id counts when both are given.",
+        help="Name of that domain. Ignored when stack_user_domain_id is set.",
     ),
-    cfg.StrOpt("stack_domain_admin", help="User who administers that domain."),
-    cfg.StrOpt("stack_domain_admin_password", secret=True, help="That user's password."),
+    cfg.StrOpt("stack_domain_admin", help="Administrator of the stack user domain."),
+    cfg.StrOpt("stack_domain_admin_password", secret=True, help="Password of stack_domain_admin."),
     cfg.URIOpt(
         "heat_waitcondition_server_url",
-        help="Where guests call signed URLs of wait conditions, up to and including "
-        "/v1/waitcondition; without it the Orchestration API's own address.",
+        help="Base URL of the signed URLs of wait conditions as servers reach it, up to and "
+        "including /v1/waitcondition. Defaults to the address of the Orchestration API.",
     ),
     cfg.URIOpt(
         "heat_metadata_server_url",
-        help="Where tools in guests ask for the metadata of their server; without it the"
-        " catalogue's cloudformation endpoint.",
+        help="URL from which agents in servers poll metadata. Defaults to the cloudformation"
+        " endpoint of the service catalog.",
     ),
     cfg.StrOpt(
         "default_software_config_transport",
         default="POLL_SERVER_CFN",
         choices=[
-            ("POLL_SERVER_CFN", "from heat_metadata_server_url, with a pair of keys"),
-            ("POLL_SERVER_HEAT", "from the Orchestration API, with a password"),
+            ("POLL_SERVER_CFN", "poll heat_metadata_server_url with EC2 credentials"),
+            ("POLL_SERVER_HEAT", "poll the Orchestration API with a password"),
         ],
-        help="How servers fetch what is deployed on them, where a template does not say.",
+        help="How servers fetch their software deployments when the template does not specify it.",
     ),
     cfg.StrOpt(
         "default_deployment_signal_transport",
         default="CFN_SIGNAL",
         choices=[
-            ("CFN_SIGNAL", "at a signed URL"),
-            ("HEAT_SIGNAL", "at the Orchestration API, with a password"),
+            ("CFN_SIGNAL", "to a signed URL"),
+            ("HEAT_SIGNAL", "to the Orchestration API, with a password"),
         ],
-        help="How servers say that a deployment is done, where a template does not say.",
+        help="How servers signal that a deployment has completed when the template does not "
+        "specify it.",
     ),
     cfg.StrOpt(
         "default_user_data_format",
         default="HEAT_CFNTOOLS",
         choices=[
-            ("HEAT_CFNTOOLS", "for tools in the guest"),
-            ("RAW", "as they are"),
-            ("SOFTWARE_CONFIG", "for an agent that fetches deployments"),
+            ("HEAT_CFNTOOLS", "multipart MIME for heat-cfntools in the server"),
+            ("RAW", "unchanged"),
+            ("SOFTWARE_CONFIG", "for an agent that polls for software deployments"),
         ],
-        help="What servers' user data are handed over as, where a template does not say.",
+        help="Format of the user data of servers when the template does not specify it.",
     ),
     cfg.StrOpt(
         "server_keystone_endpoint_type",
         default="",
         choices=["", *_INTERFACES],
-        help="Which of Keystone's endpoints in the catalogue guests log in at; without it"
-        " [clients_keystone] auth_uri.",
+        help="Interface of Keystone's endpoint at which servers authenticate. When empty,"
+        " [clients_keystone] auth_uri is used.",
     ),
     cfg.IntOpt(
         "max_server_name_length",
         default=53,
         min=16,
         max=63,
-        help="Longest name that a server is given where its template names none.",
+        help="Maximum length of the name of a server when its template does not name it.",
     ),
     cfg.BoolOpt(
         "stack_scheduler_hints",
         default=False,
-        help="Whether the schedulers of servers and volumes are told, by hints, of the stack"
-        " and the resource that they are for.",
+        help="Whether scheduler hints of servers and volumes name the stack and the resource that"
+        " they belong to.",
     ),
     cfg.StrOpt(
         "region_name_for_services",
-        help="Region whose endpoints are used when the request names none;"
-        " templates see it as OS::region.",
+        help="Region whose endpoints are used when the request names none. Templates read it as"
+        " OS::region.",
     ),
     cfg.StrOpt(
         "region_name_for_shared_services",
-        help="Region of the services that regions have in common.",
+        help="Region of the services that several regions share.",
     ),
     cfg.ListOpt(
         "shared_services_types",
         default=["image", "volumev3"],
-        help="Which services regions have in common, by their types in the catalogue.",
+        help="Types, as in the service catalog, of the services that several regions share.",
     ),
     cfg.IntOpt(
         "client_retry_limit",
         default=2,
         min=0,
-        help="How often a request is repeated when the connection to a service breaks.",
+        help="Number of times a request is repeated when the connection to a service fails.",
     ),
 ]
 
@@ -158,7 +162,7 @@ VOLUMES_OPTS = [
     cfg.BoolOpt(
         "backups_enabled",
         default=True,
-        help="Whether templates may ask for a backup of a volume before it is deleted.",
+        help="Whether templates may request a backup of a volume before it is deleted.",
     ),
 ]
 
@@ -169,43 +173,45 @@ CLIENTS_OPTS = [
         "endpoint_type",
         default="public",
         choices=_INTERFACES,
-        help="Which endpoints of the catalogue are used.",
+        help="Interface of the endpoints that are used.",
     ),
-    cfg.StrOpt("ca_file", help="Certificate authorities to trust, as a PEM file."),
-    cfg.StrOpt("cert_file", help="Certificate that the service shows to others, PEM."),
-    cfg.StrOpt("key_file", help="Private key of that certificate, PEM."),
-    cfg.BoolOpt("insecure", default=False, help="Do not verify the certificates of services."),
+    cfg.StrOpt("ca_file", help="PEM file with the certificate authorities to trust."),
+    cfg.StrOpt("cert_file", help="PEM file with the client certificate."),
+    cfg.StrOpt("key_file", help="PEM file with the private key of the client certificate."),
+    cfg.BoolOpt(
+        "insecure", default=False, help="Do not verify the certificates of other services."
+    ),
     cfg.FloatOpt(
         "timeout",
         default=60.0,
         min=1.0,
-        help="Seconds that a service may take to begin its answer.",
+        help="Seconds to wait for the response of a service.",
     ),
 ]
 
 
 def service_opts(group: str) -> list[cfg.Opt]:
-    """Options of one service's section."""
+    """Return the options of one service's section."""
     opts: list[cfg.Opt] = [
         cfg.StrOpt(
             "endpoint_type",
             choices=_INTERFACES,
-            help="Which of its endpoints is used, instead of [clients] endpoint_type.",
+            help="Interface of the endpoint of this service, instead of [clients] endpoint_type.",
         )
     ]
     if group == "clients_keystone":
-        opts.append(cfg.URIOpt("auth_uri", help="Keystone's URL as guests reach it."))
+        opts.append(cfg.URIOpt("auth_uri", help="URL of Keystone as servers reach it."))
     if group == "clients_heat":
         opts.append(
             cfg.URIOpt(
                 "url",
-                help="Endpoint of the Orchestration API instead of the catalogue's; "
-                "%(tenant_id)s stands for the project.",
+                help="Endpoint of the Orchestration API, instead of the one in the service "
+                "catalog. %(tenant_id)s is replaced by the project id.",
             )
         )
     return opts
 
 
 def trustee_opts() -> list[cfg.Opt]:
-    """Which plug-in logs the service in; the plug-in's own options come with it."""
+    """Return the options that choose the plug-in with which the service logs in."""
     return list(loading.get_auth_common_conf_options())

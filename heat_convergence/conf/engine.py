@@ -1,6 +1,6 @@
-"""How jobs are done: batches, leases, retries, time limits.
+"""Options of job execution: batches, leases, retries and time limits.
 
-``cli.convergence_settings`` makes ``convergence.ports.ConvergenceSettings`` of them.
+``cli.components.settings`` builds ``convergence.ports.ConvergenceSettings`` from them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ OPTS = [
         "num_engine_workers",
         min=1,
         sample_default="<number of processors>",
-        help="Processes of an engine daemon.",
+        help="Number of worker processes of an engine daemon.",
     ),
     cfg.IntOpt(
         "action_retry_limit",
         default=5,
         min=1,
-        help="How often a resource is tried in one traversal before it has failed.",
+        help="Maximum number of attempts at a resource in one traversal before it fails.",
     ),
     cfg.IntOpt(
         "stack_action_timeout",
         default=3600,
         min=1,
-        help="Seconds that a stack action may take when the request names no timeout.",
+        help="Time limit of a stack action, in seconds, when the request specifies no timeout.",
     ),
     cfg.BoolOpt(
         "observe_on_update",
         default=False,
-        help="Whether every update looks first at all that its stack has, and makes again "
-        "what is gone, as one that says converge does.",
+        help="Whether every update first observes the physical resources of its stack and repairs "
+        "drift, as an update with converge does.",
     ),
     cfg.IntOpt(
         "error_wait_time",
         default=240,
         min=0,
-        help="Seconds that resources already at work are given after another one failed.",
+        help="Seconds that resources in progress may take to finish after another resource of the"
+        " stack has failed.",
     ),
 ]
 
@@ -49,64 +50,64 @@ ENGINE_OPTS = [
         "threads",
         default=16,
         min=1,
-        help="Messages that a worker process handles at once.",
+        help="Maximum number of messages that a worker process handles at once.",
     ),
     cfg.IntOpt(
         "verb_threads",
         default=64,
         min=1,
-        help="Calls to other services that a worker process has open at once.",
+        help="Maximum number of calls to other services that a worker process has open at once.",
     ),
     cfg.IntOpt(
         "batch_size",
         default=25,
         min=1,
-        help="Most jobs in a message.",
+        help="Maximum number of jobs in one message.",
     ),
     cfg.IntOpt(
         "jobs_in_flight",
         default=200,
         min=1,
-        help="Most jobs of one stack that are at work at once, so that a huge stack "
-        "starves no small one.",
+        help="Maximum number of jobs of one stack in progress at once, so that a large stack does "
+        "not starve small ones.",
     ),
     cfg.IntOpt(
         "jobs_on_bus",
         default=25,
         min=1,
-        help="Most jobs of one project that wait on the bus for a worker.  Fewer keep the "
-        "turns of its stacks shorter; more keep many engines busier.",
+        help="Maximum number of jobs of one project that wait in queues for a worker. Fewer give "
+        "the stacks of the project shorter turns; more keep many engines busier.",
     ),
     cfg.IntOpt(
         "jobs_in_hand",
         default=400,
         min=1,
-        help="Most jobs of one project on the bus and in workers' hands together, so that "
-        "calls that hang in one project leave workers to the others.",
+        help="Maximum number of jobs of one project that are queued or in progress, so that calls "
+        "that hang in one project leave workers to the others.",
     ),
     cfg.FloatOpt(
         "lease",
         default=10.0,
         min=1.0,
-        help="Seconds after which a worker that gives no sign is taken for dead and its "
-        "resource is free for another.",
+        help="Seconds without a renewal after which a worker is considered dead and its resources "
+        "may be taken over by another worker.",
     ),
     cfg.FloatOpt(
         "repost_after",
         default=6.0,
         min=0.5,
-        help="Seconds after which a job that nobody has taken is sent again.",
+        help="Seconds after which the message of a job that no worker has claimed is sent again.",
     ),
     cfg.FloatOpt(
         "retry_backoff",
         default=1.0,
         min=0.0,
-        help="Seconds before the first repetition of a failed job; doubled each time.",
+        help="Seconds before the first retry of a failed job; doubled with every retry.",
     ),
     cfg.FloatOpt(
         "retry_backoff_max",
         default=60.0,
         min=0.0,
-        help="Longest pause, in seconds, before a failed job is repeated.",
+        help="Maximum number of seconds before a failed job is retried.",
     ),
 ]

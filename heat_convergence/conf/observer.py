@@ -1,4 +1,4 @@
-"""How reality is watched and lost work is found.
+"""Options of the observer: workers and sweeps.
 
 Read by ``cli`` alone.
 """
@@ -14,25 +14,25 @@ OPTS = [
         "workers",
         default=1,
         min=1,
-        help="Processes of an observer daemon.",
+        help="Number of worker processes of an observer daemon.",
     ),
     cfg.IntOpt(
         "threads",
         default=16,
         min=1,
-        help="Messages that a worker process handles at once.",
+        help="Maximum number of messages that a worker process handles at once.",
     ),
     cfg.IntOpt(
         "sweep_limit",
         default=500,
         min=1,
-        help="Most rows that one sweep takes up; what is left is the next one's.",
+        help="Maximum number of rows that one sweep handles; the next sweep continues.",
     ),
     cfg.FloatOpt(
         "sweep_interval",
         default=3.0,
         min=0.1,
-        help="Longest pause, in seconds, between two sweeps for lost jobs and for "
-        "resources whose next look is due.",
+        help="Maximum number of seconds between two sweeps for lost jobs and for resources whose "
+        "next poll is due.",
     ),
 ]

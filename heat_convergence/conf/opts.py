@@ -1,6 +1,6 @@
 """All options by group, for the daemons and for oslo-config-generator.
 
-Decides which files of this package count; knows no value.
+Decides which modules of this package are registered; reads no value.
 """
 
 from __future__ import annotations
@@ -31,13 +31,17 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
 
 
 def register_all_opts(conf: cfg.ConfigOpts) -> None:
-    """Make every option known to ``conf``; harmless when repeated."""
+    """Register every option with ``conf``. Repeated calls are harmless."""
     for group, opts in _GROUPS:
         conf.register_opts(opts, group=group)
 
 
 def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
-    """(group, options), as oslo-config-generator asks for them; None is DEFAULT."""
+    """Return the options by group for oslo-config-generator.
+
+    Returns:
+        Pairs of group and options; the group None is ``DEFAULT``.
+    """
     by_group: dict[str | None, list[cfg.Opt]] = {}
     for group, options in _GROUPS:
         by_group.setdefault(group, []).extend(copy.deepcopy(options))

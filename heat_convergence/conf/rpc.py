@@ -1,6 +1,6 @@
-"""How messages travel.
+"""Options of the messages between the daemons.
 
-Messages are hints, so what does not arrive soon is dropped and swept up later.
+Messages are hints: one that cannot be delivered soon is dropped, and a sweep repeats it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ OPTS = [
         "send_retries",
         default=1,
         min=0,
-        help="How often sending is repeated while the broker is away.",
+        help="Number of times sending a message is retried while the broker is unreachable.",
     ),
     cfg.FloatOpt(
         "quiet_time",
         default=5.0,
         min=0.0,
-        help="Seconds after a failure to send in which nothing is tried again, so that no "
-        "request waits for an absent broker; the sweep sends what was left out.",
+        help="Seconds after a failed send in which no message is sent, so that no request waits "
+        "for an unreachable broker. The sweep of the observer sends what was left out.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""What all daemons share: who they are and on what they run.
+"""Options that all daemons share: node name, concurrency backend, keys, notifications.
 
 Read by ``cli`` alone.
 """
@@ -15,10 +15,10 @@ CONCURRENCY_OPT = cfg.StrOpt(
     "concurrency",
     default="eventlet",
     choices=[
-        ("eventlet", "greenthreads; many waiting requests at little memory"),
+        ("eventlet", "greenthreads: many waiting requests with little memory"),
         ("threading", "native threads"),
     ],
-    help="What the daemons' workers run on.",
+    help="Concurrency backend of the worker processes.",
 )
 
 OPTS = [
@@ -27,45 +27,47 @@ OPTS = [
         "host",
         default=socket.gethostname(),
         sample_default="<hostname>",
-        help="Name of this node in the list of services and on the bus.",
+        help="Name of this node in the list of services and in message targets.",
     ),
     cfg.MultiStrOpt(
         "auth_encryption_key",
         default=[],
         secret=True,
-        help="Any text of 32 or more random characters, with which secrets are encrypted"
-        " in the database.  All daemons need the same.  May be given several times: the"
-        " first encrypts, all decrypt, so that keys can be changed.",
+        help="Key of 32 or more random characters with which secrets are encrypted in the"
+        " database. All daemons need the same keys. The option may be repeated: the first"
+        " key encrypts, all keys decrypt, so that keys can be rotated.",
     ),
     cfg.StrOpt(
         "environment_dir",
         default="/etc/heat-convergence/environment.d",
-        help="Directory whose files are environments that lie beneath every user's.",
+        help="Directory of environment files that are merged beneath the environment of every"
+        " request.",
     ),
     cfg.StrOpt(
         "default_publisher_id",
         sample_default="orchestration.<host>",
-        help="Who notifications are from.  They are sent where"
-        " [oslo_messaging_notifications] driver says how.",
+        help="Publisher id of notifications. They are sent when"
+        " [oslo_messaging_notifications] driver is set.",
     ),
     cfg.StrOpt(
         "default_notification_level",
         default="INFO",
         choices=["AUDIT", "DEBUG", "INFO", "WARN", "ERROR", "CRITICAL", "SAMPLE"],
         ignore_case=True,
-        help="Priority of notifications, which is the end of their queue's name.",
+        help="Priority of notifications, which is the suffix of the name of their queue.",
     ),
     cfg.IntOpt(
         "periodic_interval",
         default=60,
         min=1,
-        help="Seconds between two signs of life in the list of services.",
+        help="Seconds between two heartbeats in the list of services.",
     ),
     cfg.IntOpt(
         "template_cache_size",
         default=128,
         min=1,
-        help="Megabytes, about, that a process spends on parsed templates: those used last"
-        " need not be read and parsed again.  An overcloud has ten.",
+        help="Approximate number of megabytes for the cache of parsed templates of a process. The"
+        " most recently used templates need not be read and parsed again. An overcloud"
+        " needs about ten.",
     ),
 ]

@@ -34,7 +34,7 @@ KILL_COUNT = 9
 BETWEEN_KILLS_S = 2.5
 OUTAGE_S = 2.0
 PAUSE_S = 0.7  # of an owner between two requests
-DEADLOCKS = ("deadlock", "Deadlock", "gave way")
+DEADLOCKS = ("deadlock", "Deadlock", "transaction retried after a conflict")
 
 Proxied = Callable[[str, str], tuple[ServiceDeployment, Proxy, Proxy]]
 

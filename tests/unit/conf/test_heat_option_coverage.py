@@ -1,6 +1,6 @@
-"""Every option of the Orchestration service has a meaning here, or a documented reason.
+"""Every option of the Orchestration service is supported, or its absence is documented.
 
-``data/heat_options.txt`` has a line for each: group, name, default.
+``data/heat_options.txt`` has a line for each option: group, name, default.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from heat_convergence.cli import config
 from heat_convergence.conf import clients, opts
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "configuration.rst").read_text()
-# Defaults that differ, each told at the head of the document.
-DIFFERENT = {
+# Options with other defaults, each described at the head of the document.
+DIFFERENT_DEFAULTS = {
     ("DEFAULT", "auth_encryption_key"),
     ("DEFAULT", "environment_dir"),
     ("DEFAULT", "host"),
@@ -36,8 +36,8 @@ def options():
 
 
 def documented() -> set[tuple[str, str]]:
-    """(group, name) of those without a meaning; both may have wildcards."""
-    tables = DOCUMENT[DOCUMENT.index("Options without a meaning") :]
+    """Return group and name of unsupported options; both may have wildcards."""
+    tables = DOCUMENT[DOCUMENT.index("Unsupported options") :]
     return set(re.findall(r"^``\[([\w*]+)\] ([\w*]+)``", tables, re.M))
 
 
@@ -61,7 +61,7 @@ def registered(conf, group, name) -> bool:
 
 
 @pytest.mark.parametrize(("group", "name", "default"), options())
-def test_an_option_is_registered_or_its_absence_documented(conf, group, name, default):
+def test_option_is_registered_or_documented_as_unsupported(conf, group, name, default):
     matching = [
         row
         for row in documented()
@@ -72,14 +72,14 @@ def test_an_option_is_registered_or_its_absence_documented(conf, group, name, de
         return
     assert all("*" in row[0] + row[1] for row in matching), "documented as without a meaning"
     ours = (conf if group == "DEFAULT" else conf[group])[name]
-    if (group, name) in DIFFERENT:
+    if (group, name) in DIFFERENT_DEFAULTS:
         assert ours != default
         assert f"``[{group}] {name}``" in DOCUMENT
     else:
         assert ours == default
 
 
-def test_what_is_documented_is_an_option_there():
+def test_documented_options_exist_in_heat():
     known = [(group, name) for group, name, _default in options()]
     for pattern in documented():
         assert any(

@@ -1,4 +1,4 @@
-"""Options: registered, told in the sample file, and handed on under their units."""
+"""Options: registration, the sample file, and settings with units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def conf():
 
 
 def blocks(sample: str) -> set[tuple[str, str]]:
-    """(group, text of one option with its help) of a sample file."""
+    """Return the group, and the text with its help, of each option of a sample file."""
     found, group = set(), ""
     for paragraph in re.split(r"\n\s*\n", sample):
         text = paragraph.strip()
@@ -35,7 +35,7 @@ def blocks(sample: str) -> set[tuple[str, str]]:
     return found
 
 
-def test_the_sample_file_tells_every_option_as_it_is():
+def test_sample_file_is_up_to_date():
     written = io.StringIO()
     generated = cfg.ConfigOpts()
     generator.register_cli_opts(generated)
@@ -51,12 +51,12 @@ def test_the_sample_file_tells_every_option_as_it_is():
     assert not missing, "run: tox -e sample"
 
 
-def test_options_may_be_registered_twice(conf):
+def test_options_can_be_registered_twice(conf):
     opts.register_all_opts(conf)
     assert conf.action_retry_limit == 5
 
 
-def test_options_arrive_where_they_are_used(conf):
+def test_options_reach_the_settings(conf):
     conf.set_override("lease", 20.0, group="engine")
     conf.set_override("jobs_on_bus", 7, group="engine")
     conf.set_override("jobs_in_hand", 70, group="engine")
@@ -69,10 +69,14 @@ def test_options_arrive_where_they_are_used(conf):
     conf.set_override("template_fetch_private_addresses", True)
     conf.set_override("region_name_for_services", "north")
 
-    made = settings.convergence_settings(conf)
-    assert (made.lease_s, made.retry_limit, made.error_wait_s) == (20.0, 2, 30.0)
-    assert made.sweep_interval_s == 0.5
-    assert (made.jobs_on_bus, made.jobs_in_hand) == (7, 70)
+    convergence = settings.convergence_settings(conf)
+    assert (convergence.lease_s, convergence.retry_limit, convergence.error_wait_s) == (
+        20.0,
+        2,
+        30.0,
+    )
+    assert convergence.sweep_interval_s == 0.5
+    assert (convergence.jobs_on_bus, convergence.jobs_in_hand) == (7, 70)
     limits = settings.template_limits(conf)
     assert (limits.max_template_size, limits.yaql_memory_quota_bytes) == (99, 77)
     options = settings.api_options(conf)
@@ -80,7 +84,7 @@ def test_options_arrive_where_they_are_used(conf):
     assert (options.fetch_private_addresses, options.region) == (True, "north")
 
 
-def test_defaults_of_options_are_those_of_the_parts(conf):
+def test_defaults_of_options_and_settings_agree(conf):
     assert settings.convergence_settings(conf) == type(settings.convergence_settings(conf))()
     assert settings.template_limits(conf) == type(settings.template_limits(conf))()
     assert settings.api_options(conf) == type(settings.api_options(conf))()
@@ -96,6 +100,6 @@ def test_defaults_of_options_are_those_of_the_parts(conf):
         ("bind_port", "heat_api", 70000),
     ],
 )
-def test_what_makes_no_sense_is_refused(conf, name, group, value):
+def test_invalid_value_is_rejected(conf, name, group, value):
     with pytest.raises(ValueError, match=r"(?i)should be|must be"):
         conf.set_override(name, value, group=group)

@@ -1,7 +1,6 @@
-"""Every option is read somewhere: one that is not is a promise that nobody keeps.
+"""Every option is read somewhere in the code.
 
-Reads the code, not its behaviour: a value of the configuration that no expression asks
-for cannot matter.
+Reads the source: an option that no expression of the configuration names has no effect.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from heat_convergence.conf import clients, opts
 
 CODE = Path(heat_convergence.__file__).parent
 ANY = "*"
-# Handed over whole to the library that declares them.
+# Groups that are passed as a whole to the library that declares them.
 LIBRARIES = {clients.TRUSTEE_GROUP: "load_auth_from_conf_options"}
 
 
 class OptionReadVisitor(ast.NodeVisitor):
-    """Paths of attributes from whatever is called ``conf``, through plain assignments."""
+    """Paths of attributes of variables named ``conf``, through plain assignments."""
 
     def __init__(self) -> None:
         self.found: set[tuple[str, ...]] = set()
@@ -54,11 +53,11 @@ class OptionReadVisitor(ast.NodeVisitor):
         if isinstance(node, ast.Attribute):
             if node.attr == "conf":
                 return ()
-            above = self._path(node.value)
-            return None if above is None else (*above, node.attr)
+            prefix = self._path(node.value)
+            return None if prefix is None else (*prefix, node.attr)
         if isinstance(node, ast.Subscript):
-            above = self._path(node.value)
-            return None if above is None else (*above, ANY)
+            prefix = self._path(node.value)
+            return None if prefix is None else (*prefix, ANY)
         return None
 
 
@@ -76,18 +75,18 @@ def registered() -> Iterator[tuple[str | None, str]]:
 
 
 @pytest.fixture(scope="module")
-def every() -> set[tuple[str, ...]]:
+def all_reads() -> set[tuple[str, ...]]:
     files = [path for path in CODE.rglob("*.py") if path.parent.name != "conf"]
     return set().union(*(reads(path.read_text()) for path in files))
 
 
 @pytest.mark.parametrize(("group", "name"), registered())
-def test_an_option_is_read(every, group, name):
+def test_option_is_read(all_reads, group, name):
     ways = {(name,)} if group is None else {(group, name), (ANY, name)}
-    assert every & ways, f"nobody reads [{group or 'DEFAULT'}] {name}"
+    assert all_reads & ways, f"no code reads [{group or 'DEFAULT'}] {name}"
 
 
-def test_what_libraries_are_given_they_are_given():
+def test_options_of_libraries_are_passed_to_them():
     text = "".join(path.read_text() for path in (CODE / "clients").glob("*.py"))
     for call in LIBRARIES.values():
         assert f"{call}(" in text
@@ -99,12 +98,12 @@ def test_what_libraries_are_given_they_are_given():
         ("conf.engine.lease", ("engine", "lease")),
         ("def f(conf):\n    it = conf.clients\n    return it.timeout", ("clients", "timeout")),
         ("self.conf[group].endpoint_type", (ANY, "endpoint_type")),
-        ("how, given = x, parts.conf.rpc\ngiven.quiet_time", ("rpc", "quiet_time")),
+        ("how, rpc = x, parts.conf.rpc\nrpc.quiet_time", ("rpc", "quiet_time")),
     ],
 )
-def test_ways_to_read(source, path):
+def test_forms_of_reading_an_option(source, path):
     assert path in reads(source)
 
 
-def test_other_things_of_the_same_name_are_none():
+def test_other_attributes_of_the_same_name_are_no_reads():
     assert reads("other.engine.lease\ndef f(x):\n    return x.lease") == set()
