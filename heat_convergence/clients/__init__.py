@@ -1,1 +1,1 @@
-"""Sessions towards the cloud: as whom, where, and what its errors mean."""
+"""Clients of Keystone and of the other OpenStack services."""

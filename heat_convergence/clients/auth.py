@@ -1,8 +1,8 @@
-"""keystoneauth plug-ins: the service's own, and one for each stack's credential.
+"""keystoneauth plug-ins for the service itself and for the credential of each stack.
 
-Called by ``keystone`` and ``clouds``.  Decides which section of the configuration
-the service logs in with, and turns Keystone's refusals into this service's error,
-so that no resource type takes a revoked trust for a vanished resource (RULE 10).
+Called by ``keystone`` and ``clouds``. Decides which section of the configuration the service
+logs in with, and translates Keystone's refusals into an error of this service, so that no
+resource type takes a revoked trust for a deleted resource (RULE 10).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _NO_PROJECT = {
 _REFUSALS = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
 REVOKED_CREDENTIAL_MESSAGE = (
     "Keystone no longer lets the service act for the user of this stack"
-    " (its {method} was revoked, or the user lost the project or a role): {why}."
+    " (its {method} was revoked, or the user lost the project or a role): {reason}."
     " Repeat the action, for instance an update with the same template, as a user"
-    " who has the needed roles in the project; the service is then given a new one."
+    " who has the required roles in the project; the service then gets a new one."
 )
 
 
 class ServiceAuth:
-    """Logs the service itself in, as the options say.
+    """Authentication of the service itself, from the configuration.
 
     Plug-ins are loaded from ``[trustee]`` or, where that names none, from
     ``[keystone_authtoken]``.
@@ -53,29 +53,38 @@ class ServiceAuth:
             loading.register_auth_conf_options(conf, group)
 
     def load_plugin(self, **changes: Any) -> Any:
-        """Raises ``MissingCredentialError`` where the configuration has no user."""
+        """Return a plug-in that logs in as the service.
+
+        Args:
+            **changes: Options of the plug-in that replace the configured ones.
+
+        Raises:
+            MissingCredentialError: The configuration names no user.
+        """
         trustee = self._conf[TRUSTEE_GROUP]
         group = TRUSTEE_GROUP if trustee.auth_type or trustee.auth_section else FALLBACK_AUTH_GROUP
         found = loading.load_auth_from_conf_options(self._conf, group, **changes)
         if found is None:
             raise errors.MissingCredentialError(
-                "The service has no user of its own: set auth_type and what belongs to"
+                "The service has no user: set auth_type and the options that belong to"
                 f" it in [{TRUSTEE_GROUP}] or [{FALLBACK_AUTH_GROUP}]."
             )
         return found
 
     def load_trust_plugin(self, trust_id: str) -> Any:
+        """Return a plug-in that logs in as the service with a trust."""
         return self.load_plugin(trust_id=trust_id, **_NO_PROJECT)
 
     @property
     def auth_url(self) -> str:
+        """URL of Keystone that the configuration names."""
         return str(self.load_plugin().auth_url)
 
 
 class StackAuth(BaseIdentityPlugin):  # type: ignore[misc]  # untyped library
-    """Logs in with a stack's credential, again whenever the token runs out.
+    """Authentication with a stack's credential, repeated whenever the token expires.
 
-    Raises ``AuthorizationFailure``, never a keystoneauth error, when Keystone refuses.
+    Raises ``AuthorizationFailure``, never an error of keystoneauth, when Keystone refuses.
     """
 
     def __init__(self, inner: Any, method: DeferredAuthMethod, on_refused: OnRefused) -> None:
@@ -85,29 +94,36 @@ class StackAuth(BaseIdentityPlugin):  # type: ignore[misc]  # untyped library
         self._on_refused = on_refused
 
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfo:
+        """Log in, and return what Keystone granted."""
         try:
             return self._inner.get_auth_ref(session, **kwargs)
         except _REFUSALS as error:
             self._on_refused()
             method = self._method.value.rstrip("s").replace("_", " ")
-            why = str(error).rstrip(".")
+            reason = str(error).rstrip(".")
             raise errors.AuthorizationFailure(
-                REVOKED_CREDENTIAL_MESSAGE.format(method=method, why=why)
+                REVOKED_CREDENTIAL_MESSAGE.format(method=method, reason=reason)
             ) from error
 
     def get_cache_id_elements(self) -> dict[str, str | None]:
+        """Return nothing: the plug-in is not cached by its parameters."""
         return {}
 
 
 def create_stack_auth(
     credential: Credential, service: ServiceAuth, on_refused: OnRefused = lambda: None
 ) -> StackAuth:
-    """The plug-in of a stack's credential; ``on_refused`` is called when Keystone does
-    not take it any more."""
-    return StackAuth(_inner(credential, service), credential.method, on_refused)
+    """Return the plug-in that logs in with a stack's credential.
+
+    Args:
+        credential: What the service stores to act for the stack's user.
+        service: Authentication of the service itself, which trusts need.
+        on_refused: Called when Keystone no longer accepts the credential.
+    """
+    return StackAuth(_credential_plugin(credential, service), credential.method, on_refused)
 
 
-def _inner(credential: Credential, service: ServiceAuth) -> Any:
+def _credential_plugin(credential: Credential, service: ServiceAuth) -> Any:
     if credential.method is DeferredAuthMethod.TRUSTS:
         return service.load_trust_plugin(credential.secret["trust_id"])
     auth_url = keystone_v3_url(credential.auth_url or service.auth_url)
@@ -126,13 +142,13 @@ def _inner(credential: Credential, service: ServiceAuth) -> Any:
 
 
 def keystone_v3_url(url: str) -> str:
-    """The URL of Keystone's version 3, for plug-ins that ask for no list of versions."""
+    """Return the URL of version 3 of Keystone, for plug-ins without version discovery."""
     url = url.rstrip("/")
     return url if url.endswith("/v3") else f"{url}/v3"
 
 
 def create_session(settings: ClientSettings, auth: Any) -> Session:
-    """Keeps as many connections to a host as requests may be open there."""
+    """Return a session that keeps as many connections per host as requests may be open."""
     pool = requests.Session()
     for scheme in ("http://", "https://"):
         pool.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=MAX_OPEN_REQUESTS))

@@ -1,13 +1,13 @@
-"""The cloud as one stack's user sees it: ``View.cloud`` of resource types.
+"""The cloud as the user of one stack tree sees it: ``ResourceContext.cloud``.
 
-A process has one ``StackCloudCache``; ``of(tree_id)`` costs nothing until a type uses what it
-gets, so that stacks without a cloud need no credential.  What verbs do with it::
+A process has one ``StackCloudCache``. ``get(tree_id)`` costs nothing until a resource type uses
+the result, so that stacks without a cloud need no credential. A verb uses it so::
 
-    with translated():                       # clients.failures: errors of this service
-        server = view.cloud.connection.compute.get_server(view.physical_id)
+    with translate_sdk_errors():  # clients.error_mapping
+        server = context.cloud.connection.compute.get_server(context.physical_id)
 
-Tokens are renewed by keystoneauth whenever they run out, however long an action
-takes.  A revoked trust raises ``AuthorizationFailure``, which says what to do.
+keystoneauth renews tokens whenever they expire, however long an action takes. A revoked trust
+raises ``AuthorizationFailure``, whose text names the remedy.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from openstack.connection import Connection
 
 from heat_convergence.clients import auth, endpoints
 from heat_convergence.clients.credentials import Credential
-from heat_convergence.clients.sdk_error_mapping import translate_sdk_errors
+from heat_convergence.clients.error_mapping import translate_sdk_errors
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common import errors
 
-MAX_CACHED_CLOUDS = 512  # stack trees whose sessions a process keeps
+MAX_CACHED_CLOUDS = 512  # stack trees with an open session in a process
 _VOLUMES = "volumev3"
-_NO_ADDRESS = "The catalogue has no orchestration service to signal at: set [clients_heat] url"
+_NO_HEAT_ENDPOINT = (
+    "The service catalog has no orchestration endpoint for signals: set [clients_heat] url"
+)
 
 LoadCredential = Callable[[str], Credential | None]
 
 
 class StackCloud:
-    """``create_session`` (keystoneauth1) and ``connection`` (openstacksdk) of one stack tree.
+    """Clients of one stack tree: a keystoneauth session and an openstacksdk connection.
 
-    Both raise ``AuthorizationFailure`` when the tree has no credential that Keystone
-    takes.  ``user_id`` is who is acted for.
+    Both raise ``AuthorizationFailure`` when the tree has no credential that Keystone accepts.
     """
 
     def __init__(self, tree_id: str, clouds: StackCloudCache) -> None:
@@ -49,38 +50,41 @@ class StackCloud:
 
     @cached_property
     def credential(self) -> Credential:
+        """Stored credential of the tree."""
         found = self._clouds.load_credential(self.tree_id)
         if found is None or found.intent_name is not None:
             raise errors.AuthorizationFailure(
-                "The service was given nothing to act for this stack's user with. Update"
+                "The service has no credential to act for the user of this stack. Update"
                 " the stack as a user of its project."
             )
         return found
 
     @cached_property
     def session(self) -> Session:
+        """Session of keystoneauth that logs in with the credential."""
         stack_auth = auth.create_stack_auth(
-            self.credential, self._clouds.service_auth, self._forget
+            self.credential, self._clouds.service_auth, self._evict
         )
         return auth.create_session(self._clouds.settings, stack_auth)
 
     @cached_property
     def connection(self) -> Connection:
+        """Connection of openstacksdk over the session."""
         return create_connection(self.session, self._clouds.settings, self.region)
 
     @property
     def users(self) -> StackUsers:
-        """The Keystone users that the tree makes for who signals it."""
+        """Keystone users that the tree creates for the senders of signals."""
         return self._clouds.users
 
     @property
     def software(self) -> Any:
-        """``resources.software_deployments.SoftwareConfigStore``."""
+        """A ``resources.software_deployments.SoftwareConfigStore``."""
         return self._clouds.software
 
     @cached_property
     def heat_base_url(self) -> str:
-        """Where guests reach this service, without version and project."""
+        """Address of this service as servers reach it, without version and project."""
         how = self.settings
         if how.heat_url is not None:
             return endpoints.base_url_from_endpoint(how.heat_url)
@@ -93,72 +97,86 @@ class StackCloud:
                     region_name=self.region,
                 )
         except errors.ResourceTypeUnavailable as error:
-            raise errors.ResourceFailure(f"{_NO_ADDRESS}: {error}") from error
+            raise errors.ResourceFailure(f"{_NO_HEAT_ENDPOINT}: {error}") from error
         if found is None:
-            raise errors.ResourceFailure(_NO_ADDRESS)
+            raise errors.ResourceFailure(_NO_HEAT_ENDPOINT)
         return endpoints.base_url_from_endpoint(found)
 
     def signed_url_base(self, url_type: str) -> str:
-        """Below which signed URLs of that kind are: ``signal`` or ``waitcondition``."""
-        given = self.settings.waitcondition_url
-        if url_type == "waitcondition" and given is not None:
-            return given.rstrip("/")
+        """Return the base of signed URLs; ``url_type`` is ``signal`` or ``waitcondition``."""
+        waitcondition_url = self.settings.waitcondition_url
+        if url_type == "waitcondition" and waitcondition_url is not None:
+            return waitcondition_url.rstrip("/")
         return endpoints.signed_url_base(self.heat_base_url, url_type)
 
     @cached_property
     def metadata_url(self) -> str | None:
-        """Where tools of guests ask for metadata; None where there is no such service."""
-        given = self.settings.metadata_url
-        if given is None:
+        """URL from which agents poll metadata; None when there is no such service."""
+        url = self.settings.metadata_url
+        if url is None:
             try:
                 with translate_sdk_errors():
-                    given = self.session.get_endpoint(
+                    url = self.session.get_endpoint(
                         service_type="cloudformation",
                         interface=self.settings.interface.removesuffix("URL"),
                         region_name=self.region,
                     )
             except errors.ResourceTypeUnavailable:
                 return None
-        return None if given is None else endpoints.metadata_base_url(given)
+        return None if url is None else endpoints.metadata_base_url(url)
 
     @property
-    def guest_auth_url(self) -> str:
-        """Keystone as guests reach it."""
-        interface = self.settings.guest_keystone_interface.removesuffix("URL")
+    def server_auth_url(self) -> str:
+        """URL of Keystone as servers reach it."""
+        interface = self.settings.server_keystone_interface.removesuffix("URL")
         if interface:
             with translate_sdk_errors():
                 found = self.session.get_endpoint(
                     service_type="identity", interface=interface, region_name=self.region
                 )
             if found is None:
-                raise errors.ResourceFailure(f"Keystone has no {interface} endpoint for guests")
+                raise errors.ResourceFailure(f"Keystone has no {interface} endpoint for servers")
             return auth.keystone_v3_url(found)
         return auth.keystone_v3_url(self.settings.auth_uri or self._clouds.service_auth.auth_url)
 
     @property
     def region(self) -> str | None:
+        """Region of the stack's endpoints; None for any."""
         return self.credential.region or self._clouds.settings.region
 
     @property
     def user_id(self) -> str:
+        """The user on whose behalf the service acts."""
         return self.credential.user_id
 
     @property
     def settings(self) -> ClientSettings:
+        """Settings of the clients."""
         return self._clouds.settings
 
-    def _forget(self) -> None:
-        """Another one may have been stored meanwhile."""
+    def _evict(self) -> None:
+        # Another credential may have been stored meanwhile.
         self._clouds.evict(self.tree_id)
 
     def reauthenticate(self) -> None:
-        """Log in anew; raises ``AuthorizationFailure`` when Keystone refuses."""
+        """Log in again.
+
+        Raises:
+            AuthorizationFailure: Keystone refused.
+        """
         self.session.invalidate()
         self.session.get_token()
 
 
 class StackCloudCache:
-    """``FakeStackCloud`` by stack tree, the last used ones kept.  Thread-safe."""
+    """``StackCloud`` by stack tree, limited to the most recently used. Thread-safe.
+
+    Args:
+        settings: Settings of the clients.
+        service_auth: Authentication of the service itself.
+        load_credential: Function that reads the credential of a tree.
+        software: A ``resources.software_deployments.SoftwareConfigStore``.
+    """
 
     def __init__(
         self,
@@ -172,28 +190,32 @@ class StackCloudCache:
         self.service_auth = service_auth
         self.load_credential = load_credential
         self.users = StackUsers(settings, service_auth)
-        self._kept: OrderedDict[str, StackCloud] = OrderedDict()
+        self._by_tree: OrderedDict[str, StackCloud] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, tree_id: str) -> StackCloud:
-        """``tree_id`` is ``Stack.tree_id``: nested stacks act as their root's user."""
+        """Return the cloud of a stack tree.
+
+        Args:
+            tree_id: ``Stack.tree_id``; nested stacks act as the user of their root.
+        """
         with self._lock:
-            found = self._kept.get(tree_id)
+            found = self._by_tree.get(tree_id)
             if found is None:
-                found = self._kept[tree_id] = StackCloud(tree_id, self)
-            self._kept.move_to_end(tree_id)
-            while len(self._kept) > MAX_CACHED_CLOUDS:
-                self._kept.popitem(last=False)
+                found = self._by_tree[tree_id] = StackCloud(tree_id, self)
+            self._by_tree.move_to_end(tree_id)
+            while len(self._by_tree) > MAX_CACHED_CLOUDS:
+                self._by_tree.popitem(last=False)
             return found
 
     def evict(self, tree_id: str) -> None:
-        """Read the credential anew next time."""
+        """Drop a tree's cloud, so that its credential is read again."""
         with self._lock:
-            self._kept.pop(tree_id, None)
+            self._by_tree.pop(tree_id, None)
 
 
 class RequestCloud:
-    """The cloud as the user of a request sees it, by the request's own token."""
+    """The cloud as the user of a request sees it, with the request's own token."""
 
     def __init__(self, auth: Any, settings: ClientSettings, region: str | None) -> None:
         self._auth = auth
@@ -202,6 +224,7 @@ class RequestCloud:
 
     @cached_property
     def connection(self) -> Connection:
+        """Connection of openstacksdk with the token of the request."""
         session = auth.create_session(self._settings, self._auth)
         return create_connection(session, self._settings, self._region)
 
@@ -209,13 +232,13 @@ class RequestCloud:
 def create_connection(
     session: Session, settings: ClientSettings, region: str | None
 ) -> Connection:
-    """openstacksdk over a session, with the interfaces and regions of the options."""
+    """Return an openstacksdk connection with the configured interfaces and regions."""
     config: dict[str, Any] = {"interface": settings.interface.removesuffix("URL")}
     for name, interface in settings.interfaces.items():
         config[f"{name}_interface"] = interface.removesuffix("URL")
     if settings.shared_services_region is not None:
-        for kind in settings.shared_service_types:
-            name = "block_storage" if kind == _VOLUMES else kind.replace("-", "_")
+        for service_type in settings.shared_service_types:
+            name = "block_storage" if service_type == _VOLUMES else service_type.replace("-", "_")
             config[f"{name}_region_name"] = settings.shared_services_region
-    where = from_session(session, region_name=region, app_name="heat-convergence", **config)
-    return Connection(config=where)
+    cloud_region = from_session(session, region_name=region, app_name="heat-convergence", **config)
+    return Connection(config=cloud_region)

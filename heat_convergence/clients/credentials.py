@@ -1,7 +1,7 @@
-"""As whom the service acts for one stack tree: what is stored of it.
+"""The credential with which the service acts for one stack tree, as it is stored.
 
-A plain record; ``keystone`` makes and revokes it, ``clouds`` logs in with it,
-``db.credentials`` seals it.  ``repr`` shows no secret.
+A plain record: ``keystone`` creates and revokes it, ``clouds`` logs in with it, and
+``db.statements.credentials`` encrypts it. ``repr`` shows no secret.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from heat_convergence.clients.settings import DeferredAuthMethod
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """``secret`` has, by method: ``trust_id``; ``id`` and ``secret`` of an application
-    credential; ``password``.  ``user_id`` is the user acted for, ``auth_url`` where
-    to log in when that is not the service's own Keystone.
+    """A credential for one stack tree, or the intent to create one.
 
-    An intent has ``mark`` alone: by that name Keystone knows what was being made when
-    nobody lived to write down what it is.
+    An intent has only a name: by it, Keystone's records show what a process was creating when
+    it died before it could store the result.
+
+    Attributes:
+        method: How the service authenticates on behalf of the user.
+        user_id: The user on whose behalf the service acts.
+        project_id: Project of the stack.
+        secret: By method, ``trust_id``; ``id`` and ``secret`` of an application
+            credential; or ``password``. Of an intent, ``mark``, its name.
+        region: Region of the request that created the stack.
+        auth_url: Where to log in, if not at the service's own Keystone.
     """
 
     method: DeferredAuthMethod
@@ -32,11 +39,11 @@ class Credential:
 
     @property
     def intent_name(self) -> str | None:
-        """The intent's; None for a credential that can be used."""
+        """Name of the intent; None for a usable credential."""
         return self.secret.get("mark")
 
     def dump(self) -> dict[str, Any]:
-        """As JSON; ``load`` reads it."""
+        """Return the credential as JSON for ``load``."""
         return {
             "method": self.method.value,
             "user_id": self.user_id,
@@ -48,4 +55,5 @@ class Credential:
 
     @classmethod
     def load(cls, data: Mapping[str, Any]) -> Credential:
+        """Return the credential that ``dump`` returned as JSON."""
         return cls(**{**data, "method": DeferredAuthMethod(data["method"])})

@@ -1,9 +1,9 @@
-"""The life of stacks' credentials: made before the stack, revoked after it.
+"""The life cycle of stacks' credentials: created before the stack, revoked after it.
 
-Called by the API around what a request begins, and by the observer's loop.  Crash
-safe: the intent is stored before Keystone is asked, the credential before its stack,
-and the row goes only once Keystone has revoked what it stands for; ``sweep`` finds
-the leftovers of all three.
+Called by the API around the start of an action, and by the observer's periodic tasks. Crash
+safe: the intent is stored before the call to Keystone, the credential before its stack, and
+the row is deleted only once Keystone has revoked the credential. ``revoke_orphaned`` finds
+what is left over from any of these steps.
 """
 
 from __future__ import annotations
@@ -19,19 +19,34 @@ from heat_convergence.clients.keystone import CredentialIssuer, Requester
 from heat_convergence.common import errors
 
 LOG = logging.getLogger(__name__)
-CREDENTIAL_ORPHAN_AGE = timedelta(hours=1)  # no request takes that long
+CREDENTIAL_ORPHAN_AGE = timedelta(hours=1)  # longer than any request takes
 
 
 class CredentialStore(Protocol):
-    """Where credentials are kept, sealed; each call is one transaction."""
+    """Encrypted storage of credentials; each call is one transaction."""
 
-    def get(self, tree_id: str) -> Credential | None: ...
-    def put(self, tree_id: str, credential: Credential, now: datetime) -> None: ...
-    def delete(self, tree_id: str) -> None: ...
-    def list_orphaned(self, before: datetime, limit: int) -> Sequence[tuple[str, Credential]]: ...
+    def get(self, tree_id: str) -> Credential | None:
+        """Return the credential of a stack tree, or None."""
+
+    def put(self, tree_id: str, credential: Credential, now: datetime) -> None:
+        """Store the credential of a stack tree."""
+
+    def delete(self, tree_id: str) -> None:
+        """Delete the credential of a stack tree."""
+
+    def list_orphaned(self, before: datetime, limit: int) -> Sequence[tuple[str, Credential]]:
+        """Return trees and credentials without a stack that were stored before a time."""
 
 
 class Delegation:
+    """Creation, renewal and revocation of the credentials of stack trees.
+
+    Args:
+        keystone: Calls that create and revoke credentials in Keystone.
+        clouds: The process's sessions.
+        store: Storage of the credentials.
+    """
+
     def __init__(
         self, keystone: CredentialIssuer, clouds: StackCloudCache, store: CredentialStore
     ) -> None:
@@ -40,15 +55,21 @@ class Delegation:
         self._store = store
 
     def grant(self, tree_id: str, requester: Requester, now: datetime) -> None:
-        """Before a stack is stored.  Raises as ``Keystone.issue``."""
+        """Create and store the credential of a stack tree, before its stack is stored.
+
+        Raises:
+            MissingCredentialError: The request or the user lacks something.
+            AuthorizationFailure: Keystone refused.
+            TemporaryFailure: Keystone did not answer.
+        """
         before = self._store.get(tree_id)
-        if before is not None:  # what it stands for is of no use any more
+        if before is not None:  # no longer usable
             self._keystone.revoke(before)
         self._store.put(tree_id, self._keystone.create_intent(requester, tree_id), now)  # RULE 4
         try:
             credential = self._keystone.issue(requester, tree_id)
         except (errors.AuthorizationFailure, errors.MissingCredentialError):
-            self._undo(tree_id, before, now)  # nothing was made
+            self._undo(tree_id, before, now)  # Keystone has created nothing
             raise
         try:
             self._store.put(tree_id, credential, now)
@@ -63,14 +84,17 @@ class Delegation:
             self._store.put(tree_id, before, now)
 
     def revoke(self, tree_id: str) -> None:
-        """After a stack could not be stored, or is gone."""
+        """Revoke the credential of a stack that was not stored, or has been deleted."""
         credential = self._store.get(tree_id)
         if credential is not None:
             self._revoke(tree_id, credential)
 
     def renew_if_revoked(self, tree_id: str, requester: Requester, now: datetime) -> bool:
-        """Before an action on a stack: a credential that Keystone does not take any
-        more gives way to a new one of the requester's.  Whether it did."""
+        """Replace a credential that Keystone no longer accepts, before an action on the stack.
+
+        Returns:
+            Whether a new credential of the requester was stored.
+        """
         try:
             self._clouds.get(tree_id).reauthenticate()
         except errors.AuthorizationFailure:
@@ -80,22 +104,26 @@ class Delegation:
         return False
 
     def request_cloud(self, requester: Requester) -> RequestCloud | None:
-        """What the requester may ask with the token of now; None without one."""
+        """Return the cloud as the requester sees it; None for a request without a token."""
         if requester.auth is None:
             return None
         return RequestCloud(requester.auth, self._clouds.settings, requester.region)
 
     def revoke_orphaned(self, now: datetime, limit: int) -> int:
-        """Revokes what no stack needs any more; how many of them."""
+        """Revoke credentials that no stack needs any more.
+
+        Returns:
+            The number of revoked credentials.
+        """
         done = 0
         for tree_id, credential in self._store.list_orphaned(now - CREDENTIAL_ORPHAN_AGE, limit):
             try:
                 self._clouds.users.delete_all(tree_id)
                 self._revoke(tree_id, credential)
                 done += 1
-            except errors.Error as error:  # one that can't be revoked stops no other
+            except errors.Error as error:  # the next tree is not affected
                 LOG.warning(
-                    "a credential of stack %(stack)s is not revoked yet: %(error)s",
+                    "credential not revoked, retried later: stack=%(stack)s error=%(error)s",
                     {"stack": tree_id, "error": error},
                 )
         return done

@@ -1,7 +1,7 @@
-"""Where this service itself is reached, as those see it who signal resources.
+"""URLs of this service as the senders of signals reach it.
 
-Called by resource types, through ``View.cloud``.  Pure but for the catalogue that
-``root`` may be read from.
+Called by resource types through ``ResourceContext.cloud``. Pure: the catalog is read
+elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _VERSION = "/v1"
 
 @dataclass(frozen=True, slots=True)
 class ResourceLocator:
-    """A resource in its stack."""
+    """A resource in its stack, as URLs name it."""
 
     stack_name: str
     stack_id: str
@@ -23,46 +23,60 @@ class ResourceLocator:
 
     @property
     def url_path(self) -> str:
+        """Path of the resource relative to the project's stacks, escaped."""
         names = (self.stack_name, self.stack_id, "resources", self.resource_name)
         return "/".join(quote(name, safe="") for name in names)
 
 
 def base_url_from_endpoint(endpoint: str) -> str:
-    """The service's address out of an endpoint, which has version and project."""
+    """Return the address of the service from an endpoint with version and project."""
     head, found, _rest = endpoint.rpartition(_VERSION)
     return (head if found else endpoint).rstrip("/")
 
 
-def signal_url(root_url: str, project_id: str, locator: ResourceLocator) -> str:
-    """The route of the API."""
-    return f"{root_url}{_VERSION}/{project_id}/stacks/{locator.url_path}/signal"
+def signal_url(base_url: str, project_id: str, locator: ResourceLocator) -> str:
+    """Return the URL of the API's signal route for a resource."""
+    return f"{base_url}{_VERSION}/{project_id}/stacks/{locator.url_path}/signal"
 
 
 def signed_url_path(base: str, project_id: str, locator: ResourceLocator) -> str:
-    """Below ``base``, what is to be signed."""
+    """Return the URL of a resource that is to be signed.
+
+    Args:
+        base: URL that ``signed_url_base`` returns.
+        project_id: Project of the stack.
+        locator: The resource.
+    """
     head = quote(f"arn:openstack:heat::{project_id}:stacks", safe="")
     return f"{base}/{head}/{locator.url_path}"
 
 
 def metadata_base_url(endpoint: str) -> str:
-    """As guests' tools have it: with the version, and a slash at the end."""
+    """Return the metadata URL as heat-cfntools expect it: with version and final slash."""
     head = endpoint.rstrip("/")
     return f"{head}/" if _VERSION in head else f"{head}{_VERSION}/"
 
 
-def signed_url_base(root_url: str, url_type: str) -> str:
-    """``kind`` is ``signal`` or ``waitcondition``."""
-    return f"{root_url}{_VERSION}/{url_type}"
+def signed_url_base(base_url: str, url_type: str) -> str:
+    """Return the base URL of signed URLs; ``url_type`` is ``signal`` or ``waitcondition``."""
+    return f"{base_url}{_VERSION}/{url_type}"
 
 
 @dataclass(frozen=True, slots=True)
 class NoAuthCloud:
-    """``View.cloud`` where there is no Keystone: no users, but an address."""
+    """``ResourceContext.cloud`` of a service without Keystone: an address, but no users.
+
+    Attributes:
+        heat_url: Endpoint of the Orchestration API.
+        software: Store of software configs and deployments.
+        users: None, since there is no Keystone.
+    """
 
     heat_url: str | None
-    software: Any = None  # resources.software.Software
+    software: Any = None  # resources.software_deployments.SoftwareConfigStore
     users: None = None
 
     @property
     def heat_base_url(self) -> str | None:
+        """Address of the service without version and project; None when it is not configured."""
         return None if self.heat_url is None else base_url_from_endpoint(self.heat_url)

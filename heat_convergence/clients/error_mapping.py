@@ -1,16 +1,22 @@
-"""What a service's answer means: gone, conflict, quota, throttled, temporary, for good.
+"""Errors of this service for the errors of other services.
 
-Decides from status, headers and the services' error documents, nothing else.
-Called by ``rest`` for every answer that is not a success.  Must not retry: the
-error's class says what a worker does.
+Called by ``rest_client`` for every unsuccessful response, and around every call of a client
+library: ``with translate_sdk_errors(): …``. Decides from status, headers and error documents
+which resource is missing, what can be retried and what is final. Must not retry: the class of
+the error decides what a worker does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
+
+from keystoneauth1 import exceptions as ks_exc
+from openstack import exceptions as sdk_exc
 
 from heat_convergence.common.errors import (
     Conflict,
@@ -19,58 +25,128 @@ from heat_convergence.common.errors import (
     OverQuota,
     ResourceFailure,
     ResourceGone,
+    ResourceTypeUnavailable,
     TemporaryFailure,
     Throttled,
 )
 
 Json = Any
 MAX_MESSAGE_CHARACTERS = 500
-# A create that is answered so can be asked for again; every other 409 to a create
-# says that what is asked for can't be.
+# A create that fails with one of these can be repeated; every other 409 in response to a
+# create is final.
 TEMPORARY_CONFLICT_TYPES = frozenset({"RetryRequest", "NetworkNotReady", "StateInvalid"})
-# What Octavia says while a parent is being changed.
+# Octavia's message while a parent is being changed.
 IMMUTABLE_MARKER = "is immutable"
-# Ends of paths below which a POST changes something that is there.
+# Ends of the paths whose POST changes an existing resource.
 MODIFYING_POST_PATHS = re.compile(r"/(action|actions/\w+|restore|import|os-[\w-]+)$")
 
 _TEXT_KEYS = ("message", "detail", "faultstring", "description")
 _TEMPORARY = frozenset({408, 425, 500, 502, 503, 504})
 
 
-def error_from_response(
-    method: str, path: str, status: int, headers: Mapping[str, str], text: str
-) -> Error:
-    """The error for an answer to ``method`` and ``path``; ``text`` is its body."""
-    kind, message = _told(text)
-    said = f"{message or text[:MAX_MESSAGE_CHARACTERS] or 'no reason given'} (HTTP {status})"
-    if _is_quota(status, kind, message):
-        return OverQuota(said)
+@dataclass(frozen=True, slots=True)
+class ErrorResponse:
+    """An unsuccessful response to ``method`` and ``path``; ``text`` is its body."""
+
+    method: str
+    path: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+    @property
+    def is_create(self) -> bool:
+        """True when the request was to create a resource."""
+        return self.method == "POST" and not MODIFYING_POST_PATHS.search(self.path)
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Seconds that the service asks to wait; None for none, or for a date."""
+        return _seconds(_lowercase_names(self.headers).get("retry-after", ""))
+
+
+def error_from_response(response: ErrorResponse) -> Error:
+    """Return the error for an unsuccessful response, from status, headers and body."""
+    error_type, message = _parse_document(response.text)
+    reason = message or response.text[:MAX_MESSAGE_CHARACTERS] or "no reason given"
+    text = f"{reason} (HTTP {response.status})"
+    retry_after_s = response.retry_after_s
+    if _is_quota_error(response.status, error_type, message):
+        return OverQuota(text)
+    if response.status == 404:
+        return ResourceGone(text)
+    if response.status == 429 or (
+        response.status == 413 and "retry-after" in _lowercase_names(response.headers)
+    ):
+        return Throttled(text, retry_after_s=retry_after_s)
+    if response.status == 409:
+        is_temporary = (
+            not response.is_create
+            or error_type in TEMPORARY_CONFLICT_TYPES
+            or IMMUTABLE_MARKER in message
+        )
+        return Conflict(text) if is_temporary else ResourceFailure(text)
+    if response.status in _TEMPORARY:
+        return TemporaryFailure(text, retry_after_s=retry_after_s)
+    if response.status in (401, 403):
+        return Forbidden(text)
+    return ResourceFailure(text)
+
+
+def error_from_status(status: int | None, text: str, retry_after_s: float | None = None) -> Error:
+    """Return the error for an HTTP status that a client library reports without its document.
+
+    In contrast to ``error_from_response``, every 409 can be retried, 413 is always a quota, and
+    401 and 403 are failures of the resource.
+    """
     if status == 404:
-        return ResourceGone(said)
-    if status == 429 or (status == 413 and "retry-after" in _lower(headers)):
-        return Throttled(said, retry_after_s=_after_s(headers))
+        return ResourceGone(text)
     if status == 409:
-        creating = method == "POST" and not MODIFYING_POST_PATHS.search(path)
-        passing = not creating or kind in TEMPORARY_CONFLICT_TYPES or IMMUTABLE_MARKER in message
-        return Conflict(said) if passing else ResourceFailure(said)
+        return Conflict(text, retry_after_s=retry_after_s)
+    if status == 429:
+        return Throttled(text, retry_after_s=retry_after_s)
+    if status == 413:
+        return OverQuota(text)
     if status in _TEMPORARY:
-        return TemporaryFailure(said, retry_after_s=_after_s(headers))
+        return TemporaryFailure(text, retry_after_s=retry_after_s)
     if status in (401, 403):
-        return Forbidden(said)
-    return ResourceFailure(said)
+        return ResourceFailure(f"the service refused the stack's user: {text}")
+    return ResourceFailure(text)
 
 
-def _is_quota(status: int, kind: str, message: str) -> bool:
-    """Neutron says 409, Nova 403, Cinder and Octavia 413 or 403."""
-    if "OverQuota" in kind:
+@contextmanager
+def translate_sdk_errors() -> Iterator[None]:
+    """Translate errors of keystoneauth and openstacksdk into ``common.errors``."""
+    try:
+        yield
+    except sdk_exc.HttpException as error:
+        raise error_from_status(
+            error.status_code, _sdk_message(error), _sdk_retry_after_s(error)
+        ) from error
+    except ks_exc.CatalogException as error:
+        raise ResourceTypeUnavailable(f"HEAT-E99001 Service is not available: {error}") from error
+    except ks_exc.HttpError as error:
+        retry_after_s = float(getattr(error, "retry_after", 0) or 0)
+        raise error_from_status(error.http_status, str(error), retry_after_s or None) from error
+    except (ks_exc.ConnectionError, ks_exc.DiscoveryFailure) as error:
+        raise TemporaryFailure(str(error)) from error
+    except (ks_exc.ClientException, sdk_exc.SDKException) as error:
+        raise ResourceFailure(f"{type(error).__name__}: {error}") from error
+
+
+def _is_quota_error(status: int, error_type: str, message: str) -> bool:
+    """Return whether the response reports a quota: Neutron's 409, Nova's 403, Cinder's 413."""
+    if "OverQuota" in error_type:
         return True
     words = message.lower()
-    told = "quota" in words or "limitexceeded" in kind.lower() or "exceeds allowed" in words
-    return status in (403, 409, 413) and told
+    names_quota = (
+        "quota" in words or "limitexceeded" in error_type.lower() or "exceeds allowed" in words
+    )
+    return status in (403, 409, 413) and names_quota
 
 
-def _told(text: str) -> tuple[str, str]:
-    """The error's name, where there is one, and its message."""
+def _parse_document(text: str) -> tuple[str, str]:
+    """Return the error's type and message; empty texts where the document has none."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -79,24 +155,35 @@ def _told(text: str) -> tuple[str, str]:
         return "", ""
     for key, value in document.items():
         if isinstance(value, Mapping) and any(name in value for name in _TEXT_KEYS):
-            return str(value.get("type") or value.get("title") or key), _text_of(value)
-    return str(document.get("faultcode") or ""), _text_of(document)
+            return str(value.get("type") or value.get("title") or key), _message_of(value)
+    return str(document.get("faultcode") or ""), _message_of(document)
 
 
-def _text_of(document: Mapping[str, Json]) -> str:
+def _message_of(document: Mapping[str, Json]) -> str:
     for key in _TEXT_KEYS:
         if isinstance(document.get(key), str):
             return str(document[key])[:MAX_MESSAGE_CHARACTERS]
     return ""
 
 
-def _after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the service asks for; a date instead is left to our own pace."""
+def _seconds(text: str) -> float | None:
     try:
-        return max(0.0, float(_lower(headers).get("retry-after", "")))
+        return max(0.0, float(text))
     except ValueError:
         return None
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+def _lowercase_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+def _sdk_message(error: sdk_exc.HttpException) -> str:
+    return str(error.details or error.message or error)
+
+
+def _sdk_retry_after_s(error: sdk_exc.HttpException) -> float | None:
+    headers = getattr(error.response, "headers", None) or {}
+    try:
+        return float(headers["Retry-After"])
+    except (KeyError, ValueError):
+        return None

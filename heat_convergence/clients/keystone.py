@@ -1,7 +1,7 @@
-"""Handing the service the right to act for a user later, and giving it back.
+"""Keystone calls that delegate the rights of a user to the service, and revoke them.
 
-Called by the API when a stack is made, and by the observer when it is gone.  Decides
-what is asked of Keystone by ``deferred_auth_method``; stores nothing.
+Called by the API when a stack is created, and by the observer after it has been deleted.
+Decides by ``deferred_auth_method`` what is requested from Keystone; stores nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,16 @@ _REFUSED = (400, 401, 403, 404)
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The user of one request.  ``auth`` is a keystoneauth plug-in that has the
-    user's token; ``password`` what X-Auth-Key gave."""
+    """The user of one request.
+
+    Attributes:
+        user_id: Id of the user.
+        project_id: Project of the request's token.
+        roles: Names of the user's roles in the project.
+        auth: keystoneauth plug-in with the user's token.
+        region: Region that the request names.
+        password: Content of X-Auth-Key.
+    """
 
     user_id: str
     project_id: str
@@ -40,10 +48,10 @@ class Requester:
 
 
 class CredentialIssuer:
-    """The calls that make and revoke what a stack's credential stands for.
+    """Keystone calls that create and revoke the credentials of stacks.
 
-    What is made carries the name that it was made for, by which ``revoke`` finds what
-    a crash has left behind (RULE 4).
+    A created credential carries the name of its intent, by which ``revoke`` finds what a crash
+    has left behind (RULE 4).
     """
 
     def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
@@ -51,7 +59,7 @@ class CredentialIssuer:
         self._service = service
 
     def create_intent(self, requester: Requester, name: str) -> Credential:
-        """What is to be stored before ``issue`` is called with the same."""
+        """Return the intent to store before ``issue`` is called with the same arguments."""
         method = self._settings.deferred_auth_method
         return Credential(
             method=method,
@@ -62,15 +70,19 @@ class CredentialIssuer:
         )
 
     def issue(self, requester: Requester, name: str) -> Credential:
-        """Takes from the user what the service needs to act for them; ``name`` is
-        unique, for what Keystone wants named.
+        """Create a credential with which the service can act for the user.
 
-        Raises ``MissingCredentialError`` where the request or the user lacks
-        something, ``AuthorizationFailure`` where Keystone refuses,
-        ``TemporaryFailure`` where it does not answer.
+        Args:
+            requester: The user.
+            name: Unique name of what is created in Keystone.
+
+        Raises:
+            MissingCredentialError: The request or the user lacks something.
+            AuthorizationFailure: Keystone refused.
+            TemporaryFailure: Keystone did not answer.
         """
         method = self._settings.deferred_auth_method
-        secret = self._makers[method](requester, name)
+        secret = self._create_secret_by_method[method](requester, name)
         return Credential(
             method=method,
             user_id=requester.user_id,
@@ -80,10 +92,12 @@ class CredentialIssuer:
         )
 
     def revoke(self, credential: Credential) -> None:
-        """Gives back what ``issue`` took; what is not there any more is no error.
-        Raises as ``issue``."""
+        """Revoke a credential, or everything that was created for an intent.
+
+        Missing records are no error. Raises the errors of ``issue``.
+        """
         if credential.intent_name is not None:
-            for each in self._marked(credential, credential.intent_name):
+            for each in self._created_for(credential, credential.intent_name):
                 self.revoke(each)
         elif credential.method is DeferredAuthMethod.TRUSTS:
             trust_id = credential.secret["trust_id"]
@@ -92,82 +106,82 @@ class CredentialIssuer:
             user_id, own_id = credential.user_id, credential.secret["id"]
             self._delete(credential, f"/users/{user_id}/application_credentials/{own_id}")
 
-    # -- one way or another
+    # -- one method for each DeferredAuthMethod
 
     def _trust(self, requester: Requester, name: str) -> Mapping[str, str]:
-        wanted = self._delegated(requester)
+        role_names = self._delegated_roles(requester)
         body = {
             "trustor_user_id": requester.user_id,
             "trustee_user_id": self.trustee_user_id,
             "project_id": requester.project_id,
             "impersonation": True,
             "allow_redelegation": self._settings.allow_redelegation,
-            "description": _name(name),
-            "roles": [{"name": role} for role in wanted],
+            "description": _record_name(name),
+            "roles": [{"name": role} for role in role_names],
         }
-        answer = self._as_user(requester, "/OS-TRUST/trusts", {"trust": body})
-        return {"trust_id": answer["trust"]["id"]}
+        response = self._as_user(requester, "/OS-TRUST/trusts", {"trust": body})
+        return {"trust_id": response["trust"]["id"]}
 
     def _application_credential(self, requester: Requester, name: str) -> Mapping[str, str]:
-        # Unique: Keystone keeps names of earlier ones that could not be deleted.
-        body: dict[str, Json] = {"name": f"{_name(name)}-{secrets.token_hex(4)}"}
+        # Unique, since Keystone keeps the names of those that could not be deleted.
+        body: dict[str, Json] = {"name": f"{_record_name(name)}-{secrets.token_hex(4)}"}
         if self._settings.delegated_roles:
-            body["roles"] = [{"name": role} for role in self._delegated(requester)]
+            body["roles"] = [{"name": role} for role in self._delegated_roles(requester)]
         path = f"/users/{requester.user_id}/application_credentials"
-        answer = self._as_user(requester, path, {"application_credential": body})
-        made = answer["application_credential"]
+        response = self._as_user(requester, path, {"application_credential": body})
+        made = response["application_credential"]
         return {"id": made["id"], "secret": made["secret"]}
 
     def _password(self, requester: Requester, name: str) -> Mapping[str, str]:
         if not requester.password:
             raise errors.MissingCredentialError(
-                "Missing required credential: X-Auth-Key. The service is configured to keep"
+                "Missing required credential: X-Auth-Key. The service is configured to store"
                 " the user's password (deferred_auth_method)."
             )
         return {"password": requester.password}
 
     @property
-    def _makers(self) -> Mapping[DeferredAuthMethod, Any]:
+    def _create_secret_by_method(self) -> Mapping[DeferredAuthMethod, Any]:
         return {
             DeferredAuthMethod.TRUSTS: self._trust,
             DeferredAuthMethod.APPLICATION_CREDENTIAL: self._application_credential,
             DeferredAuthMethod.PASSWORD: self._password,
         }
 
-    def _delegated(self, requester: Requester) -> tuple[str, ...]:
-        wanted = self._settings.delegated_roles or requester.roles
-        missing = sorted(set(wanted) - set(requester.roles))
+    def _delegated_roles(self, requester: Requester) -> tuple[str, ...]:
+        role_names = self._settings.delegated_roles or requester.roles
+        missing = sorted(set(role_names) - set(requester.roles))
         if missing:
             raise errors.MissingCredentialError(
                 f'Missing required credential: roles "{", ".join(missing)}" in the project,'
-                " which the service is configured to be given (trusts_delegated_roles)."
+                " which users have to delegate to the service (trusts_delegated_roles)."
             )
-        return tuple(wanted)
+        return tuple(role_names)
 
-    # -- what a crash has left behind
+    # -- leftovers of a crash
 
-    def _marked(self, intent: Credential, mark: str) -> list[Credential]:
-        """What was made for the intent: mostly nothing, or one."""
+    def _created_for(self, intent: Credential, intent_name: str) -> list[Credential]:
+        """Return the credentials that were created for an intent: mostly none, or one."""
         found: list[Mapping[str, str]] = []
         if intent.method is DeferredAuthMethod.TRUSTS:
             query = {"trustee_user_id": self.trustee_user_id}
-            known = self._listed(intent, "/OS-TRUST/trusts", "trusts", **query)
+            known = self._list(intent, "/OS-TRUST/trusts", "trusts", **query)
             found = [{"trust_id": each["id"]} for each in known
-                     if each.get("description") == _name(mark)
+                     if each.get("description") == _record_name(intent_name)
                      and each["trustor_user_id"] == intent.user_id]  # fmt: skip
         elif intent.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
             what = "application_credentials"
-            known = self._listed(intent, f"/users/{intent.user_id}/{what}", what)
+            known = self._list(intent, f"/users/{intent.user_id}/{what}", what)
             found = [{"id": each["id"], "secret": ""} for each in known
-                     if each["name"].startswith(f"{_name(mark)}-")]  # fmt: skip
+                     if each["name"].startswith(f"{_record_name(intent_name)}-")]  # fmt: skip
         return [replace(intent, secret=secret) for secret in found]
 
-    def _listed(
+    def _list(
         self, intent: Credential, path: str, key: str, **query: str
     ) -> list[dict[str, Json]]:
-        """As the service; nothing where it may not list."""
+        """Return records that the service lists; none where it may not list."""
         client = create_identity_adapter(self._own_session, self._settings, intent.region)
-        with translate_keystone_errors("Keystone does not tell what was made"):
+        with translate_keystone_errors("Keystone did not list the credentials"):
             try:
                 found: list[dict[str, Json]] = client.get(path, params=query).json()[key]
             except (exceptions.Forbidden, exceptions.NotFound):
@@ -178,7 +192,8 @@ class CredentialIssuer:
 
     @cached_property
     def trustee_user_id(self) -> str:
-        with translate_keystone_errors("the service's own user could not log in"):
+        """Id of the service's own user, to which trusts are given."""
+        with translate_keystone_errors("the service's user could not log in"):
             return str(self._own_session.get_user_id())
 
     @cached_property
@@ -188,44 +203,47 @@ class CredentialIssuer:
     def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
         session = auth.create_session(self._settings, requester.auth)
         client = create_identity_adapter(session, self._settings, requester.region)
-        with translate_keystone_errors("Keystone does not let the service act for the user"):
+        with translate_keystone_errors("Keystone did not let the service act for the user"):
             return client.post(path, json=body).json()
 
     def _delete(self, credential: Credential, path: str) -> None:
-        """As the user who is acted for, or as the service, whichever may."""
+        """Delete a record as the user acted for or as the service, whichever may."""
         stack_auth = auth.create_stack_auth(credential, self._service)
         acting = auth.create_session(self._settings, stack_auth)
-        with translate_keystone_errors("Keystone does not revoke it"):
+        with translate_keystone_errors("Keystone did not revoke the credential"):
             for session in (acting, self._own_session):
                 try:
                     create_identity_adapter(session, self._settings, credential.region).delete(
                         path
                     )
                 except (errors.AuthorizationFailure, exceptions.Forbidden):
-                    continue  # nothing of the user's is left, or it may not do this
+                    continue  # the credential is revoked, or this user may not delete it
                 except exceptions.NotFound:
                     pass
                 return
 
 
-def _name(of: str) -> str:
-    return f"heat-{of}"
+def _record_name(name: str) -> str:
+    return f"heat-{name}"
 
 
-class _Silent(Adapter):  # type: ignore[misc]  # untyped library
-    """What is sent and answered here has passwords and keys: none of it is logged."""
+class _SilentAdapter(Adapter):  # type: ignore[misc]  # untyped library
+    """An adapter that logs nothing, since passwords and keys pass through it."""
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
+        """Send a request without logging it."""
         return super().request(url, method, **{"log": False, **kwargs})
 
 
 def create_identity_adapter(
     session: Session, settings: ClientSettings, region: str | None = None
 ) -> Adapter:
-    """Keystone's API, version 3, below a session; in the request's region, else in the
-    operator's, else wherever the catalogue has it first."""
+    """Return an adapter for version 3 of Keystone's API.
+
+    The region is that of the request, else the configured one, else the first of the catalog.
+    """
     interface = settings.interfaces.get("identity", settings.interface)
-    return _Silent(
+    return _SilentAdapter(
         session,
         service_type="identity",
         region_name=region or settings.region,
@@ -238,15 +256,14 @@ def create_identity_adapter(
 
 @contextmanager
 def translate_keystone_errors(failure: str) -> Iterator[None]:
-    """Keystone's answers as errors of this service."""
+    """Translate errors of Keystone into errors of this service that begin with ``failure``."""
     try:
         yield
     except exceptions.HttpError as error:
-        kind = errors.AuthorizationFailure
         if error.http_status not in _REFUSED:
             raise errors.TemporaryFailure(f"{failure}: {error}") from error
-        raise kind(f"{failure}: {error}") from error
+        raise errors.AuthorizationFailure(f"{failure}: {error}") from error
     except exceptions.ConnectionError as error:
-        raise errors.TemporaryFailure(f"{failure}: Keystone does not answer") from error
+        raise errors.TemporaryFailure(f"{failure}: Keystone did not answer") from error
     except exceptions.ClientException as error:
         raise errors.AuthorizationFailure(f"{failure}: {error}") from error

@@ -1,8 +1,8 @@
-"""Requests to a cloud's services over openstacksdk, for one project.
+"""Requests to the services of a cloud over openstacksdk, for one project.
 
-Decides how a request is sent and what its failure means.  Used by the declarative
-driver on top of ``View.cloud``, and by constraints.  A connection is made at the
-first request, never before.  Must not retry or wait.
+Decides how a request is sent and which error its failure is. Used by the declarative driver
+through ``ResourceContext.cloud``, and by custom constraints. A connection is opened with the
+first request, never before. Must not retry or wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from heat_convergence.common.errors import (
 
 Json = Any
 
-# What keystoneauth and openstacksdk raise when nothing has answered.
+# Errors of keystoneauth and openstacksdk when there was no response.
 _UNREACHABLE = (
     auth_errors.ConnectFailure,
     auth_errors.RetriableConnectionFailure,
@@ -47,9 +47,16 @@ _NO_SERVICE = (
 
 @dataclass(frozen=True, slots=True)
 class CloudRequest:
-    """What is asked of a service; ``path`` is relative to its endpoint.
+    """A request to a service.
 
-    ``service_auth`` is openstacksdk's name of it: compute, network, block_storage.
+    Attributes:
+        service: openstacksdk's name of the service: compute, network, block_storage.
+        method: HTTP method.
+        path: Path relative to the endpoint of the service.
+        body: JSON document; None for no body.
+        query: Query parameters.
+        headers: Further headers.
+        microversion: Microversion of the API; None for the default.
     """
 
     service: str
@@ -63,7 +70,14 @@ class CloudRequest:
 
 @dataclass(frozen=True, slots=True)
 class CloudResponse:
-    """A success; ``body`` is None where there was no JSON, ``build_content`` as it came."""
+    """A successful response.
+
+    Attributes:
+        status: HTTP status.
+        headers: Headers as received.
+        body: Parsed JSON; None when there was none.
+        content: Body as received.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -72,46 +86,64 @@ class CloudResponse:
 
 
 class CloudClient(Protocol):
-    """What resource types need of a cloud.
+    """Client that resource types need of a cloud.
 
-    ``key`` is equal for clouds whose lists and names are the same: cloud, region
-    and project.
+    Attributes:
+        cache_key: Equal for clouds with the same lists and names: cloud, region and
+            project.
+        project_id: Project of the requests.
     """
 
     cache_key: str
     project_id: str | None
 
     def send(self, request: CloudRequest) -> CloudResponse:
-        """Raises errors of ``common.errors``: ``ResourceGone``, ``Conflict``,
-        ``OverQuota``, ``Throttled``, ``TemporaryFailure``, ``ResourceFailure``."""
+        """Send a request and return its successful response.
+
+        Raises:
+            ResourceGone: 404.
+            Conflict: Another operation is in progress.
+            OverQuota: A quota is exhausted.
+            Throttled: The service asks for fewer requests.
+            TemporaryFailure: The service could not answer now.
+            ResourceFailure: Any other failure, which is final.
+        """
         ...
 
     def has_service(self, service: str) -> bool:
-        """Whether the catalogue lists the service."""
+        """Return whether the service catalog lists the service."""
         ...
 
     def endpoint_url(self, service: str) -> str:
-        """The service's endpoint."""
+        """Return the endpoint of the service."""
         ...
 
 
 class RequestLimiter:
-    """How many requests a process has open at each service at most."""
+    """Limit on the requests that a process has open at each service."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._slots: dict[str, threading.BoundedSemaphore] = {}
+        self._semaphores: dict[str, threading.BoundedSemaphore] = {}
 
     def semaphore_for(self, service: str) -> threading.BoundedSemaphore:
+        """Return the semaphore of a service."""
         with self._lock:
-            if service not in self._slots:
-                self._slots[service] = threading.BoundedSemaphore(self._limit)
-            return self._slots[service]
+            if service not in self._semaphores:
+                self._semaphores[service] = threading.BoundedSemaphore(self._limit)
+            return self._semaphores[service]
 
 
 class SdkCloudClient:
-    """A cloud by way of an ``openstack.connection.Connection``."""
+    """A client over an ``openstack.connection.Connection``.
+
+    Args:
+        cache_key: Key of lists and names that may be shared.
+        project_id: Project of the requests.
+        connect: Function that returns the connection.
+        request_limiter: The process's limit on open requests.
+    """
 
     def __init__(
         self,
@@ -123,18 +155,21 @@ class SdkCloudClient:
         self.cache_key = cache_key
         self.project_id = project_id
         self._connect = connect
-        self._slots = request_limiter
+        self._request_limiter = request_limiter
 
     def send(self, request: CloudRequest) -> CloudResponse:
-        with self._slots.semaphore_for(request.service):
-            response = _guarded(request.service, lambda: self._send(request))
+        """Send a request and return its successful response."""
+        with self._request_limiter.semaphore_for(request.service):
+            response = _translate_errors(request.service, lambda: self._send(request))
         if response.status_code >= 400:
             raise error_mapping.error_from_response(
-                request.method,
-                request.path,
-                response.status_code,
-                response.headers,
-                response.text,
+                error_mapping.ErrorResponse(
+                    request.method,
+                    request.path,
+                    response.status_code,
+                    response.headers,
+                    response.text,
+                )
             )
         return CloudResponse(
             response.status_code, dict(response.headers), _body(response), response.content
@@ -142,28 +177,32 @@ class SdkCloudClient:
 
     def _send(self, request: CloudRequest) -> requests.Response:
         proxy = getattr(self._connect(), request.service)
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if request.body is not None:
-            given["json"] = request.body
+            arguments["json"] = request.body
         if request.query:
-            given["params"] = request.query
+            arguments["params"] = request.query
         if request.microversion:
-            given["microversion"] = request.microversion
+            arguments["microversion"] = request.microversion
         headers = {"Accept": "application/json", **request.headers}
         response: requests.Response = proxy.request(
-            request.path, request.method, headers=headers, raise_exc=False, **given
+            request.path, request.method, headers=headers, raise_exc=False, **arguments
         )
         return response
 
     def has_service(self, service: str) -> bool:
+        """Return whether the service catalog lists the service."""
         try:
             return bool(self.endpoint_url(service))
         except ResourceTypeUnavailable:
             return False
 
     def endpoint_url(self, service: str) -> str:
+        """Return the endpoint of the service."""
         # The identity proxy has a method of the same name that reads endpoints.
-        found = _guarded(service, lambda: Adapter.get_endpoint(getattr(self._connect(), service)))
+        found = _translate_errors(
+            service, lambda: Adapter.get_endpoint(getattr(self._connect(), service))
+        )
         if not found:
             raise ResourceTypeUnavailable(
                 f"HEAT-E99001 Service {service} is not in the service catalog."
@@ -171,7 +210,7 @@ class SdkCloudClient:
         return str(found)
 
 
-def _guarded(service: str, call: Callable[[], Any]) -> Any:
+def _translate_errors(service: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except _NO_SERVICE as error:
@@ -179,15 +218,15 @@ def _guarded(service: str, call: Callable[[], Any]) -> Any:
     except (auth_errors.Unauthorized, auth_errors.Forbidden) as error:
         raise Forbidden(f"{service}: {error}") from error
     except _UNREACHABLE as error:
-        raise TemporaryFailure(f"{service} can't be reached: {error}") from error
+        raise TemporaryFailure(f"{service} cannot be reached: {error}") from error
     except auth_errors.HttpError as error:
-        raise _of_auth(service, error) from error
+        raise _token_error(service, error) from error
     except (auth_errors.ClientException, sdk_errors.SDKException) as error:
         raise ResourceFailure(f"{service}: {error}") from error
 
 
-def _of_auth(service: str, error: auth_errors.HttpError) -> Error:
-    """The identity service, asked for a token, answered with an error."""
+def _token_error(service: str, error: auth_errors.HttpError) -> Error:
+    """Return the error for Keystone's refusal of a token."""
     status = getattr(error, "http_status", 500) or 500
     if status >= 500 or status == 429:
         return TemporaryFailure(f"{service}: no token: {error}")

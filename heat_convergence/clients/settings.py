@@ -1,6 +1,6 @@
-"""What an operator decides about reaching other services, as plain values.
+"""Settings of the clients of other services, as plain values.
 
-Made of options by ``cli``; read by every file beside this one.
+Built from options by ``cli``; read by the other modules of this package.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-# That a process has open at one service.  A service's own workers are fewer: what is
-# more waits there instead of here, holds a socket, and meets the service's time limits.
+# Per process and service. A service has fewer workers than this: further requests would
+# wait there instead of here, hold a socket and run into the service's time limits.
 MAX_OPEN_REQUESTS = 32
 
 
 class DeferredAuthMethod(Enum):
-    """As whom the service acts for a stack after the request that made it."""
+    """Ways to authenticate on behalf of a stack's user after the request has ended."""
 
     TRUSTS = "trusts"
     APPLICATION_CREDENTIAL = "application_credential"
@@ -24,9 +24,34 @@ class DeferredAuthMethod(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """``verify`` is whether, or by which file, certificates are verified; ``cert`` a
-    PEM file, or (certificate, key).  ``interfaces`` maps openstacksdk's name of a
-    service to its interface, ``shared`` lists types whose region is another."""
+    """Settings of the clients of other services.
+
+    Attributes:
+        deferred_auth_method: How the service authenticates on behalf of users.
+        delegated_roles: Roles that users delegate; empty for all.
+        allow_redelegation: Whether trusts may be redelegated.
+        region: Region of a request that names none.
+        shared_services_region: Region of the shared services.
+        shared_service_types: Types of the services that regions share.
+        interface: Interface of endpoints.
+        interfaces: Interface by openstacksdk's name of a service.
+        heat_url: Endpoint of this service instead of the catalog's.
+        waitcondition_url: Base of the signed URLs of wait conditions.
+        metadata_url: URL from which agents poll metadata.
+        auth_uri: URL of Keystone as servers reach it.
+        server_keystone_interface: Interface of Keystone's endpoint for servers; empty for
+            ``auth_uri``.
+        send_scheduler_hints: Whether scheduler hints name the stack and the resource.
+        verify: Whether certificates are verified, or the file with the authorities.
+        cert: PEM file, or certificate and key.
+        timeout_s: Seconds to wait for a response.
+        connect_retries: Retries of a request when the connection fails.
+        stack_user_role: Role of the users that stacks create.
+        stack_user_domain_id: Domain of these users, by id.
+        stack_user_domain_name: Domain of these users, by name.
+        stack_domain_admin: Administrator of the domain.
+        stack_domain_admin_password: Password of the administrator.
+    """
 
     deferred_auth_method: DeferredAuthMethod = DeferredAuthMethod.TRUSTS
     delegated_roles: tuple[str, ...] = ()
@@ -40,8 +65,8 @@ class ClientSettings:
     waitcondition_url: str | None = None
     metadata_url: str | None = None
     auth_uri: str | None = None
-    guest_keystone_interface: str = ""  # of Keystone, for guests; "": auth_uri
-    send_scheduler_hints: bool = False  # whether schedulers are told of stacks
+    server_keystone_interface: str = ""
+    send_scheduler_hints: bool = False
     verify: bool | str = True
     cert: str | tuple[str, str] | None = None
     timeout_s: float = 60.0

@@ -1,7 +1,9 @@
-"""URLs that carry their own right to be called, by EC2 keys (signature version 2).
+"""URLs that authenticate themselves with EC2 credentials (signature version 2).
 
-Called by resource types that hand URLs to guests, and by the API that is called with
-them, which asks Keystone whether the signature is right.  Pure but for ``Ec2SignatureVerifier``.
+Called by resource types that pass URLs to servers, and by the API that receives the requests
+and lets Keystone verify the signature. Pure but for ``Ec2SignatureVerifier``.
+
+Source: AWS General Reference, "Signature Version 2 signing process".
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ SIGNATURE_VERSION, SIGNATURE_METHOD = "2", "HmacSHA256"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Whom Keystone says a signed request is of."""
+    """The user, project and roles of a signed request, as Keystone reports them."""
 
     user_id: str
     project_id: str
@@ -35,11 +37,10 @@ class Signer:
 
 
 def sign_url(url: str, keys: Ec2Keys, *, http_method: str = "POST") -> str:
-    """The URL with the query that lets whoever has it call it by ``verb``; it does not
-    expire before the keys are deleted.
+    """Return the URL with a query that authorizes one HTTP method, until the keys are deleted.
 
-    It has no time in it: Keystone would take what is older than its ``[credential]
-    auth_ttl``, a quarter of an hour, for expired, and a guest may take longer than that.
+    The query has no timestamp: Keystone would reject signatures older than ``[credential]
+    auth_ttl``, a quarter of an hour, and a server may take longer than that to send a signal.
     """
     parts = urlsplit(url)
     query = {
@@ -47,7 +48,7 @@ def sign_url(url: str, keys: Ec2Keys, *, http_method: str = "POST") -> str:
         "SignatureMethod": SIGNATURE_METHOD,
         "SignatureVersion": SIGNATURE_VERSION,
     }
-    # Of the path in clear: servers are not told how it was escaped.
+    # The unescaped path is signed: WSGI servers do not report how it was escaped.
     path = unquote(parts.path)
     query["Signature"] = compute_signature(
         keys.secret, http_method, parts.netloc.lower(), path, query
@@ -58,7 +59,7 @@ def sign_url(url: str, keys: Ec2Keys, *, http_method: str = "POST") -> str:
 def compute_signature(
     secret: str, http_method: str, host: str, path: str, query: Mapping[str, str]
 ) -> str:
-    """Of the request as EC2 writes it down, version 2."""
+    """Return the EC2 signature, version 2, of a request."""
     pairs = "&".join(f"{_escaped(name)}={_escaped(query[name])}" for name in sorted(query))
     text = "\n".join([http_method, host, path, pairs])
     digest = hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()
@@ -68,10 +69,10 @@ def compute_signature(
 def ec2_credentials(
     http_method: str, host: str, path: str, query: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """What Keystone needs to judge a request; None when it is not signed."""
-    given = dict(query)
-    signed = given.pop("Signature", None)
-    access = given.get("AWSAccessKeyId")
+    """Return the credentials that Keystone verifies; None for an unsigned request."""
+    parameters = dict(query)
+    signed = parameters.pop("Signature", None)
+    access = parameters.get("AWSAccessKeyId")
     if not signed or not access:
         return None
     return {
@@ -80,21 +81,28 @@ def ec2_credentials(
         "host": host,
         "verb": http_method,
         "path": path,
-        "params": given,
+        "params": parameters,
     }
 
 
 class Ec2SignatureVerifier:
-    """Asks Keystone about signatures, as the service itself."""
+    """Verification of signatures by Keystone, requested as the service itself."""
 
     def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
 
     def identify_signer(self, credentials: Mapping[str, Any]) -> Signer:
-        """Raises ``AuthorizationFailure`` when the signature is not right."""
+        """Return the signer of a request.
+
+        Args:
+            credentials: Result of ``ec2_credentials``.
+
+        Raises:
+            AuthorizationFailure: The signature is invalid.
+        """
         session = auth.create_session(self._settings, self._service.load_plugin())
-        with translate_keystone_errors("Keystone does not take the signature"):
+        with translate_keystone_errors("Keystone rejected the signature"):
             client = create_identity_adapter(session, self._settings)
             token = client.post("/ec2tokens", json={"credentials": credentials}).json()["token"]
         project = token["project"]

@@ -1,16 +1,16 @@
-"""Keystone users that stacks make, for guests and others who signal them.
+"""Keystone users that stacks create for servers and other senders of signals.
 
-Called by resource types, through ``View.cloud.users``.  They live in a domain of their
-own (``stack_user_domain_id``), in a project of the stack tree's, with one role; nobody
-else's rights are in reach of their passwords.  Every call may be repeated: what a lost
-one has made is found by its name (RULE 4), and gone is gone.
+Called by resource types through ``ResourceContext.cloud.users``. The users live in a domain of
+their own (``stack_user_domain_id``), in a project of the stack tree, with one role; their
+passwords give access to nothing else. Every call can be repeated: what a lost call has created
+is found by its name (RULE 4), and deleting a missing record is no error.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,12 +26,12 @@ from heat_convergence.common import errors
 
 Json = Any
 _PASSWORD_BYTES = 24
-_MAX_NAME = 64  # of projects; users' names may be longer
+_MAX_PROJECT_NAME = 64  # names of users may be longer
 
 
 @dataclass(frozen=True, slots=True)
 class StackUser:
-    """A user in its own project, with its password."""
+    """A user in the project of its stack tree, with its password."""
 
     id: str
     project_id: str
@@ -40,31 +40,34 @@ class StackUser:
 
 @dataclass(frozen=True, slots=True)
 class Ec2Keys:
-    """With which a URL is signed, or a request."""
+    """An EC2 access key and secret, with which URLs and requests are signed."""
 
     access: str
     secret: str = field(repr=False)
 
     @classmethod
     def generate(cls) -> Ec2Keys:
-        """Of nobody yet."""
+        """Return a new pair that belongs to no user yet."""
         return cls(secrets.token_hex(16), secrets.token_hex(16))
 
 
 class StackUsers:
-    """Raises ``AuthorizationFailure`` where Keystone refuses, ``TemporaryFailure`` where
-    it does not answer, ``MissingCredentialError`` where no domain is configured."""
+    """Users of stack trees in Keystone.
+
+    All methods raise ``AuthorizationFailure`` when Keystone refuses, ``TemporaryFailure`` when
+    it does not answer, and ``MissingCredentialError`` when no domain is configured.
+    """
 
     def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
 
     def ensure_project(self, tree_id: str) -> str:
-        """Id of the tree's project; made the first time."""
-        with _making("a project for the stack's users"):
+        """Return the id of the tree's project, created the first time."""
+        with _keystone_call("create the project of the stack's users"):
             body = {
                 "project": {
-                    "name": tree_id[:_MAX_NAME],
+                    "name": tree_id[:_MAX_PROJECT_NAME],
                     "domain_id": self.domain_id,
                     "description": "Users of a stack",
                 }
@@ -72,18 +75,21 @@ class StackUsers:
             try:
                 return str(self._api.post("/projects", json=body).json()["project"]["id"])
             except exceptions.Conflict:
-                return self._named("projects", tree_id[:_MAX_NAME])
+                return self._find_id("projects", tree_id[:_MAX_PROJECT_NAME])
 
     def delete_project(self, project_id: str) -> None:
+        """Delete a project; a missing one is no error."""
         self._delete(f"/projects/{project_id}")
 
     def delete_all(self, tree_id: str) -> None:
-        """Deletes all that is left of a tree's users, what nobody wrote down included;
-        nothing where no domain is configured."""
+        """Delete all users and projects of a tree, including those that were never recorded.
+
+        Does nothing when no domain is configured.
+        """
         if not self.is_configured:
             return
-        with _making("deleting what the stack's users had"):
-            query = {"name": tree_id[:_MAX_NAME], "domain_id": self.domain_id}
+        with _keystone_call("delete the stack's users"):
+            query = {"name": tree_id[:_MAX_PROJECT_NAME], "domain_id": self.domain_id}
             for project in self._api.get("/projects", params=query).json()["projects"]:
                 path = f"/role_assignments?scope.project.id={project['id']}"
                 for each in self._api.get(path).json()["role_assignments"]:
@@ -92,7 +98,7 @@ class StackUsers:
                 self.delete_project(project["id"])
 
     def ensure_user(self, name: str, project_id: str, password: str | None = None) -> StackUser:
-        """A user of that name with the one role in the project, and a new password."""
+        """Return a user with that name, the role in the project and a new password."""
         password = password or secrets.token_urlsafe(_PASSWORD_BYTES)
         body = {
             "user": {
@@ -102,43 +108,44 @@ class StackUsers:
                 "default_project_id": project_id,
             }
         }
-        with _making("a user of the stack"):
+        with _keystone_call("create a user of the stack"):
             try:
                 user_id = str(self._api.post("/users", json=body).json()["user"]["id"])
-            except exceptions.Conflict:  # of a call that was lost, as was its password
-                user_id = self._named("users", name)
+            except exceptions.Conflict:  # created by a lost call; its password is lost, too
+                user_id = self._find_id("users", name)
                 self._api.patch(f"/users/{user_id}", json={"user": {"password": password}})
             self._api.put(f"/projects/{project_id}/users/{user_id}/roles/{self._role_id}")
         return StackUser(user_id, project_id, password)
 
     def find_user(self, name: str) -> str | None:
-        """Id of the user of that name, if there is one."""
-        with _making("a look for a user of the stack"):
+        """Return the id of the user with that name, or None."""
+        with _keystone_call("find a user of the stack"):
             query = {"name": name, "domain_id": self.domain_id}
             found = self._api.get("/users", params=query).json()["users"]
         return str(found[0]["id"]) if found else None
 
     def set_user_enabled(self, user_id: str, *, enabled: bool) -> None:
-        """Whether the user may log in; what was given out before stops working, too."""
-        with _making("a change of a user of the stack"):
+        """Enable or disable a user; disabling also invalidates its tokens and keys."""
+        with _keystone_call("change a user of the stack"):
             self._api.patch(f"/users/{user_id}", json={"user": {"enabled": enabled}})
 
     def issue_token(self, user: StackUser) -> str:
-        """One of the user's own; it runs out when Keystone says."""
+        """Return a token of the user, which expires as Keystone is configured."""
         password_auth = Password(
             auth.keystone_v3_url(self._service.auth_url),
             user_id=user.id,
             password=user.password,
             project_id=user.project_id,
         )
-        with _making("a token for a user of the stack"):
+        with _keystone_call("issue a token to a user of the stack"):
             return str(auth.create_session(self._settings, password_auth).get_token())
 
     def delete_user(self, user_id: str) -> None:
+        """Delete a user; a missing one is no error."""
         self._delete(f"/users/{user_id}")
 
     def create_ec2_keys(self, user: StackUser, keys: Ec2Keys | None = None) -> Ec2Keys:
-        """A new pair of keys, these if given; the user's deletion deletes it."""
+        """Store a pair of keys for the user, new ones by default; deleted with the user."""
         keys = keys or Ec2Keys.generate()
         body = {
             "credential": {
@@ -148,13 +155,13 @@ class StackUsers:
                 "blob": json.dumps({"access": keys.access, "secret": keys.secret}),
             }
         }
-        with _making("keys for a user of the stack"):
+        with _keystone_call("create keys for a user of the stack"):
             self._api.post("/credentials", json=body)
         return keys
 
     def find_ec2_keys(self, user_id: str) -> Ec2Keys | None:
-        """A pair that the user has."""
-        with _making("a look for the keys of a user of the stack"):
+        """Return a pair of keys of the user, or None."""
+        with _keystone_call("find the keys of a user of the stack"):
             query = {"user_id": user_id, "type": "ec2"}
             found = self._api.get("/credentials", params=query).json()["credentials"]
         if not found:
@@ -164,36 +171,38 @@ class StackUsers:
 
     @property
     def is_configured(self) -> bool:
-        """Whether stacks can have users."""
-        how = self._settings
+        """True when the configuration allows stacks to have users."""
+        settings = self._settings
         return bool(
-            how.stack_domain_admin and (how.stack_user_domain_id or how.stack_user_domain_name)
+            settings.stack_domain_admin
+            and (settings.stack_user_domain_id or settings.stack_user_domain_name)
         )
 
     # -- helpers
 
     @cached_property
     def _api(self) -> Adapter:
-        how = self._settings
+        settings = self._settings
         if not self.is_configured:
             raise errors.MissingCredentialError(
-                "Stacks can have no users: set stack_user_domain_id, stack_domain_admin and"
+                "Stacks cannot have users: set stack_user_domain_id, stack_domain_admin and"
                 " stack_domain_admin_password."
             )
-        domain = {"domain_id": how.stack_user_domain_id}
-        if not how.stack_user_domain_id:
-            domain = {"domain_name": how.stack_user_domain_name}
+        domain = {"domain_id": settings.stack_user_domain_id}
+        if not settings.stack_user_domain_id:
+            domain = {"domain_name": settings.stack_user_domain_name}
         password_auth = Password(
             auth.keystone_v3_url(self._service.auth_url),
-            username=how.stack_domain_admin,
-            password=how.stack_domain_admin_password,
+            username=settings.stack_domain_admin,
+            password=settings.stack_domain_admin_password,
             **domain,
             **{f"user_{name}": value for name, value in domain.items()},
         )
-        return create_identity_adapter(auth.create_session(how, password_auth), how)
+        return create_identity_adapter(auth.create_session(settings, password_auth), settings)
 
     @cached_property
     def domain_id(self) -> str:
+        """Id of the domain of the users."""
         if self._settings.stack_user_domain_id:
             return self._settings.stack_user_domain_id
         session: Any = self._api.session
@@ -201,21 +210,26 @@ class StackUsers:
 
     @cached_property
     def _role_id(self) -> str:
-        return self._named("roles", self._settings.stack_user_role)
+        return self._find_id("roles", self._settings.stack_user_role)
 
-    def _named(self, what: str, name: str) -> str:
+    def _find_id(self, collection: str, name: str) -> str:
         query = {"name": name}
-        if what != "roles":
+        if collection != "roles":
             query["domain_id"] = self.domain_id
-        found = self._api.get(f"/{what}", params=query).json()[what]
+        found = self._api.get(f"/{collection}", params=query).json()[collection]
         if len(found) != 1:
-            raise errors.AuthorizationFailure(f'Keystone has no one of {what} named "{name}".')
+            raise errors.AuthorizationFailure(
+                f'Keystone does not have exactly one of {collection} named "{name}".'
+            )
         return str(found[0]["id"])
 
     def _delete(self, path: str) -> None:
-        with _making("deleting what the stack's users had"), suppress(exceptions.NotFound):
+        with (
+            _keystone_call("delete a user or project of the stack"),
+            suppress(exceptions.NotFound),
+        ):
             self._api.delete(path)
 
 
-def _making(what: str) -> Any:
-    return translate_keystone_errors(f"Keystone refused {what}")
+def _keystone_call(purpose: str) -> AbstractContextManager[None]:
+    return translate_keystone_errors(f"Keystone did not {purpose}")

@@ -165,12 +165,12 @@ class KeystoneWithCatalog(FakeKeystone):
         if request.method == "GET" and request.path.endswith("/auth/tokens"):
             known = self.tokens.get(request.headers["X-Subject-Token"])
             answer = Response(status=404 if known is None else 200)
-            answer.json = {} if known is None else {"token": self.described(known)}
+            answer.json = {} if known is None else {"token": self.token_document(known)}
             return answer
         return super()._handle(request)
 
-    def described(self, token: dict[str, Any]) -> dict[str, Any]:
-        found = super().described(token)
+    def token_document(self, token: dict[str, Any]) -> dict[str, Any]:
+        found = super().token_document(token)
         found["roles"].append({"id": "reader", "name": "reader"})  # which member implies
         found["catalog"] += [
             {

@@ -1,6 +1,6 @@
-"""Options as the plain numbers that the parts are built with.
+"""Settings of the components, built from options.
 
-Called by ``wiring``; the parts themselves know no configuration.
+Called by ``assembly``; the components themselves do not read the configuration.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from heat_convergence.template.limits import TemplateLimits
 
 
 def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
+    """Return the settings of engines and observers."""
     return ConvergenceSettings(
         batch_size=conf.engine.batch_size,
         jobs_in_flight=conf.engine.jobs_in_flight,
@@ -35,6 +36,7 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
 
 
 def template_limits(conf: cfg.ConfigOpts) -> TemplateLimits:
+    """Return the limits of template evaluation."""
     return TemplateLimits(
         max_template_size=conf.max_template_size,
         yaql_limit_iterators=conf.yaql.limit_iterators,
@@ -43,6 +45,7 @@ def template_limits(conf: cfg.ConfigOpts) -> TemplateLimits:
 
 
 def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
+    """Return the options of the API."""
     return ApiOptions(
         max_json_body_bytes=conf.max_json_body_size,
         max_stacks_per_tenant=conf.max_stacks_per_tenant,
@@ -63,7 +66,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
 
 
 def property_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
-    """Defaults of properties that an operator chooses: type and property → value."""
+    """Return the configured defaults of properties by resource type and property."""
     deployments = (
         "OS::Heat::SoftwareDeployment",
         "OS::Heat::SoftwareDeploymentGroup",
@@ -82,7 +85,7 @@ def property_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:
 
 
 def resource_type_traits(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
-    """What types are like by an operator's choice: type and trait → value."""
+    """Return the configured traits of resource types by type and trait."""
     return {
         ("OS::Nova::Server", "physical_name_limit"): conf.max_server_name_length,
         ("OS::Cinder::Volume", "allows_snapshot_on_delete"): conf.volumes.backups_enabled,
@@ -90,8 +93,8 @@ def resource_type_traits(conf: cfg.ConfigOpts) -> dict[tuple[str, str], Any]:
 
 
 def client_settings(conf: cfg.ConfigOpts) -> ClientSettings:
-    """How other services are reached."""
-    given = conf.clients
+    """Return the settings of the clients of other services."""
+    clients = conf.clients
     interfaces = {
         name: conf[group].endpoint_type
         for group, name in SDK_SERVICE_NAMES.items()
@@ -104,17 +107,17 @@ def client_settings(conf: cfg.ConfigOpts) -> ClientSettings:
         region=conf.region_name_for_services,
         shared_services_region=conf.region_name_for_shared_services,
         shared_service_types=tuple(conf.shared_services_types),
-        interface=given.endpoint_type,
+        interface=clients.endpoint_type,
         interfaces=interfaces,
         heat_url=conf.clients_heat.url,
         waitcondition_url=conf.heat_waitcondition_server_url,
         metadata_url=conf.heat_metadata_server_url,
         auth_uri=conf.clients_keystone.auth_uri,
-        guest_keystone_interface=conf.server_keystone_endpoint_type,
+        server_keystone_interface=conf.server_keystone_endpoint_type,
         send_scheduler_hints=conf.stack_scheduler_hints,
-        verify=False if given.insecure else given.ca_file or True,
-        cert=(given.cert_file, given.key_file) if given.key_file else given.cert_file,
-        timeout_s=given.timeout,
+        verify=False if clients.insecure else clients.ca_file or True,
+        cert=(clients.cert_file, clients.key_file) if clients.key_file else clients.cert_file,
+        timeout_s=clients.timeout,
         connect_retries=conf.client_retry_limit,
         stack_user_role=conf.heat_stack_user_role,
         stack_user_domain_id=conf.stack_user_domain_id,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.clients.error_mapping import error_from_response
+from heat_convergence.clients.error_mapping import ErrorResponse, error_from_response
 from heat_convergence.clients.rest_client import CloudRequest, CloudResponse
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
@@ -34,11 +34,11 @@ class RemoteServiceCloud:
         found = self.service.send(request.method, path, request.body, leave_pending=True)
         if found.status_int >= 400:
             raise error_from_response(
-                request.method, path, found.status_int, found.headers, found.text
+                ErrorResponse(request.method, path, found.status_int, found.headers, found.text)
             )
         if request.method != "GET" and self.lost:
             self.lost -= 1
-            raise error_from_response("POST", path, 503, {}, "lost")
+            raise error_from_response(ErrorResponse("POST", path, 503, text="lost"))
         told = found.json if found.content_type == "application/json" else None
         return CloudResponse(found.status_int, dict(found.headers), told)
 

@@ -326,7 +326,9 @@ class TestFailures:
         ],
     )
     def test_each_is_told_apart(self, method, path, status, body, expected):
-        error = error_mapping.error_from_response(method, path, status, {}, body)
+        error = error_mapping.error_from_response(
+            error_mapping.ErrorResponse(method, path, status, text=body)
+        )
         assert type(error) is expected
 
     def test_the_service_says_when_to_come_again(self, bench):

@@ -157,13 +157,13 @@ def test_guests_log_in_at_the_endpoint_that_the_operator_names(given: str) -> No
         asked.append(query)
         return "http://keystone.inside:5000"
 
-    how = ClientSettings(auth_uri="http://keystone.example:5000", guest_keystone_interface=given)
+    how = ClientSettings(auth_uri="http://keystone.example:5000", server_keystone_interface=given)
     clouds = SimpleNamespace(settings=how, service_auth=None,
         load_credential=lambda _tree: SimpleNamespace(
             intent_name=None, region="R"))  # fmt: skip
     cloud = StackCloud("tree", clouds)  # type: ignore[arg-type]
     cloud.__dict__["session"] = SimpleNamespace(get_endpoint=endpoint)
     inside = "http://keystone.inside:5000/v3"
-    assert cloud.guest_auth_url == (inside if given else "http://keystone.example:5000/v3")
+    assert cloud.server_auth_url == (inside if given else "http://keystone.example:5000/v3")
     query = {"service_type": "identity", "interface": "internal", "region_name": "R"}
     assert asked == ([query] if given else [])

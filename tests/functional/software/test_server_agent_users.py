@@ -54,7 +54,7 @@ class FakeStackCloud:
     users: StackUsers
     metadata_url: str | None = "http://cfn.example:8000/v1/"
     tree_id: str = "tree"
-    guest_auth_url: str = "http://keystone.example/v3"
+    server_auth_url: str = "http://keystone.example/v3"
     region: str = "R"
     key: str = "k"
     project_id: str = PROJECT_ID

@@ -1,4 +1,4 @@
-"""A fake Keystone and what the service makes of it."""
+"""A fake Keystone and the service's clients of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, Fak
 
 @pytest.fixture
 def fake(caplog: pytest.LogCaptureFixture) -> Iterator[FakeKeystone]:
-    """Whatever a test does with it, nothing secret is in the log, even at DEBUG."""
+    """Provide a fake Keystone; no secret of it may be logged, even at DEBUG."""
     caplog.set_level(logging.DEBUG)
     fake = FakeKeystone()
     yield fake
@@ -48,7 +48,7 @@ def requester(fake: FakeKeystone) -> Requester:
 
 
 def requester_of(fake: FakeKeystone, *roles: str, password: str | None = None) -> Requester:
-    """The user demo in project p, with a token."""
+    """Return the user demo in project p, with a token."""
     return Requester(
         user_id="demo-id",
         project_id="p",
@@ -60,19 +60,19 @@ def requester_of(fake: FakeKeystone, *roles: str, password: str | None = None) -
 
 
 class FakeTokenAuth(Token):
-    """What keystonemiddleware leaves: a token, and the catalogue it came with."""
+    """keystonemiddleware's plug-in: a token with its catalog."""
 
     def __init__(self, fake: FakeKeystone, user_id: str) -> None:
         super().__init__(fake.url, token=fake.token_for(user_id), reauthenticate=False)
         self._fake = fake
 
     def get_auth_ref(self, session, **kwargs):
-        from_fake = self._fake.described(self._fake.tokens[self.auth_methods[0].token])
-        return access_of(self.auth_methods[0].token, from_fake)
+        document = self._fake.token_document(self._fake.tokens[self.auth_methods[0].token])
+        return access_of(self.auth_methods[0].token, document)
 
 
-def access_of(token: str, described):
-    return AccessInfoV3({"token": described}, auth_token=token)
+def access_of(token: str, document):
+    return AccessInfoV3({"token": document}, auth_token=token)
 
 
 def create_issuer(service: ServiceAuth, **settings) -> CredentialIssuer:

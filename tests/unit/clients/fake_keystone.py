@@ -1,7 +1,7 @@
 """A Keystone in a thread: tokens, trusts, application credentials, users.
 
-As much of the Identity API as ``heat_convergence.client_settings`` uses, over real HTTP.
-Every request is noted in ``requests`` as (method, path).
+Implements as much of the Identity API as ``heat_convergence.clients`` uses, over HTTP. Every
+request is recorded in ``requests`` as method and path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FUTURE = "2126-01-01T00:00:00.000000Z"
 SERVICE_USER, SERVICE_PASSWORD = "heat", "service-password"
 
 
-class _Quiet(WSGIRequestHandler):
+class _QuietHandler(WSGIRequestHandler):
     def log_message(self, *args: object) -> None:
         pass
 
@@ -34,8 +34,15 @@ class KeystoneHttpError(Exception):
 
 
 class FakeKeystone:
-    """``users``: id → {name, password, domain_id, enabled}; ``trusts``, ``credentials``
-    (EC2 too) and ``projects`` by id; ``tokens``: token → what it stands for."""
+    """Identity API with records in memory.
+
+    Attributes:
+        users: Name, password, domain_id and enabled of each user by id.
+        trusts: Trusts by id.
+        ec2: EC2 credentials by access key.
+        projects: Projects by id.
+        tokens: User, project and trust of each token.
+    """
 
     def __init__(self) -> None:
         self.users: dict[str, dict[str, Any]] = {
@@ -60,7 +67,7 @@ class FakeKeystone:
         self.requests: list[tuple[str, str]] = []
         self.expires_at = FUTURE
         self._serial = itertools.count(1)
-        self._server = make_server("127.0.0.1", 0, self._answer, handler_class=_Quiet)
+        self._server = make_server("127.0.0.1", 0, self._respond, handler_class=_QuietHandler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v3"
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
@@ -73,10 +80,10 @@ class FakeKeystone:
         self._server.server_close()
 
     def secrets(self) -> set[str]:
-        """All that nobody else should see; tokens are logged by their hash."""
-        kept = (*self.application_credentials.values(), *self.ec2.values())
+        """Return all passwords, keys and tokens; tokens may be logged by their hash."""
+        records = (*self.application_credentials.values(), *self.ec2.values())
         passwords = {user["password"] for user in self.users.values()}
-        return passwords | {each["secret"] for each in kept} | self.tokens.keys()
+        return passwords | {each["secret"] for each in records} | self.tokens.keys()
 
     def token_for(self, user_id: str, project_id: str = "p", **more: Any) -> str:
         token = f"token-{next(self._serial)}"
@@ -85,15 +92,15 @@ class FakeKeystone:
 
     # -- HTTP
 
-    def _answer(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def _respond(self, environ: dict[str, Any], start_response: Any) -> Any:
         request = Request(environ)
         self.requests.append((request.method, request.path))
         try:
-            answer = self._handle(request)
+            response = self._handle(request)
         except KeystoneHttpError as error:
-            answer = Response(status=error.status)
-            answer.json = {"error": {"code": error.status, "message": str(error)}}
-        return answer(environ, start_response)
+            response = Response(status=error.status)
+            response.json = {"error": {"code": error.status, "message": str(error)}}
+        return response(environ, start_response)
 
     def _handle(self, request: Request) -> Response:
         parts = request.path.strip("/").split("/")[1:]
@@ -109,12 +116,12 @@ class FakeKeystone:
             )
         if parts == ["auth", "tokens"]:
             return self._log_in(request.json["auth"])
-        who = self.tokens.get(request.headers.get("X-Auth-Token", ""))
-        if who is None:
+        caller = self.tokens.get(request.headers.get("X-Auth-Token", ""))
+        if caller is None:
             raise KeystoneHttpError(401, "The request you have made requires authentication.")
         body = request.json if request.body else {}
         name = f"_{request.method.lower()}_{parts[0].lower().replace('-', '_')}"
-        return getattr(self, name)(who, parts[1:], body, request)
+        return getattr(self, name)(caller, parts[1:], body, request)
 
     # -- logging in
 
@@ -135,25 +142,25 @@ class FakeKeystone:
         elif "project" in scope:
             project_id = scope["project"].get("id") or scope["project"].get("name")
         token = self.token_for(user_id, project_id, **more)
-        answer = _json({"token": self.described(self.tokens[token])}, 201)
-        answer.headers["X-Subject-Token"] = token
-        return answer
+        response = _json({"token": self.token_document(self.tokens[token])}, 201)
+        response.headers["X-Subject-Token"] = token
+        return response
 
-    def _by_password(self, given: dict[str, Any]) -> tuple[str, str]:
-        wanted = given["user"]
+    def _by_password(self, method_data: dict[str, Any]) -> tuple[str, str]:
+        requested = method_data["user"]
         for user_id, user in self.users.items():
-            named = wanted.get("id") == user_id or wanted.get("name") == user["name"]
-            if named and wanted["password"] == user["password"]:
+            named = requested.get("id") == user_id or requested.get("name") == user["name"]
+            if named and requested["password"] == user["password"]:
                 return user_id, "service"
         raise KeystoneHttpError(401, "The request you have made requires authentication.")
 
-    def _by_application_credential(self, given: dict[str, Any]) -> tuple[str, str]:
-        known = self.application_credentials.get(given["id"])
-        if known is None or known["secret"] != given["secret"]:
+    def _by_application_credential(self, method_data: dict[str, Any]) -> tuple[str, str]:
+        known = self.application_credentials.get(method_data["id"])
+        if known is None or known["secret"] != method_data["secret"]:
             raise KeystoneHttpError(401, "The request you have made requires authentication.")
         return known["user_id"], known["project_id"]
 
-    def described(self, token: dict[str, Any]) -> dict[str, Any]:
+    def token_document(self, token: dict[str, Any]) -> dict[str, Any]:
         domain = {"id": "default", "name": "Default"}
         links = [
             {"interface": "public", "region": "R", "region_id": "R", "url": self.url, "id": "e"}
@@ -175,22 +182,22 @@ class FakeKeystone:
 
     # -- trusts
 
-    def _post_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        wanted = body["trust"]
-        if who["user_id"] != wanted["trustor_user_id"] or "trust_id" in who:
+    def _post_os_trust(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        trust_data = body["trust"]
+        if caller["user_id"] != trust_data["trustor_user_id"] or "trust_id" in caller:
             raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
-        trust = {**wanted, "id": f"trust-{next(self._serial)}"}
+        trust = {**trust_data, "id": f"trust-{next(self._serial)}"}
         self.trusts[trust["id"]] = trust
         return _json({"trust": trust}, 201)
 
-    def _get_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _get_os_trust(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         trustee = request.GET["trustee_user_id"]
-        if who["user_id"] != trustee:
+        if caller["user_id"] != trustee:
             raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         found = [t for t in self.trusts.values() if t["trustee_user_id"] == trustee]
         return _json({"trusts": found})
 
-    def _get_role_assignments(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _get_role_assignments(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         project = request.GET["scope.project.id"]
         return _json(
             {
@@ -202,41 +209,41 @@ class FakeKeystone:
             }
         )
 
-    def _delete_os_trust(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _delete_os_trust(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         trust = self.trusts.get(parts[1])
         if trust is None:
             raise KeystoneHttpError(404, "Could not find trust.")
-        if who["user_id"] not in (trust["trustor_user_id"], "heat-id"):
+        if caller["user_id"] not in (trust["trustor_user_id"], "heat-id"):
             raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         del self.trusts[parts[1]]
         return Response(status=204)
 
-    # -- users, and what belongs to them
+    # -- users and their credentials
 
-    def _post_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        made_id = f"made-{next(self._serial)}"
+    def _post_users(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        record_id = f"record-{next(self._serial)}"
         if not parts:
             if any(body["user"]["name"] == known["name"] for known in self.users.values()):
                 raise KeystoneHttpError(409, "Conflict occurred attempting to store user.")
-            self.users[made_id] = body["user"]
-            return _json({"user": {**body["user"], "id": made_id}}, 201)
-        made = {
+            self.users[record_id] = body["user"]
+            return _json({"user": {**body["user"], "id": record_id}}, 201)
+        record = {
             **body["application_credential"],
-            "id": made_id,
-            "secret": f"secret-{made_id}",
+            "id": record_id,
+            "secret": f"secret-{record_id}",
             "user_id": parts[0],
-            "project_id": who["project_id"],
+            "project_id": caller["project_id"],
         }
-        self.application_credentials[made_id] = made
-        return _json({"application_credential": made}, 201)
+        self.application_credentials[record_id] = record
+        return _json({"application_credential": record}, 201)
 
-    def _delete_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        kept = {1: self.users, 3: self.application_credentials}[len(parts)]
-        if kept.pop(parts[-1], None) is None:
+    def _delete_users(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        records = {1: self.users, 3: self.application_credentials}[len(parts)]
+        if records.pop(parts[-1], None) is None:
             raise KeystoneHttpError(404, "Could not find it.")
         return Response(status=204)
 
-    def _get_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _get_users(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         if parts:
             found = [
                 each
@@ -248,38 +255,38 @@ class FakeKeystone:
         found = [{**user, "id": key} for key, user in self.users.items() if user["name"] == name]
         return _json({"users": found})
 
-    def _patch_users(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _patch_users(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         self.users[parts[0]].update(body["user"])
         return _json({"user": {**self.users[parts[0]], "id": parts[0]}})
 
-    def _post_credentials(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        made = body["credential"]
-        keys = json.loads(made["blob"])
-        self.ec2[keys["access"]] = {**keys, **made}
-        return _json({"credential": made}, 201)
+    def _post_credentials(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        record = body["credential"]
+        keys = json.loads(record["blob"])
+        self.ec2[keys["access"]] = {**keys, **record}
+        return _json({"credential": record}, 201)
 
-    def _get_credentials(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        wanted = request.GET["user_id"]
+    def _get_credentials(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        user_id = request.GET["user_id"]
         found = [
             {**each, "id": access}
             for access, each in self.ec2.items()
-            if each["user_id"] == wanted and each["type"] == request.GET["type"]
+            if each["user_id"] == user_id and each["type"] == request.GET["type"]
         ]
         return _json({"credentials": found})
 
-    def _post_ec2tokens(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        given = body["credentials"]
-        known = self.ec2.get(given["access"], {"secret": ""})
+    def _post_ec2tokens(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        signed = body["credentials"]
+        known = self.ec2.get(signed["access"], {"secret": ""})
         pairs = "&".join(
             f"{quote(k, safe='-_~')}={quote(v, safe='-_~')}"
-            for k, v in sorted(given["params"].items())
+            for k, v in sorted(signed["params"].items())
         )
-        text = "\n".join([given["verb"], given["host"], given["path"], pairs])
-        wanted = hmac.digest(known["secret"].encode(), text.encode(), "sha256")
-        if given["signature"] != base64.b64encode(wanted).decode():
+        text = "\n".join([signed["verb"], signed["host"], signed["path"], pairs])
+        expected = hmac.digest(known["secret"].encode(), text.encode(), "sha256")
+        if signed["signature"] != base64.b64encode(expected).decode():
             raise KeystoneHttpError(401, "The request you have made requires authentication.")
-        if "Timestamp" in given["params"]:  # [credential] auth_ttl: a quarter of an hour
-            signed_at = datetime.fromisoformat(given["params"]["Timestamp"])
+        if "Timestamp" in signed["params"]:  # [credential] auth_ttl: a quarter of an hour
+            signed_at = datetime.fromisoformat(signed["params"]["Timestamp"])
             if datetime.now(UTC) > signed_at + timedelta(minutes=15):
                 raise KeystoneHttpError(401, "Credential is expired")
         project = self.projects[known["project_id"]]
@@ -300,32 +307,32 @@ class FakeKeystone:
 
     # -- projects and roles of the stack users' domain
 
-    def _post_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
-        made = {**body["project"], "id": f"project-{next(self._serial)}"}
-        if any(made["name"] == known["name"] for known in self.projects.values()):
+    def _post_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        record = {**body["project"], "id": f"project-{next(self._serial)}"}
+        if any(record["name"] == known["name"] for known in self.projects.values()):
             raise KeystoneHttpError(409, "Conflict occurred attempting to store project.")
-        self.projects[made["id"]] = made
-        return _json({"project": made}, 201)
+        self.projects[record["id"]] = record
+        return _json({"project": record}, 201)
 
-    def _get_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _get_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         name = request.GET.get("name")
         return _json({"projects": [p for p in self.projects.values() if p["name"] == name]})
 
-    def _delete_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _delete_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         if self.projects.pop(parts[0], None) is None:
             raise KeystoneHttpError(404, "Could not find project.")
         return Response(status=204)
 
-    def _put_projects(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _put_projects(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         self.grants.add((parts[0], parts[2], parts[4]))
         return Response(status=204)
 
-    def _get_roles(self, who: Any, parts: Any, body: Any, request: Any) -> Response:
+    def _get_roles(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         name = request.GET.get("name")
         return _json({"roles": [{"id": f"role-{name}", "name": name}]})
 
 
 def _json(document: Any, status: int = 200) -> Response:
-    answer = Response(status=status)
-    answer.json = document
-    return answer
+    response = Response(status=status)
+    response.json = document
+    return response

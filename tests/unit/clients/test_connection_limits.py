@@ -1,4 +1,4 @@
-"""Connections to services are kept, and no more requests are open than may be."""
+"""Connections to services are reused, and open requests are limited."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ REQUESTS = 60
 
 
 class ConnectionCountingServer:
-    """Counts connections, and requests that are open at once."""
+    """A server that counts connections and requests open at once."""
 
     def __init__(self) -> None:
         service = self
-        self.connections = self.open = self.most_open = 0
+        self.connections = self.open = self.max_open = 0
         self._lock = threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,10 +37,10 @@ class ConnectionCountingServer:
                 with service._lock:
                     service.connections += 1
 
-            def answer(self) -> None:
+            def respond(self) -> None:
                 with service._lock:
                     service.open += 1
-                    service.most_open = max(service.most_open, service.open)
+                    service.max_open = max(service.max_open, service.open)
                 body = b'{"networks": []}'
                 with service._lock:
                     service.open -= 1
@@ -51,9 +51,9 @@ class ConnectionCountingServer:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing."""
+                """Log nothing."""
 
-        setattr(Handler, "do_GET", Handler.answer)  # noqa: B010  # the library's word
+        setattr(Handler, "do_GET", Handler.respond)  # noqa: B010  # the library's name
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v2.0"
@@ -71,15 +71,15 @@ def service() -> Iterator[ConnectionCountingServer]:
     service.close()
 
 
-def test_connections_are_used_again_and_are_no_more_than_allowed(service):
+def test_connections_are_reused_and_limited(service):
     session = auth.create_session(ClientSettings(), NoAuth(endpoint=service.url))
     connection = SimpleNamespace(network=Adapter(session, endpoint_override=service.url))
     cloud = SdkCloudClient("k", "p", lambda: connection, RequestLimiter(LIMIT))
 
-    def ask(_number: int) -> int:
+    def send(_number: int) -> int:
         return cloud.send(CloudRequest("network", "GET", "/networks")).status
 
     with ThreadPoolExecutor(3 * LIMIT) as pool:
-        assert set(pool.map(ask, range(REQUESTS))) == {200}
-    assert service.most_open <= LIMIT
+        assert set(pool.map(send, range(REQUESTS))) == {200}
+    assert service.max_open <= LIMIT
     assert service.connections <= LIMIT

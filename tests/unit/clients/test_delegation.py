@@ -1,4 +1,4 @@
-"""What the service is given to act with, how it acts, and how it gives it back."""
+"""Credentials of stacks: granting, acting with them, renewing and revoking them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class InMemoryCredentialStore:
-    """``CredentialStore`` in memory; ``stacks`` are those that live."""
+    """A ``CredentialStore`` in memory; ``stacks`` and ``deleted`` are tree ids."""
 
     def __init__(self):
         self.rows: dict[str, tuple[Credential, datetime]] = {}
@@ -42,26 +42,26 @@ class InMemoryCredentialStore:
 
 
 @pytest.fixture
-def kept():
+def store():
     return InMemoryCredentialStore()
 
 
 @pytest.fixture
-def build(service, kept):
-    def made(**settings):
-        clouds = StackCloudCache(ClientSettings(**settings), service, kept.get)
-        return clouds, Delegation(create_issuer(service, **settings), clouds, kept)
+def build(service, store):
+    def create(**settings):
+        clouds = StackCloudCache(ClientSettings(**settings), service, store.get)
+        return clouds, Delegation(create_issuer(service, **settings), clouds, store)
 
-    return made
+    return create
 
 
-def acting(clouds, fake, tree_id="s"):
-    """Whom Keystone takes the stack's session for."""
+def acting_token(clouds, fake, tree_id="s"):
+    """Return the token data with which a stack's session acts."""
     token = clouds.get(tree_id).session.get_token()
     return fake.tokens[token]
 
 
-def test_a_trust_lets_the_service_act_as_the_user(build, fake, requester):
+def test_trust_lets_the_service_act_as_the_user(build, fake, requester):
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     (trust,) = fake.trusts.values()
@@ -70,14 +70,14 @@ def test_a_trust_lets_the_service_act_as_the_user(build, fake, requester):
     assert trust["impersonation"] is True
     assert trust["allow_redelegation"] is False
     assert [role["name"] for role in trust["roles"]] == ["member", "reader"]
-    assert acting(clouds, fake) == {
+    assert acting_token(clouds, fake) == {
         "user_id": "demo-id",
         "project_id": "p",
         "trust_id": trust["id"],
     }
 
 
-def test_only_the_roles_that_the_operator_names_are_delegated(build, fake, requester):
+def test_only_configured_roles_are_delegated(build, fake, requester):
     _clouds, delegation = build(delegated_roles=("member",), allow_redelegation=True)
     delegation.grant("s", requester, NOW)
     (trust,) = fake.trusts.values()
@@ -85,46 +85,46 @@ def test_only_the_roles_that_the_operator_names_are_delegated(build, fake, reque
     assert trust["allow_redelegation"] is True
 
 
-def test_a_role_that_the_user_lacks_is_named(build, fake, requester):
+def test_error_names_a_missing_role(build, fake, requester):
     _clouds, delegation = build(delegated_roles=("member", "heat_stack_owner"))
     with pytest.raises(errors.MissingCredentialError, match='"heat_stack_owner"'):
         delegation.grant("s", requester, NOW)
     assert not fake.trusts
 
 
-def test_an_application_credential_lets_the_service_act(build, fake, requester):
+def test_application_credential_lets_the_service_act_as_the_user(build, fake, requester):
     clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.APPLICATION_CREDENTIAL)
     delegation.grant("s", requester, NOW)
-    assert acting(clouds, fake)["user_id"] == "demo-id"
+    assert acting_token(clouds, fake)["user_id"] == "demo-id"
     delegation.revoke("s")
     assert not fake.application_credentials
 
 
-def test_the_users_password_where_the_operator_wants_it(build, fake):
+def test_password_lets_the_service_act_as_the_user(build, fake):
     clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.PASSWORD)
     with pytest.raises(errors.MissingCredentialError, match="X-Auth-Key"):
         delegation.grant("s", requester_of(fake), NOW)
     delegation.grant("s", requester_of(fake, password="demo-password"), NOW)
-    assert acting(clouds, fake) == {"user_id": "demo-id", "project_id": "p"}
+    assert acting_token(clouds, fake) == {"user_id": "demo-id", "project_id": "p"}
     delegation.revoke("s")
 
 
-def test_no_secret_shows_in_a_representation(fake):
-    given = requester_of(fake, password="demo-password")
+def test_repr_shows_no_secret(fake):
+    requester = requester_of(fake, password="demo-password")
     credential = Credential(DeferredAuthMethod.PASSWORD, "u", "p", {"password": "demo-password"})
-    assert "demo-password" not in repr(given) + repr(credential)
+    assert "demo-password" not in repr(requester) + repr(credential)
     assert Credential.load(credential.dump()) == credential
 
 
-def test_a_token_that_ran_out_is_renewed(build, fake, requester):
+def test_expired_token_is_renewed(build, fake, requester):
     clouds, delegation = build()
-    fake.expires_at = "2026-01-01T00:00:10.000000Z"  # long ago
+    fake.expires_at = "2026-01-01T00:00:10.000000Z"  # in the past
     delegation.grant("s", requester, NOW)
     first = clouds.get("s").session.get_token()
     assert clouds.get("s").session.get_token() != first
 
 
-def test_a_revoked_trust_is_told_with_what_to_do(build, fake, requester):
+def test_error_for_a_revoked_trust_names_the_remedy(build, fake, requester):
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
@@ -132,13 +132,13 @@ def test_a_revoked_trust_is_told_with_what_to_do(build, fake, requester):
         clouds.get("s").session.get_token()
 
 
-def test_a_stack_without_a_credential_is_told_what_to_do(build):
+def test_error_for_a_missing_credential_names_the_remedy(build):
     clouds, _delegation = build()
     with pytest.raises(errors.AuthorizationFailure, match="Update the stack as a user"):
         _ = clouds.get("s").session
 
 
-def test_an_intact_grant_is_kept_and_a_revoked_one_replaced(build, fake, kept, requester):
+def test_only_a_revoked_credential_is_replaced(build, fake, store, requester):
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     assert delegation.renew_if_revoked("s", requester_of(fake), NOW) is False
@@ -147,64 +147,64 @@ def test_an_intact_grant_is_kept_and_a_revoked_one_replaced(build, fake, kept, r
     assert delegation.renew_if_revoked("s", requester_of(fake), NOW) is True
     (new,) = fake.trusts
     assert new != old
-    assert acting(clouds, fake)["trust_id"] == new
+    assert acting_token(clouds, fake)["trust_id"] == new
 
 
-def test_another_process_reads_the_new_grant_after_the_old_one_is_refused(build, fake, requester):
+def test_other_process_reads_the_new_credential_after_a_refusal(build, fake, requester):
     _clouds, delegation = build()
-    elsewhere, _delegation = build()
+    other_process, _delegation = build()
     delegation.grant("s", requester, NOW)
-    acting(elsewhere, fake)
+    acting_token(other_process, fake)
     fake.trusts.clear()
     delegation.renew_if_revoked("s", requester_of(fake), NOW)
     with pytest.raises(errors.AuthorizationFailure):
-        elsewhere.get("s").reauthenticate()
-    assert acting(elsewhere, fake)["trust_id"] in fake.trusts
+        other_process.get("s").reauthenticate()
+    assert acting_token(other_process, fake)["trust_id"] in fake.trusts
 
 
-def test_what_no_stack_needs_is_revoked(build, fake, kept, requester):
+def test_credentials_without_a_stack_are_revoked(build, fake, store, requester):
     _clouds, delegation = build()
-    for tree_id in ("lives", "deleted", "never stored", "being stored"):
+    for tree_id in ("live", "deleted", "never stored", "being stored"):
         delegation.grant(tree_id, requester, NOW)
-    kept.put("being stored", kept.get("being stored"), NOW + CREDENTIAL_ORPHAN_AGE)
-    kept.stacks, kept.deleted = {"lives", "deleted"}, {"deleted"}
+    store.put("being stored", store.get("being stored"), NOW + CREDENTIAL_ORPHAN_AGE)
+    store.stacks, store.deleted = {"live", "deleted"}, {"deleted"}
     assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE + timedelta(seconds=1), 10) == 2
-    assert set(kept.rows) == {"lives", "being stored"}
+    assert set(store.rows) == {"live", "being stored"}
     assert len(fake.trusts) == 2
 
 
-def test_a_trust_that_somebody_revoked_already_is_no_error(build, fake, kept, requester):
+def test_revoking_a_revoked_trust_is_no_error(build, fake, store, requester):
     _clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
     delegation.revoke("s")
-    assert not kept.rows
+    assert not store.rows
 
 
-def test_without_keystone_nothing_is_forgotten(build, fake, kept, requester):
+def test_credentials_are_kept_while_keystone_is_unreachable(build, fake, store, requester):
     _clouds, delegation = build()
     delegation.grant("s", requester, NOW)
-    kept.deleted = {"s"}
+    store.deleted = {"s"}
     fake.close()
     assert delegation.revoke_orphaned(NOW, 10) == 0
-    assert set(kept.rows) == {"s"}
+    assert set(store.rows) == {"s"}
     with pytest.raises(errors.TemporaryFailure):
         delegation.grant("t", requester, NOW)
 
 
-def test_what_cannot_be_stored_is_given_back(build, fake, kept, requester):
+def test_credential_that_cannot_be_stored_is_revoked(build, fake, store, requester):
     _clouds, delegation = build()
 
     def refuse(*_args):
         raise errors.StorageRefused("no")
 
-    kept.put = refuse
+    store.put = refuse
     with pytest.raises(errors.StorageRefused):
         delegation.grant("s", requester, NOW)
     assert not fake.trusts
 
 
-def test_the_last_used_sessions_are_kept(build, monkeypatch):
+def test_most_recently_used_sessions_are_cached(build, monkeypatch):
     monkeypatch.setattr("heat_convergence.clients.clouds.MAX_CACHED_CLOUDS", 2)
     clouds, _delegation = build()
     first = clouds.get("a")
@@ -215,58 +215,56 @@ def test_the_last_used_sessions_are_kept(build, monkeypatch):
 
 
 class ProcessCrash(BaseException):
-    """The process, at this line."""
+    """The end of the process at this line."""
 
 
-def dies(*_arguments, **_keywords):
+def crash(*_arguments, **_keywords):
     raise ProcessCrash
 
 
 @pytest.mark.parametrize(
     "method", [DeferredAuthMethod.TRUSTS, DeferredAuthMethod.APPLICATION_CREDENTIAL]
 )
-@pytest.mark.parametrize("place", ["before Keystone is asked", "before it is written down"])
-def test_a_crash_while_it_is_made_leaves_nothing(
-    build, fake, kept, requester, monkeypatch, method, place
+@pytest.mark.parametrize("crash_point", ["before Keystone is called", "before it is stored"])
+def test_credential_of_a_crashed_grant_is_revoked(
+    build, fake, store, requester, monkeypatch, method, crash_point
 ):
     _clouds, delegation = build(deferred_auth_method=method)
-    made = {DeferredAuthMethod.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
+    records = {DeferredAuthMethod.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
     delegation.grant("another", requester, NOW)
-    kept.stacks.add("another")
-    intact = dict(made)
-    if place == "before Keystone is asked":
-        monkeypatch.setattr(delegation._keystone, "issue", dies)
+    store.stacks.add("another")
+    intact = dict(records)
+    if crash_point == "before Keystone is called":
+        monkeypatch.setattr(delegation._keystone, "issue", crash)
     else:
-        put = kept.put
+        put = store.put
         monkeypatch.setattr(
-            kept,
+            store,
             "put",
             lambda tree_id, credential, now: (
-                dies() if credential.intent_name is None else put(tree_id, credential, now)
+                crash() if credential.intent_name is None else put(tree_id, credential, now)
             ),
         )
     with pytest.raises(ProcessCrash):
         delegation.grant("s", requester, NOW)
-    assert kept.get("s").intent_name == "s"
-    assert delegation.revoke_orphaned(NOW, 10) == 0  # the request may be under way still
+    assert store.get("s").intent_name == "s"
+    assert delegation.revoke_orphaned(NOW, 10) == 0  # the request may still be in progress
     assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE * 2, 10) == 1
-    assert (kept.get("s"), made) == (None, intact)
+    assert (store.get("s"), records) == (None, intact)
 
 
-def test_a_crash_while_it_is_renewed_is_mended_by_the_next_action(
-    build, fake, kept, requester, monkeypatch
-):
+def test_next_action_completes_a_crashed_renewal(build, fake, store, requester, monkeypatch):
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
-    kept.stacks.add("s")
+    store.stacks.add("s")
     fake.trusts.clear()
-    put = kept.put
+    put = store.put
     with monkeypatch.context() as dying:
         dying.setattr(
-            kept,
+            store,
             "put",
             lambda tree_id, credential, now: (
-                dies() if credential.intent_name is None else put(tree_id, credential, now)
+                crash() if credential.intent_name is None else put(tree_id, credential, now)
             ),
         )
         with pytest.raises(ProcessCrash):
@@ -278,22 +276,22 @@ def test_a_crash_while_it_is_renewed_is_mended_by_the_next_action(
     assert delegation.renew_if_revoked("s", requester, NOW) is True
     (mine,) = fake.trusts
     assert mine != orphan
-    assert acting(clouds, fake)["trust_id"] == mine
+    assert acting_token(clouds, fake)["trust_id"] == mine
 
 
-def test_a_renewal_that_keystone_refuses_changes_nothing(build, fake, kept, requester):
+def test_renewal_that_keystone_refuses_changes_nothing(build, fake, store, requester):
     _clouds, delegation = build(delegated_roles=("member",))
     delegation.grant("s", requester, NOW)
-    before = kept.get("s")
+    before = store.get("s")
     fake.trusts.clear()
     poor = requester_of(fake, "reader")
     with pytest.raises(errors.MissingCredentialError):
         delegation.renew_if_revoked("s", poor, NOW)
-    assert kept.get("s") == before
+    assert store.get("s") == before
 
 
-def test_what_is_replaced_is_revoked(build, fake, kept, requester):
-    """The user lost a role: the trust is there and of no use."""
+def test_replaced_credential_is_revoked(build, fake, store, requester):
+    """Replace a trust that exists but is unusable, since the user lost a role."""
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     clouds.get("s").reauthenticate = lambda: (_ for _ in ()).throw(
@@ -305,8 +303,8 @@ def test_what_is_replaced_is_revoked(build, fake, kept, requester):
     assert len(fake.trusts) == 1
 
 
-def test_users_of_a_stack_that_is_gone_are_deleted(build, fake, kept, requester):
-    """What a type could not write down before its process died, too."""
+def test_users_of_a_deleted_stack_are_deleted(build, fake, store, requester):
+    """Delete also users that were never recorded because the process died."""
     clouds, delegation = build(
         stack_user_domain_id="heat-domain",
         stack_domain_admin="domain_admin",
@@ -316,7 +314,7 @@ def test_users_of_a_stack_that_is_gone_are_deleted(build, fake, kept, requester)
     project = clouds.users.ensure_project("s")
     user = clouds.users.ensure_user("s-signal", project)
     other = clouds.users.ensure_user("t-signal", clouds.users.ensure_project("t"))
-    kept.deleted.add("s")
+    store.deleted.add("s")
     assert delegation.revoke_orphaned(NOW, 10) == 1
     assert user.id not in fake.users
     assert project not in fake.projects

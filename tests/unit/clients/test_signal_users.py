@@ -1,4 +1,4 @@
-"""Who is let in to signal a resource, and what is handed to them, by a fake Keystone."""
+"""Users and URLs with which resources are signalled, against a fake Keystone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from heat_convergence.resources.builtin.signals.wait_condition_handles import (
     CfnWaitConditionHandle,
     WaitConditionHandle,
 )
-from tests.unit.clients.test_stack_users import HOW, sent
+from tests.unit.clients.test_stack_users import SETTINGS, signed_request
 from tests.unit.resources.conftest import make_context
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,124 +40,128 @@ def cloud(service):
 
 
 def cloud_with(service, **more: Any):
-    given = {"heat_url": "http://heat.example:8004/v1/%(tenant_id)s", "region": "R", **more}
+    settings = {"heat_url": "http://heat.example:8004/v1/%(tenant_id)s", "region": "R", **more}
     found = Credential(DeferredAuthMethod.TRUSTS, "demo-id", "p", {"trust_id": "t"})
-    return StackCloudCache(replace(HOW, **given), service, lambda _tree: found).get("tree")
+    return StackCloudCache(replace(SETTINGS, **settings), service, lambda _tree: found).get("tree")
 
 
-def make(kind, cloud, **properties):
-    return kind.create(make_context(kind, properties, cloud=cloud))
+def create(resource_type, cloud, **properties):
+    return resource_type.create(make_context(resource_type, properties, cloud=cloud))
 
 
-def test_a_token_and_where_to_use_it(cloud, fake):
-    look = make(OS, cloud)
-    user_id = look.physical_id
-    project_id = look.data["project_id"]
-    found = look.attributes
+def test_token_signal_has_token_and_url(cloud, fake):
+    result = create(OS, cloud)
+    user_id = result.physical_id
+    project_id = result.data["project_id"]
+    found = result.attributes
     assert fake.tokens[found["token"]] == {"user_id": user_id, "project_id": project_id}
     assert found["endpoint"] == NATIVE.format(project_id)
     assert found["curl_cli"] == (
         f"curl -i -X POST -H 'X-Auth-Token: {found['token']}' -H 'Content-Type:"
         f" application/json' -H 'Accept: application/json' {found['endpoint']}"
     )
-    told = json.loads(found["signal"])
-    assert told == {"alarm_url": found["endpoint"], "auth_token": found["token"]}
+    signal = json.loads(found["signal"])
+    assert signal == {"alarm_url": found["endpoint"], "auth_token": found["token"]}
     assert (project_id, user_id, "role-heat_stack_user") in fake.grants
-    view = make_context(OS, {}, Action.UPDATE, physical_id=user_id, data=look.data)
+    view = make_context(OS, {}, Action.UPDATE, physical_id=user_id, data=result.data)
     assert OS.reference_id(view) == user_id
 
 
-def test_curl_is_told_not_to_verify_where_the_service_does_not(service):
-    found = make(OS, cloud_with(service, verify=False)).attributes
+def test_curl_command_is_insecure_when_the_service_does_not_verify(service):
+    found = create(OS, cloud_with(service, verify=False)).attributes
     assert found["curl_cli"].startswith("curl --insecure -i -X POST ")
 
 
-def test_a_password_and_where_to_log_in(cloud, fake):
-    look = make(OS, cloud, signal_transport="HEAT_SIGNAL")
-    told = json.loads(look.attributes["signal"])
-    assert told == {
-        "alarm_url": NATIVE.format(look.data["project_id"]),
+def test_heat_signal_has_password_and_auth_url(cloud, fake):
+    result = create(OS, cloud, signal_transport="HEAT_SIGNAL")
+    signal = json.loads(result.attributes["signal"])
+    assert signal == {
+        "alarm_url": NATIVE.format(result.data["project_id"]),
         "auth_url": fake.url,
         "username": "web-r-0123456789ab",
-        "user_id": look.physical_id,
-        "password": fake.users[look.physical_id]["password"],
-        "project_id": look.data["project_id"],
+        "user_id": result.physical_id,
+        "password": fake.users[result.physical_id]["password"],
+        "project_id": result.data["project_id"],
         "domain_id": "heat-domain",
         "region_name": "R",
     }
-    assert OS.attribute(make_context(OS, {}, attributes=look.attributes), "token") is None
+    assert OS.attribute(make_context(OS, {}, attributes=result.attributes), "token") is None
 
 
-def test_a_signed_url_reaches_the_resource_as_the_user(cloud, fake, service):
-    for kind, properties in ((OS, {"signal_transport": "CFN_SIGNAL"}), (CFN, {})):
-        look = make(kind, cloud, **properties)
-        view = make_context(kind, properties, Action.UPDATE, physical_id="u", data=look.data)
-        url = (
-            kind.reference_id(view)
-            if kind is CFN
-            else json.loads(look.attributes["signal"])["alarm_url"]
+def test_signed_url_identifies_resource_and_user(cloud, fake, service):
+    for resource_type, properties in ((OS, {"signal_transport": "CFN_SIGNAL"}), (CFN, {})):
+        result = create(resource_type, cloud, **properties)
+        view = make_context(
+            resource_type, properties, Action.UPDATE, physical_id="u", data=result.data
         )
-        signer = Ec2SignatureVerifier(HOW, service).identify_signer(sent(url, "PUT"))
-        assert (signer.user_id, signer.project_name) == (look.physical_id, "tree")
+        url = (
+            resource_type.reference_id(view)
+            if resource_type is CFN
+            else json.loads(result.attributes["signal"])["alarm_url"]
+        )
+        signer = Ec2SignatureVerifier(SETTINGS, service).identify_signer(
+            signed_request(url, "PUT")
+        )
+        assert (signer.user_id, signer.project_name) == (result.physical_id, "tree")
         called = ec2_signature._PATH.fullmatch(unquote(urlsplit(url).path))
         arn = ec2_signature._ARN.fullmatch(called["arn"])
         assert (arn["stack"], arn["resource"]) == (f"web/{view.stack_id}", "r")
         OS.delete(replace(view, action=Action.DELETE, cloud=cloud))
 
 
-def test_signed_urls_may_have_an_address_of_their_own(service):
+def test_waitcondition_url_is_configurable(service):
     where = "http://cfn.example:8000/v1/waitcondition"
-    look = make(CFN, cloud_with(service, waitcondition_url=where))
-    assert look.data["url"].startswith(f"{where}/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/web/")
+    result = create(CFN, cloud_with(service, waitcondition_url=where))
+    assert result.data["url"].startswith(f"{where}/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/web/")
 
 
-def test_nobody_is_let_in_where_nobody_signals(cloud, fake):
+def test_no_signal_creates_no_user(cloud, fake):
     before = set(fake.users)
-    look = make(OS, cloud, signal_transport="NO_SIGNAL")
+    result = create(OS, cloud, signal_transport="NO_SIGNAL")
     assert set(fake.users) == before
-    assert json.loads(look.attributes["signal"]) == {}
+    assert json.loads(result.attributes["signal"]) == {}
 
 
-def test_the_user_of_a_lost_call_is_taken_on_and_deleted(cloud, fake):
-    lost = make(OS, cloud)
+def test_user_of_a_lost_call_is_adopted_and_deleted(cloud, fake):
+    lost = create(OS, cloud)
     view = make_context(OS, {}, cloud=cloud)
     found = OS.find(view)
     assert found == lost.physical_id
     again = OS.resume_create(replace(view, physical_id=found))
     assert again.physical_id == found
     assert fake.users[found]["password"] == again.data["password"] != lost.data["password"]
-    gone = make_context(OS, {}, Action.DELETE, physical_id=found, cloud=cloud)
+    context = make_context(OS, {}, Action.DELETE, physical_id=found, cloud=cloud)
     for _twice in range(2):
-        assert OS.delete(gone).observed is ObservedState.ABSENT
+        assert OS.delete(context).observed is ObservedState.ABSENT
     assert OS.find(view) is None
 
 
-def test_a_stack_that_sleeps_lets_nobody_in(cloud, fake):
-    look = make(OS, cloud)
-    given = {"physical_id": look.physical_id, "data": look.data, "cloud": cloud}
-    OS.suspend(make_context(OS, {}, Action.SUSPEND, **given))
-    assert fake.users[look.physical_id]["enabled"] is False
-    OS.resume(make_context(OS, {}, Action.RESUME, **given))
-    assert fake.users[look.physical_id]["enabled"] is True
+def test_suspended_stack_disables_its_users(cloud, fake):
+    result = create(OS, cloud)
+    settings = {"physical_id": result.physical_id, "data": result.data, "cloud": cloud}
+    OS.suspend(make_context(OS, {}, Action.SUSPEND, **settings))
+    assert fake.users[result.physical_id]["enabled"] is False
+    OS.resume(make_context(OS, {}, Action.RESUME, **settings))
+    assert fake.users[result.physical_id]["enabled"] is True
 
 
-def test_without_an_address_it_says_what_to_set(service, fake):
+def test_error_without_an_endpoint_names_the_option(service, fake):
     fake.trusts["t"] = {"id": "t", "trustor_user_id": "demo-id", "project_id": "p"}
     with pytest.raises(errors.ResourceFailure, match="clients_heat"):
-        make(OS, cloud_with(service, heat_url=None))
+        create(OS, cloud_with(service, heat_url=None))
 
 
-def test_without_a_domain_it_says_what_to_set(service):
+def test_error_without_a_domain_names_the_option(service):
     with pytest.raises(errors.MissingCredentialError, match="stack_user_domain_id"):
-        make(OS, StackCloudCache(ClientSettings(), service, lambda _tree: None).get("tree"))
+        create(OS, StackCloudCache(ClientSettings(), service, lambda _tree: None).get("tree"))
 
 
-def test_without_keystone_a_signal_is_a_request_like_any_other():
+def test_without_keystone_signals_need_no_token():
     cloud = NoAuthCloud("http://127.0.0.1:8004/v1/%(tenant_id)s")
-    found = make(OS, cloud).attributes
+    found = create(OS, cloud).attributes
     assert found["token"] is None
     assert found["endpoint"].startswith("http://127.0.0.1:8004/v1/p/stacks/web/")
     assert "X-Auth-Token" not in found["curl_cli"]
-    look = make(CFN, cloud)
-    view = make_context(CFN, {}, Action.UPDATE, physical_id=look.physical_id, data=look.data)
-    assert CFN.reference_id(view) == look.physical_id
+    result = create(CFN, cloud)
+    view = make_context(CFN, {}, Action.UPDATE, physical_id=result.physical_id, data=result.data)
+    assert CFN.reference_id(view) == result.physical_id

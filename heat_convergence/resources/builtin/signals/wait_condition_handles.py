@@ -170,7 +170,7 @@ def _credentials(view: ResourceContext, guest: SignalUser) -> dict[str, Json]:
     if guest.user is None:
         return {}
     return {
-        "auth_url": view.cloud.guest_auth_url,
+        "auth_url": view.cloud.server_auth_url,
         "username": view.physical_name,
         "user_id": guest.user.id,
         "password": guest.user.password,

@@ -310,7 +310,7 @@ class SoftwareDeployment(SignalResponder):
             found["deploy_signal_verb"] = "POST"
         elif transport == HEAT_SIGNAL and guest.user is not None:
             found |= {
-                "deploy_auth_url": view.cloud.guest_auth_url,
+                "deploy_auth_url": view.cloud.server_auth_url,
                 "deploy_username": view.physical_name,
                 "deploy_user_id": guest.user.id,
                 "deploy_password": guest.user.password,

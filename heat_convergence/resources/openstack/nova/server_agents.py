@@ -66,7 +66,7 @@ def create_agent_user(view: ResourceContext) -> dict[str, Json]:
     project_id = users.ensure_project(view.cloud.tree_id)
     user, keys = _user(users, view.physical_name, project_id)
     asked = {
-        "auth_url": view.cloud.guest_auth_url,
+        "auth_url": view.cloud.server_auth_url,
         "region_name": view.cloud.region,
         "metadata_url": url,
     }

@@ -1,0 +1,63 @@
+"""Errors of this service for the errors of other services."""
+
+from __future__ import annotations
+
+import pytest
+from keystoneauth1 import exceptions as ks_exc
+from openstack import exceptions as sdk_exc
+
+from heat_convergence.clients.error_mapping import error_from_status, translate_sdk_errors
+from heat_convergence.common import errors
+
+R = errors.Retry
+
+
+@pytest.mark.parametrize(
+    ("status", "error_class", "retry"),
+    [
+        (400, errors.ResourceFailure, R.NEVER),
+        (401, errors.ResourceFailure, R.NEVER),
+        (403, errors.ResourceFailure, R.NEVER),
+        (404, errors.ResourceGone, R.NEVER),
+        (409, errors.Conflict, R.BACKOFF),
+        (413, errors.OverQuota, R.BACKOFF),
+        (429, errors.Throttled, R.BACKOFF),
+        (500, errors.TemporaryFailure, R.BACKOFF),
+        (503, errors.TemporaryFailure, R.BACKOFF),
+        (None, errors.ResourceFailure, R.NEVER),
+    ],
+)
+def test_error_from_status(status, error_class, retry):
+    found = error_from_status(status, "why")
+    assert type(found) is error_class
+    assert found.retry is retry
+    assert "why" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("raised", "error_class"),
+    [
+        (sdk_exc.NotFoundException("no server", http_status=404), errors.ResourceGone),
+        (sdk_exc.ConflictException("busy", http_status=409), errors.Conflict),
+        (sdk_exc.SDKException("odd"), errors.ResourceFailure),
+        (ks_exc.EndpointNotFound("compute"), errors.ResourceTypeUnavailable),
+        (ks_exc.NotFound("nothing"), errors.ResourceGone),
+        (ks_exc.ConnectFailure("down"), errors.TemporaryFailure),
+        (errors.AuthorizationFailure("revoked"), errors.AuthorizationFailure),
+    ],
+)
+def test_translation_of_exceptions(raised, error_class):
+    with pytest.raises(error_class) as caught, translate_sdk_errors():
+        raise raised
+    assert type(caught.value) is error_class
+
+
+def test_retry_after_is_read_from_the_header():
+    class ResponseStub:
+        headers = {"Retry-After": "7"}  # noqa: RUF012
+
+    error = sdk_exc.HttpException("slow", http_status=429)
+    error.response = ResponseStub()
+    with pytest.raises(errors.Throttled) as caught, translate_sdk_errors():
+        raise error
+    assert caught.value.retry_after_s == 7
