@@ -1,1 +1,1 @@
-"""Console scripts: the one place that wires the parts together."""
+"""Console scripts, and the assembly of a process from its components."""

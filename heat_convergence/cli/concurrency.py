@@ -1,7 +1,7 @@
-"""Greenthreads or native threads: the one place that chooses and patches.
+"""Greenthreads or native threads: the only module that chooses and patches.
 
-Called by ``launch`` before anything else of this service is imported; whatever
-was imported earlier would keep its native locks and sockets.
+Called by ``main`` before any other module of this service is imported; an earlier import would
+keep its native locks and sockets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ THREADING = "threading"
 
 
 def configured_backend(arguments: Sequence[str], *, prog: str) -> str:
-    """The ``concurrency`` option of the configuration files that the command line names."""
+    """Return the ``concurrency`` option of the configuration files that the arguments name."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config-file", action="append")
     parser.add_argument("--config-dir", action="append")
@@ -39,18 +39,21 @@ def configured_backend(arguments: Sequence[str], *, prog: str) -> str:
 
 
 def set_up_backend(backend: str) -> None:
-    """Make this process run on ``backend``; cannot be taken back."""
-    # Every daemon would begin with the library's advice not to start with it today.
+    """Make this process run on ``backend``, for its lifetime."""
+    # Otherwise the log of every daemon begins with the library's deprecation notice.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if backend == EVENTLET:
         import_module("eventlet").monkey_patch(psycopg=False)
-    # Only now: the module decides at import what its services are built on.
+    # Imported after patching: the module chooses its implementation at import.
     oslo_backend = import_module("oslo_service.backend")
     oslo_backend.init_backend(oslo_backend.BackendType(backend))
 
 
 def set_up_database_driver(backend: str, database_url: str | None) -> None:
-    """Have the database's driver wait as ``backend`` does.  Others are left unloaded."""
+    """Make the database driver wait on ``backend``.
+
+    Loads only the driver that ``database_url`` names.
+    """
     if backend == EVENTLET and (database_url or "").startswith("postgresql"):
-        # Its C library does its own socket calls, which no other patch reaches.
+        # libpq does its own socket calls, which the other patches do not reach.
         import_module("eventlet").monkey_patch(psycopg=True)

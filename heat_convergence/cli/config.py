@@ -1,7 +1,7 @@
 """Configuration files and logging of a process.
 
-Called first by every console script.  Decides where files are looked for and
-how loud libraries are.
+Called first by every console script. Decides where files are found and the log levels of
+libraries.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ _QUIET = [
 def load_config(
     arguments: Sequence[str], *, prog: str, files: Sequence[str] | None = None
 ) -> cfg.ConfigOpts:
-    """Options of ``argument_builder`` and of the files they name, or of ``files``, or of
-    /etc/heat-convergence and the like; logging is set up."""
+    """Read the configuration and set up logging.
+
+    Args:
+        arguments: Arguments of the command line.
+        prog: Name of the program.
+        files: Files to read instead of those in /etc/heat-convergence and the like.
+    """
     conf = cfg.ConfigOpts()
     opts.register_all_opts(conf)
     set_library_defaults()
@@ -47,11 +52,11 @@ def load_config(
 
 
 def set_library_defaults() -> None:
-    """Those of databases and buses, also for oslo-config-generator's sample file."""
+    """Change defaults of oslo.db and oslo.messaging, also for the sample configuration."""
     database.set_library_defaults()
     transport.set_library_defaults()
 
 
 def configure_logging(conf: cfg.ConfigOpts) -> None:
-    """Levels, targets and format of ``conf``, in place of what this process logged by before."""
+    """Set up the levels, targets and format of ``conf``, in place of earlier ones."""
     log.setup(conf, PROJECT_NAME)

@@ -1,7 +1,7 @@
-"""Console scripts: choose the concurrency backend, then load what is to run.
+"""Console scripts: choose the concurrency backend, then load the command.
 
-The only module that imports by name at run time, since patching has to come
-before every other import.  Decides nothing else.
+The only module that imports by name at run time, since patching must come before every other
+import. Decides nothing else.
 """
 
 from __future__ import annotations
@@ -15,31 +15,35 @@ from heat_convergence.cli import concurrency
 USAGE = """usage: heat-convergence COMMAND [--help]
 
 commands:
-  demo        a stack is made, changed and deleted before your eyes, on this machine alone
-  simulate    engine and observer in a simulated world of faults, their rules checked
-  standalone  the whole service in one process, on SQLite, for this machine alone
+  demo        create, update and delete an example stack and show its progress
+  simulate    run engine and observer in a simulation with faults and check their invariants
+  standalone  run the whole service in one process, on SQLite, for this machine only
 """
 
 
 def api() -> int:
+    """Run the API daemon."""
     return _daemon("heat-convergence-api", "daemons.api_daemon", "run_api")
 
 
 def engine() -> int:
+    """Run the engine daemon."""
     return _daemon("heat-convergence-engine", "daemons.daemon_service", "run_engine")
 
 
 def observer() -> int:
+    """Run the observer daemon."""
     return _daemon("heat-convergence-observer", "daemons.daemon_service", "run_observer")
 
 
 def manage() -> int:
-    concurrency.set_up_backend(concurrency.THREADING)  # in the foreground, whatever daemons run on
+    """Run ``heat-convergence-manage``."""
+    concurrency.set_up_backend(concurrency.THREADING)  # runs in the foreground
     return int(import_module("heat_convergence.cli.manage.main").main(sys.argv[1:]))
 
 
 def heat_convergence() -> int:
-    """``heat-convergence COMMAND``."""
+    """Run ``heat-convergence COMMAND``."""
     commands: dict[str, Callable[[list[str]], int]] = {
         "demo": _demo,
         "simulate": _simulate,
@@ -48,9 +52,9 @@ def heat_convergence() -> int:
     name, arguments = (sys.argv[1:2] or [""])[0], sys.argv[2:]
     if name in commands:
         return commands[name](arguments)
-    wanted_help = name in ("-h", "--help", "help")
-    print(USAGE, file=sys.stdout if wanted_help else sys.stderr)
-    return 0 if wanted_help else 2
+    shows_help = name in ("-h", "--help", "help")
+    print(USAGE, file=sys.stdout if shows_help else sys.stderr)
+    return 0 if shows_help else 2
 
 
 def _daemon(prog: str, module: str, name: str) -> int:
@@ -67,12 +71,12 @@ def _standalone(arguments: list[str]) -> int:
 
 
 def _demo(arguments: list[str]) -> int:
-    # A client like any other: no patching, and the service in a process of its own.
+    # An ordinary client: no patching, and the service runs in a process of its own.
     return int(import_module("heat_convergence.cli.demo.main").main(arguments))
 
 
 def _simulate(arguments: list[str]) -> int:
-    # One thing at a time, in simulated time: no patching.
+    # Single-threaded, in simulated time: no patching.
     return int(import_module("heat_convergence.cli.simulate").main(arguments))
 
 

@@ -1,7 +1,7 @@
-"""``heat-convergence simulate``: the service's own code in a simulated world.
+"""``heat-convergence simulate``: the service's own code in a simulated environment.
 
-Parses arguments, prints what came of the seeds and how to see a failure again.
-Decides nothing about histories: ``testing`` does.
+Parses arguments, prints the result of each seed and how to replay a failure. Decides nothing
+about histories: ``testing`` does.
 """
 
 from __future__ import annotations
@@ -22,62 +22,71 @@ from heat_convergence.testing.simulation.scenarios.campaign import (
 )
 
 EXIT_OK, EXIT_INVARIANT_VIOLATED, EXIT_USAGE = 0, 1, 2
-_EVERY = 500  # seeds between two lines of progress
+_PROGRESS_INTERVAL = 500  # seeds between two lines of progress
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit codes: 0 no rule was broken, 1 one was, 2 wrong arguments or scenario."""
+    """Run the command.
+
+    Returns:
+        Exit code: 0 no invariant violated, 1 an invariant violated, 2 wrong arguments or
+            scenario.
+    """
     parsed = _parser().parse_args(arguments)
     if parsed.replay is not None:
         return _replay(parsed.replay)
-    kind = CampaignOptions(parsed.steps, parsed.store, scenario_family=parsed.templates)
-    tally = CampaignSummary()
-    for verdict in run_seeds(parsed.seed, kind, processes=parsed.processes):
-        tally.add(verdict)
-        if verdict.violation is not None:
-            _report(verdict, kind, parsed.keep)
-        if tally.seed_count % _EVERY == 0:
-            _say(f"{tally.seed_count} seeds, {len(tally.failures)} broke a rule", sys.stderr)
-    _sum_up(tally, kind)
-    return EXIT_INVARIANT_VIOLATED if tally.failures else EXIT_OK
+    options = CampaignOptions(parsed.steps, parsed.store, scenario_family=parsed.templates)
+    summary = CampaignSummary()
+    for result in run_seeds(parsed.seed, options, processes=parsed.processes):
+        summary.add(result)
+        if result.violation is not None:
+            _report(result, options, parsed.keep)
+        if summary.seed_count % _PROGRESS_INTERVAL == 0:
+            _print(
+                f"{summary.seed_count} seeds, {len(summary.failures)} violated an invariant",
+                sys.stderr,
+            )
+    _print_summary(summary, options)
+    return EXIT_INVARIANT_VIOLATED if summary.failures else EXIT_OK
 
 
 def _replay(path: Path) -> int:
     try:
         shown = transcript.record_scenario(path.read_text())
     except (OSError, ValueError) as error:
-        _say(f"{path}: {error}", sys.stderr)
+        _print(f"{path}: {error}", sys.stderr)
         return EXIT_USAGE
-    _say(shown.rstrip())
+    _print(shown.rstrip())
     return EXIT_INVARIANT_VIOLATED if transcript.shows_violation(shown) else EXIT_OK
 
 
-def _report(verdict: SeedResult, kind: CampaignOptions, keep: Path | None) -> None:
-    _say(f"seed {verdict.seed} breaks {verdict.violation}")
-    _say(f"again: {replay_command(verdict.seed, kind)}")
+def _report(result: SeedResult, options: CampaignOptions, keep: Path | None) -> None:
+    _print(f"seed {result.seed} violates {result.violation}")
+    _print(f"replay: {replay_command(result.seed, options)}")
     if keep is None:
-        _say(
-            "the smallest history found that breaks the same rule, to be kept in a file"
-            " and seen again with --replay:"
+        _print(
+            "the shortest history found that violates the same invariant; save it to a file"
+            " and run it with --replay:"
         )
-        _say("".join(f"    {line}\n" for line in verdict.scenario_text.splitlines()))
+        _print("".join(f"    {line}\n" for line in result.scenario_text.splitlines()))
         return
     keep.mkdir(parents=True, exist_ok=True)
-    path = keep / f"seed_{verdict.seed}_{kind.scenario_family}_{kind.store}.txt"
-    path.write_text(verdict.scenario_text)
-    _say(f"the smallest history found that breaks the same rule is in {path}")
+    path = keep / f"seed_{result.seed}_{options.scenario_family}_{options.store}.txt"
+    path.write_text(result.scenario_text)
+    _print(f"the shortest history found that violates the same invariant is in {path}")
 
 
-def _sum_up(tally: CampaignSummary, kind: CampaignOptions) -> None:
-    _say(
-        f"{tally.seed_count} seeds on the {kind.store} store: {len(tally.failures)} broke a rule;"
-        f" {tally.event_count} events in {tally.simulated_s / 3600:.1f} simulated hours"
+def _print_summary(summary: CampaignSummary, options: CampaignOptions) -> None:
+    _print(
+        f"{summary.seed_count} seeds on the {options.store} store: {len(summary.failures)}"
+        f" violated an invariant; {summary.event_count} events in"
+        f" {summary.simulated_s / 3600:.1f} simulated hours"
     )
-    for name, count in sorted(tally.occurrences.items()):
-        _say(f"  {count:8} {name}")
+    for name, count in sorted(summary.occurrences.items()):
+        _print(f"  {count:8} {name}")
 
 
-def _say(text: str, stream: object = None) -> None:
+def _print(text: str, stream: object = None) -> None:
     print(text, file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
@@ -101,30 +110,33 @@ def _positive(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="heat-convergence simulate",
-        description="Run the engine and the observer in a simulated world full of faults and"
-        " hurried users, and check the rules of convergence after every step.",
+        description="Run the engine and the observer in a simulated environment with faults and"
+        " impatient users, and check the invariants of convergence after every step.",
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--seed", type=_seeds, metavar="N[-M]", help="one history, or many")
-    what.add_argument("--replay", type=Path, metavar="FILE", help="run a scenario")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--seed", type=_seeds, metavar="N[-M]", help="run one or many histories")
+    mode.add_argument("--replay", type=Path, metavar="FILE", help="run a scenario")
     parser.add_argument(
         "--steps",
         type=_positive,
         default=400,
-        help="how long users and faults go on, four to a simulated second (default: 400)",
+        help="number of steps of users and faults, four per simulated second (default: 400)",
     )
     parser.add_argument(
         "--templates",
         choices=sorted(SCENARIO_GENERATORS),
         default="flat",
-        help="what stacks are made of: trees have nested stacks and breakpoints;"
-        " below: users make requests about the nested ones, too",
+        help="contents of stacks: trees have nested stacks and breakpoints;"
+        " below: users also send requests about nested stacks",
     )
     parser.add_argument("--store", choices=("memory", "sqlite"), default="memory")
     parser.add_argument(
-        "--processes", type=_positive, default=1, help="how many seeds at once (default: 1)"
+        "--processes",
+        type=_positive,
+        default=1,
+        help="number of seeds to run at once (default: 1)",
     )
     parser.add_argument(
-        "--keep", type=Path, metavar="DIRECTORY", help="write failing scenarios there"
+        "--keep", type=Path, metavar="DIRECTORY", help="write failing scenarios to this directory"
     )
     return parser

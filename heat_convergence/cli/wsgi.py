@@ -1,6 +1,6 @@
-"""``create_application`` for uwsgi, mod_wsgi and their like.
+"""The API as a WSGI ``application`` for uwsgi, mod_wsgi and the like.
 
-They choose processes and threads; this chooses nothing.  Options come from the
+They decide about processes and threads; this module decides nothing. Options come from the
 files that OS_HEAT_CONVERGENCE_CONFIG names (separated by colons), or from
 /etc/heat-convergence.
 """

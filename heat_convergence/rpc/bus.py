@@ -1,7 +1,8 @@
-"""``convergence.ports.Bus`` over oslo.messaging: casts to engines and observers.
+"""The message bus between the daemons: casts to engines and observers over oslo.messaging.
 
-Sends hints and never fails for it: what cannot be sent is logged, and the
-observers' sweep finds the job again (RULE 1).  Called by api, engine and observer.
+Implements ``convergence.ports.Bus``. Sends hints and never raises: a message that cannot be
+sent is logged, and the sweep of the observers finds the job again (RULE 1). Called by api,
+engine and observer.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
 
-# A connection that exists fails with oslo.messaging's errors; one that can't even be
-# opened lets through what it met below.
-_AWAY = (messaging_exc.MessagingException, KombuError, OSError)
+# An open connection fails with errors of oslo.messaging; one that cannot be opened lets
+# errors of kombu and of the socket through.
+_SEND_ERRORS = (messaging_exc.MessagingException, KombuError, OSError)
 
 
 class RpcBus:
-    """``sent`` counts messages by method, ``dropped`` those that could not be sent."""
+    """Casts hints to engines and observers.
+
+    Attributes:
+        sent_counts: Number of messages sent, by method.
+        dropped_counts: Number of messages that could not be sent, by method.
+    """
 
     def __init__(
         self,
@@ -38,9 +44,9 @@ class RpcBus:
     ) -> None:
         self.sent_counts: Counter[str] = Counter()
         self.dropped_counts: Counter[str] = Counter()
-        self._quiet_s = send_pause_s
+        self._send_pause_s = send_pause_s
         self._monotonic = monotonic
-        self._quiet_until = float("-inf")
+        self._paused_until = float("-inf")
         self._lock = threading.Lock()
         self._clients = {
             topic: oslo_messaging.get_rpc_client(
@@ -53,30 +59,31 @@ class RpcBus:
         }
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Ask an engine to run the jobs of these resources."""
         self._cast(messages.ENGINE_TOPIC, "converge", stack_id, version, resource_ids)
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Ask an observer to poll these resources."""
         self._cast(messages.OBSERVER_TOPIC, "observe", stack_id, version, resource_ids)
 
     def _cast(
         self, topic: str, method: str, stack_id: str, version: int, ids: Sequence[str]
     ) -> None:
-        # While the broker is away each attempt takes seconds; one in a while is
+        # While the broker is unreachable each attempt takes seconds; an occasional one is
         # enough to notice that it is back.
-        if self._monotonic() < self._quiet_until:
+        if self._monotonic() < self._paused_until:
             self._count(self.dropped_counts, method)
             return
         payload = messages.encode_hint(stack_id, version, ids)
         try:
             self._clients[topic].cast(messages.current_context(), method, message=payload)
-        except _AWAY as error:
-            self._quiet_until = self._monotonic() + self._quiet_s
+        except _SEND_ERRORS as error:
+            self._paused_until = self._monotonic() + self._send_pause_s
             self._count(self.dropped_counts, method)
             LOG.warning(
-                "the bus takes no %s message for stack %s: %s; the sweep will repeat it",
-                method,
-                stack_id,
-                error,
+                "message not sent, the sweep will repeat it:"
+                " method=%(method)s stack=%(stack)s error=%(error)s",
+                {"method": method, "stack": stack_id, "error": error},
             )
         else:
             self._count(self.sent_counts, method)

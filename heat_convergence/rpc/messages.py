@@ -1,8 +1,8 @@
-"""The form of a message: a few names and numbers, and who asked.
+"""The format of messages: ids and numbers, and the context of the request.
 
-Decides what is sent and what is accepted.  Used by ``bus`` and ``server``;
-changes in form raise ``FORMAT``, and a receiver drops what it does not know,
-since messages are hints and the sweep repeats them.
+Decides what is sent and what is accepted. Used by ``bus`` and ``server``. A change of the
+format raises ``FORMAT_VERSION``; a receiver drops unknown formats, since messages are hints
+and the sweep repeats them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ RPC_VERSION = "1.0"
 ENGINE_TOPIC = "heat-convergence-engine"
 OBSERVER_TOPIC = "heat-convergence-observer"
 
-# What of a request's context is worth carrying: enough to find it in the logs.
+# The part of a request's context with which its log lines are found.
 _CONTEXT_KEYS = ("request_id", "global_request_id", "project_id", "user_id")
 
 
 class MalformedMessage(ValueError):
-    """Not a message of this form; the text says what is wrong with it."""
+    """A message of another format; the text names the mistake."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceHint:
-    """Look at these resources of this traversal."""
+    """A hint that these resources of this traversal have work to do."""
 
     stack_id: str
     version: int
@@ -37,6 +37,7 @@ class ResourceHint:
 
 
 def encode_hint(stack_id: str, version: int, resource_ids: Sequence[str]) -> dict[str, Any]:
+    """Return the payload of a message."""
     return {
         "format": FORMAT_VERSION,
         "stack_id": stack_id,
@@ -46,7 +47,11 @@ def encode_hint(stack_id: str, version: int, resource_ids: Sequence[str]) -> dic
 
 
 def decode_hint(message: Mapping[str, Any]) -> ResourceHint:
-    """Raises ``MalformedMessage``."""
+    """Return the hint of a message.
+
+    Raises:
+        MalformedMessage: The payload has another format.
+    """
     if message.get("format") != FORMAT_VERSION:
         raise MalformedMessage(f"format {message.get('format')!r}, this is {FORMAT_VERSION}")
     stack_id, version = message.get("stack_id"), message.get("version")
@@ -61,25 +66,31 @@ def decode_hint(message: Mapping[str, Any]) -> ResourceHint:
 
 
 class ContextSerializer(Serializer):  # type: ignore[misc]
-    """Payloads travel as they are; of the context only what identifies the request."""
+    """A serializer that leaves payloads unchanged and sends the ids of the request."""
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
+        """Return the payload unchanged."""
         return entity
 
     def deserialize_entity(self, ctxt: Any, entity: Any) -> Any:
+        """Return the payload unchanged."""
         return entity
 
     def serialize_context(self, ctxt: RequestContext | None) -> dict[str, str]:
+        """Return the ids of the request that log lines name."""
         if ctxt is None:
             return {}
         return {key: value for key in _CONTEXT_KEYS if (value := getattr(ctxt, key, None))}
 
     def deserialize_context(self, ctxt: Mapping[str, Any]) -> RequestContext:
-        """A new context, current in the receiving thread, so that its log lines name it."""
+        """Return a new context, current in the receiving thread.
+
+        Its log lines carry the request id of the API request that caused the message.
+        """
         known = {key: ctxt[key] for key in _CONTEXT_KEYS if isinstance(ctxt.get(key), str)}
         return RequestContext(**known)
 
 
 def current_context() -> RequestContext | None:
-    """The context of the request that this thread works for, if any."""
+    """Return the context of the request for which this thread works, if any."""
     return get_current()

@@ -1,9 +1,10 @@
-"""What other services are told of stacks and of groups that scale: oslo.messaging
-notifications.
+"""Notifications of stack actions and of scaling, sent over oslo.messaging.
 
-Called by the store after a commit that changed a stack's state.  Decides the event's type
-and body; a notification that cannot be sent, or a process that dies before it, loses it:
-the events in the database are the record.  Source: heat-facts ``events_and_states.md``.
+Called by the store after a commit that changed the state of a stack. Decides the type and the
+body of a notification. One that cannot be sent is lost, for instance when a process dies
+before it: the events in the database are the record.
+
+Source: "Notifications" in the documentation of Heat.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import oslo_messaging
@@ -33,13 +35,19 @@ LOG = logging.getLogger(__name__)
 PUBLISHER_PREFIX = "orchestration"
 _SUFFIXES = {Status.IN_PROGRESS: "start", Status.COMPLETE: "end", Status.FAILED: "error"}
 _FAILURES = (errors.Error, oslo_messaging.MessagingException, OperationalError, OSError)
-_SCALING = "scaling"  # in a group's data, while a policy's wish is being done
+_SCALING = "scaling"  # key in the data of a group while a policy scales it
 
 
 @dataclass(frozen=True, slots=True)
 class NotifiedStack:
-    """A stack with its tags, its template's description, and the id of the user that is
-    acted for: None where there is no Keystone, or nothing to act with any more."""
+    """A stack with the data that notifications add to its state.
+
+    Attributes:
+        stack: The stack with its tags.
+        description: Description of its template.
+        user_id: The user on whose behalf the service acts; None without Keystone or
+            credential.
+    """
 
     stack: Stack
     description: str = ""
@@ -47,11 +55,11 @@ class NotifiedStack:
 
 
 FindNotifiedStack = Callable[[str], NotifiedStack | None]
-"""By its id."""
+"""Function that reads a stack by its id."""
 
 
 def create_notifier(conf: cfg.ConfigOpts) -> oslo_messaging.Notifier | None:
-    """None where no driver is configured, so that nothing is read for nobody."""
+    """Return a notifier; None when no driver is configured, so that nothing is read."""
     transport = create_notification_transport(conf)
     if not conf.oslo_messaging_notifications.driver:
         return None
@@ -60,86 +68,99 @@ def create_notifier(conf: cfg.ConfigOpts) -> oslo_messaging.Notifier | None:
 
 
 class StackNotifier:
-    """``level`` names a method of the notifier: info, warn, error and so on."""
+    """Sender of the notifications of committed events.
+
+    Args:
+        notifier: oslo.messaging's notifier.
+        level: Name of a method of the notifier: info, warn, error and so on.
+        find_stack: Function that reads a stack by its id.
+    """
 
     def __init__(
         self, notifier: oslo_messaging.Notifier, level: str, find_stack: FindNotifiedStack
     ) -> None:
         self._send = getattr(notifier, level.lower())
-        self._stack_of = find_stack
+        self._find_stack = find_stack
 
-    def __call__(self, notices: Sequence[NotificationEvent]) -> None:
-        """One notification for each event of a stack's own, and one of the group whose
-        scaling the event begins or ends."""
-        for notice in notices:
-            event, owner = notice.event, notice.parent
+    def __call__(self, notification_events: Sequence[NotificationEvent]) -> None:
+        """Send a notification for each stack event and each scaling that it starts or ends."""
+        for notification_event in notification_events:
+            event, parent = notification_event.event, notification_event.parent
             suffix = _SUFFIXES[Status(event.status)]
-            kind = f"stack.{str(event.action).lower()}.{suffix}"
-            self._tell(kind, event.stack_id, lambda it, e=event: stack_notification(e, it))
-            if owner is not None and owner.data.get(_SCALING):
-                group = self._group(event.stack_id)
-                self._tell(
-                    f"autoscaling.{suffix}", owner.stack_id,
-                    lambda it, e=event, o=owner, g=group: scaling_notification(e, o, g, it),
-                )  # fmt: skip
+            event_type = f"stack.{str(event.action).lower()}.{suffix}"
+            self._notify(event_type, event.stack_id, partial(stack_notification, event))
+            if parent is not None and parent.data.get(_SCALING):
+                body_of = partial(
+                    scaling_notification, event, parent, self._group_name(event.stack_id)
+                )
+                self._notify(f"autoscaling.{suffix}", parent.stack_id, body_of)
 
-    def _group(self, stack_id: str) -> str:
+    def _group_name(self, stack_id: str) -> str:
         try:
-            found = self._stack_of(stack_id)
+            found = self._find_stack(stack_id)
         except _FAILURES:
             found = None
         return stack_id if found is None else found.stack.name
 
-    def _tell(
-        self, kind: str, stack_id: str, body_of: Callable[[NotifiedStack], dict[str, Json]]
+    def _notify(
+        self, event_type: str, stack_id: str, body_of: Callable[[NotifiedStack], dict[str, Json]]
     ) -> None:
         try:
-            found = self._stack_of(stack_id)
+            found = self._find_stack(stack_id)
             if found is not None:
-                self._send({}, kind, body_of(found))
+                self._send({}, event_type, body_of(found))
         except _FAILURES as error:
             LOG.warning(
-                "stack %(stack)s: %(kind)s is not notified: %(error)s",
-                {"stack": stack_id, "kind": kind, "error": error},
+                "notification not sent: type=%(type)s stack=%(stack)s error=%(error)s",
+                {"type": event_type, "stack": stack_id, "error": error},
             )
 
 
 def stack_notification(event: Event, notified: NotifiedStack) -> dict[str, Json]:
-    """The state is the event's, for the stack may be further by now.  ``user_id`` has the
-    name for old listeners' sake: ``user_identity`` is the id."""
+    """Return the body of the notification of a stack event.
+
+    The state is that of the event, since the stack may have changed meanwhile. ``user_id``
+    holds the user name for compatibility with old listeners; ``user_identity`` is the id.
+    """
     state = f"{event.action}_{event.status}"
-    return _told(notified, state, event.reason)
+    return _stack_fields(notified, state, event.reason)
 
 
 def scaling_notification(
-    event: Event, owner: ParentResource, group_name: str, notified: NotifiedStack
+    event: Event, parent: ParentResource, group_name: str, notified: NotifiedStack
 ) -> dict[str, Json]:
-    """Of the stack that has the group, which is in the state that it is in; ``event`` is
-    of the stack behind the group."""
-    what: Mapping[str, Json] = owner.data[_SCALING]
+    """Return the body of the notification of a scaling.
+
+    Args:
+        event: Event of the nested stack of the group.
+        parent: The group in its stack.
+        group_name: Name that the notification shows.
+        notified: The stack of the group.
+    """
+    scaling: Mapping[str, Json] = parent.data[_SCALING]
     stack = notified.stack
     messages = {
-        Status.IN_PROGRESS: (what.get("from"), f"Start resizing the group {group_name}"),
-        Status.COMPLETE: (what.get("to"), f"End resizing the group {group_name}"),
-        Status.FAILED: (owner.healthy_members, event.reason),
+        Status.IN_PROGRESS: (scaling.get("from"), f"Start resizing the group {group_name}"),
+        Status.COMPLETE: (scaling.get("to"), f"End resizing the group {group_name}"),
+        Status.FAILED: (parent.healthy_members, event.reason),
     }
     capacity, message = messages[Status(event.status)]
     return {
-        **_told(notified, f"{stack.action}_{stack.status}", stack.status_reason),
-        "adjustment": what.get("adjustment"),
-        "adjustment_type": what.get("adjustment_type"),
+        **_stack_fields(notified, f"{stack.action}_{stack.status}", stack.status_reason),
+        "adjustment": scaling.get("adjustment"),
+        "adjustment_type": scaling.get("adjustment_type"),
         "capacity": capacity,
         "groupname": group_name,
         "message": message,
     }
 
 
-def _told(known: NotifiedStack, state: str, reason: str) -> dict[str, Json]:
-    stack = known.stack
+def _stack_fields(notified: NotifiedStack, state: str, reason: str) -> dict[str, Json]:
+    stack = notified.stack
     return {
         "tenant_id": stack.project_id,
         "user_id": stack.username,
-        "user_identity": known.user_id,
+        "user_identity": notified.user_id,
         "username": stack.username,
         "stack_identity": stack.id,
         "stack_name": stack.name,
@@ -148,7 +169,7 @@ def _told(known: NotifiedStack, state: str, reason: str) -> dict[str, Json]:
         "create_at": _iso(stack.created_at),
         "updated_at": _iso(stack.updated_at),
         "tags": list(stack.tags),
-        "description": known.description,
+        "description": notified.description,
     }
 
 

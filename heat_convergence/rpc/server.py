@@ -1,13 +1,14 @@
-"""Receives hints and hands them to a daemon.
+"""RPC servers that pass hints to an engine or an observer.
 
-Decides which messages are dropped: malformed ones, ones of another format, and
-those whose handling ended in an error of this service, for the sweep repeats
-whatever still matters (RULE 1).  Built by ``cli``.
+Decides which messages are dropped: malformed ones, ones of another format, and those whose
+processing ended in an error of this service, since the sweep repeats whatever still matters
+(RULE 1). Built by ``cli``.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import oslo_messaging
@@ -17,69 +18,84 @@ from heat_convergence.common import errors
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
+Handler = Callable[[str, int, tuple[str, ...]], object]
 
 
 class ConvergeHandler(Protocol):
-    """The engine's side."""
+    """The engine as the server sees it."""
 
-    def converge(self, stack_id: str, version: int, resource_ids: Any) -> Any: ...
+    def converge(self, stack_id: str, version: int, resource_ids: Any) -> Any:
+        """Run the jobs of these resources."""
 
 
 class ObserveHandler(Protocol):
-    """The observer's side."""
+    """The observer as the server sees it."""
 
-    def observe(self, stack_id: str, version: int, resource_ids: Any) -> Any: ...
+    def observe(self, stack_id: str, version: int, resource_ids: Any) -> Any:
+        """Poll these resources."""
 
 
 class _Endpoint:
     target = oslo_messaging.Target(version=messages.RPC_VERSION)
 
-    def _handle(self, verb: Any, method: str, message: Any) -> None:
+    def _handle(self, handler: Handler, method: str, message: Any) -> None:
         try:
             hint = messages.decode_hint(message)
         except (messages.MalformedMessage, AttributeError) as error:
-            LOG.warning("dropped a malformed %s message: %s", method, error)
+            LOG.warning(
+                "malformed message dropped: method=%(method)s error=%(error)s",
+                {"method": method, "error": error},
+            )
             return
         try:
-            verb(hint.stack_id, hint.version, hint.resource_ids)
+            handler(hint.stack_id, hint.version, hint.resource_ids)
         except errors.Error as error:
             LOG.warning(
-                "%s of stack %s version %s was not done, the sweep will repeat it: %s: %s",
-                method,
-                hint.stack_id,
-                hint.version,
-                type(error).__name__,
-                error,
+                "message not processed, the sweep will repeat it: method=%(method)s"
+                " stack=%(stack)s version=%(version)s error_type=%(error_type)s error=%(error)s",
+                {
+                    "method": method,
+                    "stack": hint.stack_id,
+                    "version": hint.version,
+                    "error_type": type(error).__name__,
+                    "error": error,
+                },
             )
 
 
 class ConvergeEndpoint(_Endpoint):
+    """Endpoint of the engines' topic."""
+
     def __init__(self, engine: ConvergeHandler) -> None:
         self._engine = engine
 
     def converge(self, ctxt: RequestContext, message: Any = None) -> None:
+        """Process a message to the engines."""
         self._handle(self._engine.converge, "converge", message)
 
 
 class ObserveEndpoint(_Endpoint):
+    """Endpoint of the observers' topic."""
+
     def __init__(self, observer: ObserveHandler) -> None:
         self._observer = observer
 
     def observe(self, ctxt: RequestContext, message: Any = None) -> None:
+        """Process a message to the observers."""
         self._handle(self._observer.observe, "observe", message)
 
 
 def create_engine_server(
     transport: oslo_messaging.RPCTransport, engine: ConvergeHandler, *, server: str
 ) -> oslo_messaging.MessageHandlingServer:
-    """A server of the engines' topic; ``start(override_pool_size=n)`` connects it."""
+    """Return a server of the engines' topic; ``start(override_pool_size=n)`` connects it."""
     return _server(transport, messages.ENGINE_TOPIC, server, ConvergeEndpoint(engine))
 
 
 def create_observer_server(
     transport: oslo_messaging.RPCTransport, observer: ObserveHandler, *, server: str
 ) -> oslo_messaging.MessageHandlingServer:
-    """A server of the observers' topic."""
+    """Return a server of the observers' topic."""
     return _server(transport, messages.OBSERVER_TOPIC, server, ObserveEndpoint(observer))
 
 

@@ -19,10 +19,10 @@ from types import TracebackType
 
 API, ENGINE, OBSERVER, STANDALONE = "api", "engine", "observer", "standalone"
 _STARTED = {
-    API: "the API answers",
-    ENGINE: "takes messages",
-    OBSERVER: "takes messages",
-    STANDALONE: "takes messages",
+    API: "worker started: binary=heat-convergence-api",
+    ENGINE: "worker accepts messages",
+    OBSERVER: "worker accepts messages",
+    STANDALONE: "worker accepts messages",
 }
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 90

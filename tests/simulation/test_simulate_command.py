@@ -22,7 +22,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> int:
 def test_seeds_that_break_no_rule(capsys) -> None:
     assert simulate.main(["--seed", "1-3", "--steps", "100"]) == simulate.EXIT_OK
     said = capsys.readouterr().out
-    assert "3 seeds on the memory store: 0 broke a rule" in said
+    assert "3 seeds on the memory store: 0 violated an invariant" in said
     assert "user create" in said
 
 
@@ -46,7 +46,7 @@ def test_a_failure_says_how_to_see_it_again_and_is_kept(forgetful, capsys, tmp_p
         == simulate.EXIT_INVARIANT_VIOLATED
     )
     said = capsys.readouterr().out
-    assert "again: heat-convergence simulate --seed" in said
+    assert "replay: heat-convergence simulate --seed" in said
     (path,) = kept.iterdir()
     assert path.read_text().startswith("# Found by: heat-convergence simulate --seed")
     assert simulate.main(["--replay", str(path)]) == simulate.EXIT_INVARIANT_VIOLATED

@@ -1,1 +1,1 @@
-"""Components."""
+"""Components of a process, built from the configuration."""

@@ -1,8 +1,8 @@
-"""The parts of one process, put together from its options.
+"""The components of one process, assembled from its options.
 
-Called by the daemons' workers, by ``standalone`` and by ``wsgi``, in the process
-that is to use them: connections must not cross a fork.  Must not import the web
-application, which engines and observers have no room for.
+Called by the workers of the daemons, by ``standalone`` and by ``wsgi``, in the process that
+uses them: connections must not cross a fork. Must not import the web application, whose memory
+engines and observers do not need.
 """
 
 from __future__ import annotations
@@ -52,7 +52,22 @@ from heat_convergence.template.functions.function import Function
 
 @dataclass(frozen=True, slots=True)
 class ProcessComponents:
-    """What daemons are made of; nothing is connected yet."""
+    """The components of a daemon, not connected yet.
+
+    Attributes:
+        conf: The configuration.
+        database: The database.
+        store: Store of stacks and resources.
+        transport: Transport of messages.
+        bus: Bus to engines and observers.
+        registry: Resource types.
+        template_functions: Template functions of installed plug-ins.
+        template_cache: Cache of parsed templates.
+        clock: The wall clock.
+        ids: Generator of identifiers.
+        cloud_cache: Clients of stack trees; None without Keystone.
+        delegation: Credentials of stack trees; None without Keystone.
+    """
 
     conf: cfg.ConfigOpts
     database: Database
@@ -69,23 +84,29 @@ class ProcessComponents:
 
     @property
     def cloud_of(self) -> CloudFactory:
-        """What engines and observers fill ``View.cloud`` with."""
+        """Function that engines and observers fill ``ResourceContext.cloud`` with."""
         if self.cloud_cache is not None:
             return self.cloud_cache.get
         local = NoAuthCloud(self.conf.clients_heat.url, DatabaseSoftwareStore(self.database))
         return lambda _tree_id: local
 
     def check_database(self) -> None:
-        """Raise ``Unavailable`` until the database answers with a schema that will do."""
+        """Check that the database answers and has a compatible schema.
+
+        Raises:
+            Unavailable: It does not, or not yet.
+        """
         self.database.ping()
         found = schema_revisions.get_current_revision(self.database)
         if not schema_revisions.is_compatible(found):
             raise errors.Unavailable(
-                f"the schema is at {found}, this release needs {schema_revisions.HEAD_REVISION}: "
+                f"the database schema is at {found},"
+                f" this release needs {schema_revisions.HEAD_REVISION}: "
                 "run heat-convergence-manage db upgrade"
             )
 
     def close(self) -> None:
+        """Close the transport and the database."""
         self.transport.cleanup()
         self.database.close()
 
@@ -93,20 +114,25 @@ class ProcessComponents:
 def assemble_components(
     conf: cfg.ConfigOpts, *, transport_url: str | None = None
 ) -> ProcessComponents:
-    """Without ``transport_url``, the option of that name counts.
+    """Build the components of a process.
 
-    Raises ``cfg.RequiredOptError`` where there is no key to keep secrets with.
+    Args:
+        conf: The configuration.
+        transport_url: URL instead of the option of that name.
+
+    Raises:
+        cfg.RequiredOptError: There is no key for the encryption of secrets.
     """
     if not conf.auth_encryption_key:
         raise cfg.RequiredOptError("auth_encryption_key")
     database = create_database(conf)
     attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
     transport = create_transport(conf, url=transport_url)
-    clouds, delegation = _keystone(conf, database)
+    clouds, delegation = _create_keystone_clients(conf, database)
     return ProcessComponents(
         conf=conf,
         database=database,
-        store=SqlStore(database, _told(conf, database)),
+        store=SqlStore(database, _create_stack_notifier(conf, database)),
         transport=transport,
         bus=RpcBus(
             transport, send_retries=conf.rpc.send_retries, send_pause_s=conf.rpc.quiet_time
@@ -125,20 +151,19 @@ def assemble_components(
     )
 
 
-def _told(conf: cfg.ConfigOpts, database: Database) -> NotifyCallback | None:
-    """Notifications of stacks; None where nobody wants any."""
+def _create_stack_notifier(conf: cfg.ConfigOpts, database: Database) -> NotifyCallback | None:
+    """Return the sender of stack notifications; None when no driver is configured."""
     sender = notifications.create_notifier(conf)
     if sender is None:
         return None
-
     level = conf.default_notification_level
     return notifications.StackNotifier(sender, level, notified_stack_finder(database))
 
 
 def notified_stack_finder(database: Database) -> notifications.FindNotifiedStack:
-    """What notifications tell of a stack beside its state."""
+    """Return the function that reads what notifications contain of a stack."""
 
-    def stack_of(stack_id: str) -> notifications.NotifiedStack | None:
+    def find_stack(stack_id: str) -> notifications.NotifiedStack | None:
         with database.read() as connection:
             stack = stacks.get(connection, stack_id)
             if stack is None:
@@ -149,77 +174,78 @@ def notified_stack_finder(database: Database) -> notifications.FindNotifiedStack
         user_id = None if credential is None else Credential.load(credential).user_id
         return notifications.NotifiedStack(stack, description, user_id)
 
-    return stack_of
+    return find_stack
 
 
-def _keystone(
+def _create_keystone_clients(
     conf: cfg.ConfigOpts, database: Database
 ) -> tuple[StackCloudCache | None, Delegation | None]:
-    """Nothing is asked of Keystone yet."""
+    """Build the clients of Keystone, without a request to it; None without Keystone."""
     if AuthStrategy(conf.heat_api.auth_strategy) is not AuthStrategy.KEYSTONE:
         return None, None
-    how, service, store = (
-        settings.client_settings(conf),
-        ServiceAuth(conf),
-        DatabaseCredentialStore(database),
-    )
-    clouds = StackCloudCache(how, service, store.get, DatabaseSoftwareStore(database))
-    return clouds, Delegation(CredentialIssuer(how, service), clouds, store)
+    client_settings = settings.client_settings(conf)
+    service, store = ServiceAuth(conf), DatabaseCredentialStore(database)
+    clouds = StackCloudCache(client_settings, service, store.get, DatabaseSoftwareStore(database))
+    return clouds, Delegation(CredentialIssuer(client_settings, service), clouds, store)
 
 
-def create_api_services(parts: ProcessComponents) -> ApiServices:
-    """What the API, and whoever rolls a stack back, evaluates templates with."""
-    limits = settings.template_limits(parts.conf)
+def create_api_services(components: ProcessComponents) -> ApiServices:
+    """Build what the API and the rollback of a stack need to evaluate templates."""
+    limits = settings.template_limits(components.conf)
     return ApiServices(
-        database=parts.database,
-        store=parts.store,
-        bus=parts.bus,
-        registry=parts.registry,
-        clock=parts.clock,
-        ids=parts.ids,
-        settings=settings.convergence_settings(parts.conf),
+        database=components.database,
+        store=components.store,
+        bus=components.bus,
+        registry=components.registry,
+        clock=components.clock,
+        ids=components.ids,
+        settings=settings.convergence_settings(components.conf),
         limits=limits,
-        template_cache=parts.template_cache,
-        global_environment=load_operator_environment(parts.conf.environment_dir, limits=limits),
-        options=settings.api_options(parts.conf),
+        template_cache=components.template_cache,
+        global_environment=load_operator_environment(
+            components.conf.environment_dir, limits=limits
+        ),
+        options=settings.api_options(components.conf),
         custom_constraints={
-            **cloud_constraints.load_custom_constraints(parts.registry),
+            **cloud_constraints.load_custom_constraints(components.registry),
             **custom_constraints.load_constraints(),
         },
-        delegation=parts.delegation,
-        functions=parts.template_functions,
-        stack_user_domain=_users_domain(parts.conf),
-        find_signer=_signer_of(parts),
+        delegation=components.delegation,
+        functions=components.template_functions,
+        stack_user_domain=_stack_user_domain(components.conf),
+        find_signer=_signer_lookup(components),
     )
 
 
-def _users_domain(conf: cfg.ConfigOpts) -> StackUserDomain:
+def _stack_user_domain(conf: cfg.ConfigOpts) -> StackUserDomain:
     return StackUserDomain(
         conf.stack_user_domain_id, conf.stack_user_domain_name, conf.heat_stack_user_role
     )
 
 
-def _signer_of(parts: ProcessComponents) -> SignerLookup | None:
-    """How signed URLs are judged; None where stacks have no users to sign them."""
-    conf = parts.conf
-    if parts.cloud_cache is None or not (conf.stack_user_domain_id or conf.stack_user_domain_name):
+def _signer_lookup(components: ProcessComponents) -> SignerLookup | None:
+    """Return the verification of signed URLs; None when stacks have no users to sign them."""
+    conf = components.conf
+    if components.cloud_cache is None or not (
+        conf.stack_user_domain_id or conf.stack_user_domain_name
+    ):
         return None
     return Ec2SignatureVerifier(
-        parts.cloud_cache.settings, parts.cloud_cache.service_auth
+        components.cloud_cache.settings, components.cloud_cache.service_auth
     ).identify_signer
 
 
-def create_nested_executor(parts: ProcessComponents) -> NestedStackExecutor:
-    """What engines make nested stacks with."""
-    given = create_api_services(parts)
+def create_nested_executor(components: ProcessComponents) -> NestedStackExecutor:
+    """Build the executor with which engines create nested stacks."""
+    services = create_api_services(components)
     return NestedStackExecutor(
-        store=given.store,
-        builder=given.nested_stack_builder(),
-        clock=given.clock,
-        ids=given.ids,
-        settings=given.settings,
+        store=services.store,
+        builder=services.nested_stack_builder(),
+        clock=services.clock,
+        ids=services.ids,
+        settings=services.settings,
         limits=NestedTreeLimits(
-            max_depth=given.options.max_nested_stack_depth,
-            max_resources=given.options.max_resources_per_stack,
+            max_depth=services.options.max_nested_stack_depth,
+            max_resources=services.options.max_resources_per_stack,
         ),
     )

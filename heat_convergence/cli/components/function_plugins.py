@@ -1,8 +1,7 @@
-"""Template functions that installed packages add.
+"""Template functions of installed plug-ins.
 
-Called by ``wiring`` at a process's start.  Decides nothing about what they do: a
-plug-in that cannot be loaded, or is no ``Function``, is logged and left out, and
-templates then take its name for data.
+Called by ``assembly`` when a process starts. A plug-in that cannot be loaded, or is no
+``Function``, is logged and left out; templates then treat its name as data.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ENTRY_POINT_GROUP = "heat_convergence.template_functions"
 
 
 def load_functions() -> dict[str, Function]:
-    """Function by the name under which templates call it."""
+    """Return the plug-in functions by the name that templates use."""
     manager: ExtensionManager[Any] = ExtensionManager(
         ENTRY_POINT_GROUP, on_load_failure_callback=_log_failure
     )
@@ -29,18 +28,23 @@ def load_functions() -> dict[str, Function]:
 
 
 def valid_functions(extensions: Iterable[Any]) -> dict[str, Function]:
-    """Those of the extensions that are functions."""
+    """Return the extensions that are functions, by name."""
     found = {}
     for extension in extensions:
         if isinstance(extension.plugin, Function):
             found[extension.name] = extension.plugin
         else:
-            LOG.error("template function %s is a %r, not a Function: it is left out",
-                      extension.name, type(extension.plugin).__name__)  # fmt: skip
+            LOG.error(
+                "template function is not a Function, ignored: name=%(name)s type=%(type)s",
+                {"name": extension.name, "type": type(extension.plugin).__name__},
+            )
     return found
 
 
 def _log_failure(
     manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException
 ) -> None:
-    LOG.error("template function %s cannot be loaded: %s", entry_point.value, error)
+    LOG.error(
+        "template function cannot be loaded: entry_point=%(entry_point)s error=%(error)s",
+        {"entry_point": entry_point.value, "error": error},
+    )

@@ -1,7 +1,7 @@
-"""The operator's environment: every file of the ``environment_dir`` option, as one.
+"""The operator's environment, merged from every file in ``environment_dir``.
 
-Called by ``wiring`` at a process's start.  A file that is no environment is logged
-and left out, since the others' users should not be without a service for it.
+Called by ``assembly`` when a process starts. An invalid file is logged and left out, so that
+the service starts without it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ LOG = logging.getLogger(__name__)
 
 
 def load_operator_environment(directory: str, *, limits: TemplateLimits) -> Environment | None:
-    """In order of names, later files upon earlier ones; None without any file."""
+    """Return the files merged in the order of their names; None when there are none.
+
+    Later files override earlier ones.
+    """
     found: Environment | None = None
-    where = Path(directory)
-    for path in sorted(where.iterdir()) if where.is_dir() else ():
+    folder = Path(directory)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not path.is_file() or path.name.startswith("."):
             continue
         try:
             found = Environment.parse(path.read_bytes(), base=found, limits=limits)
         except (OSError, errors.Error) as error:
-            LOG.error("the environment %s is left out: %s", path, error)
+            LOG.error(
+                "environment file is invalid, ignored: path=%(path)s error=%(error)s",
+                {"path": path, "error": error},
+            )
     return found

@@ -1,6 +1,7 @@
-"""Software configurations in the database: ``resources.software_deployments.SoftwareConfigStore``.
+"""Storage of software configs and deployments in the database.
 
-Built by ``wiring``; every call is one transaction, tried again where that helps.
+Implements ``resources.software_deployments.SoftwareConfigStore``. Built by ``assembly``; every
+call is one transaction, retried where that helps.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 
 T = TypeVar("T")
-
-
-_DEPLOYED = (
+_DEPLOYMENT_FIELDS = (
     "server_id config_id action status status_reason stack_user_project_id input_values".split()
 )
 
 
 class DatabaseSoftwareStore:
+    """Software configs and deployments in the database."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def store_config(self, config: SoftwareConfigRow) -> None:
+        """Store a config; an existing one is not changed."""
+
         def work(conn: Connection) -> None:
             if software.get_config(conn, config.id) is None:
                 software.insert_config(conn, config)
@@ -38,11 +41,18 @@ class DatabaseSoftwareStore:
         self._write(work)
 
     def find_config(self, project_id: str, config_id: str) -> SoftwareConfigRow | None:
+        """Return a config of the project, or None."""
         with self._database.read() as conn:
             found = software.get_config(conn, config_id)
         return found if found is not None and found.project_id == project_id else None
 
     def delete_config(self, project_id: str, config_id: str) -> None:
+        """Delete a config of the project; a missing one is no error.
+
+        Raises:
+            InvalidRestrictedAction: A deployment uses it.
+        """
+
         def work(conn: Connection) -> None:
             found = software.get_config(conn, config_id)
             if found is None or found.project_id != project_id:
@@ -58,8 +68,10 @@ class DatabaseSoftwareStore:
     def store_deployment(
         self, deployment: SoftwareDeploymentRow, config: SoftwareConfigRow
     ) -> None:
+        """Store a deployment with its config, or replace the config of an existing one."""
+
         def work(conn: Connection) -> None:
-            before = _own(conn, deployment.project_id, deployment.id)
+            before = _find_deployment(conn, deployment.project_id, deployment.id)
             if before is not None and before.config_id == config.id:
                 return
             if software.get_config(conn, config.id) is None:
@@ -67,16 +79,17 @@ class DatabaseSoftwareStore:
             if before is None:
                 software.insert_deployment(conn, deployment)
                 return
-            values = {name: getattr(deployment, name) for name in _DEPLOYED}
+            values = {name: getattr(deployment, name) for name in _DEPLOYMENT_FIELDS}
             values |= {"output_values": None, "updated_at": deployment.created_at}
             software.update_deployment(conn, deployment.id, values)
-            _drop(conn, before.config_id)
+            _delete_unused_config(conn, before.config_id)
 
         self._write(work)
 
     def find_deployment(self, project_id: str, deployment_id: str) -> SoftwareDeploymentRow | None:
+        """Return a deployment of the project, or None."""
         with self._database.read() as conn:
-            return _own(conn, project_id, deployment_id)
+            return _find_deployment(conn, project_id, deployment_id)
 
     def complete_deployment(
         self,
@@ -85,16 +98,19 @@ class DatabaseSoftwareStore:
         reason: str,
         outputs: Mapping[str, Any],
     ) -> SoftwareDeploymentRow:
+        """Store the result of a deployment, and return the deployment with it."""
         values = {"status": status, "status_reason": reason, "output_values": dict(outputs)}
         self._write(lambda conn: software.update_deployment(conn, deployment.id, values))
         return replace(deployment, **values)  # type: ignore[arg-type]
 
     def delete_deployment(self, project_id: str, deployment_id: str) -> None:
+        """Delete a deployment with its config; a missing one is no error."""
+
         def work(conn: Connection) -> None:
-            found = _own(conn, project_id, deployment_id)
+            found = _find_deployment(conn, project_id, deployment_id)
             if found is not None:
                 software.delete_deployment(conn, found.id)
-                _drop(conn, found.config_id)
+                _delete_unused_config(conn, found.config_id)
 
         self._write(work)
 
@@ -106,12 +122,14 @@ class DatabaseSoftwareStore:
         return retry_transaction(attempt, wait=time.sleep)
 
 
-def _own(conn: Connection, project_id: str, deployment_id: str) -> SoftwareDeploymentRow | None:
+def _find_deployment(
+    conn: Connection, project_id: str, deployment_id: str
+) -> SoftwareDeploymentRow | None:
     found = software.get_deployment(conn, deployment_id)
     return found if found is not None and found.project_id == project_id else None
 
 
-def _drop(conn: Connection, config_id: str) -> None:
-    """What was deployed, unless somebody deploys it elsewhere."""
+def _delete_unused_config(conn: Connection, config_id: str) -> None:
+    """Delete a config unless another deployment uses it."""
     if not software.is_config_in_use(conn, config_id):
         software.delete_config(conn, config_id)

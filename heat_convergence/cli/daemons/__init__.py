@@ -1,1 +1,1 @@
-"""Daemons."""
+"""Daemons: worker processes, their loops and their HTTP servers."""

@@ -1,7 +1,7 @@
-"""The API's daemon: the web application in each of its workers.
+"""The API daemon: the web application in each of its worker processes.
 
-Apart from ``build_daemons`` because a web framework is ten megabytes that engines and
-observers have no use for.  Called by ``launch``, ``standalone`` and ``wsgi``.
+Separate from ``daemon_service`` because the web framework takes ten megabytes that engines and
+observers do not need. Called by ``main``, ``standalone`` and ``wsgi``.
 """
 
 from __future__ import annotations
@@ -28,41 +28,54 @@ LOG = logging.getLogger(__name__)
 
 
 class ApiWorker:
-    """Serves the API in this process; the database may come later (503 until then)."""
+    """An API server in this process.
 
-    def __init__(self, parts: ProcessComponents, listener: socket.socket) -> None:
-        conf = parts.conf
+    It answers 503 until the database is available.
+    """
+
+    def __init__(self, components: ProcessComponents, listener: socket.socket) -> None:
+        conf = components.conf
         server = EventletApiServer if conf.concurrency == EVENTLET else ThreadedApiServer
         self._server: ThreadedApiServer | EventletApiServer = server(
             listener,
-            create_application(parts),
+            create_application(components),
             threads=conf.heat_api.threads,
             shutdown_timeout_s=conf.graceful_shutdown_timeout or 3600,
         )
 
     def start(self) -> None:
+        """Serve requests in the background."""
         self._server.serve_in_background()
-        LOG.info("the API answers at %s port %s", *self._server.bind_addr)
+        LOG.info(
+            "worker started: binary=heat-convergence-api address=%(address)s port=%(port)s",
+            {"address": self._server.bind_addr[0], "port": self._server.bind_addr[1]},
+        )
 
     def stop(self, *, timeout_s: float) -> None:
+        """Finish running requests and stop."""
         self._server.stop()
 
 
 def run_api(arguments: Sequence[str]) -> int:
+    """Run the API daemon with the arguments of its command line.
+
+    Returns:
+        Exit code: 1 when the configuration would serve strangers without authentication.
+    """
     conf = config.load_config(arguments, prog="heat-convergence-api")
-    where = conf.heat_api
-    if where.auth_strategy == "noauth" and not is_loopback(where.bind_host):
+    options = conf.heat_api
+    if options.auth_strategy == "noauth" and not is_loopback(options.bind_host):
         LOG.critical(
-            "[heat_api] auth_strategy = noauth lets everyone do everything, so that bind_host "
-            "has to be a loopback address such as 127.0.0.1, not %s.",
-            where.bind_host,
+            "[heat_api] auth_strategy = noauth authorizes every caller: bind_host must be a"
+            " loopback address such as 127.0.0.1, not %(bind_host)s.",
+            {"bind_host": options.bind_host},
         )
         return 1
-    listener = create_listener(where.bind_host, where.bind_port, backlog=where.backlog)
-    return run_daemon(conf, where.workers, lambda parts: ApiWorker(parts, listener))
+    listener = create_listener(options.bind_host, options.bind_port, backlog=options.backlog)
+    return run_daemon(conf, options.workers, lambda components: ApiWorker(components, listener))
 
 
-def create_application(parts: ProcessComponents) -> WsgiApplication:
-    """The API of ``parts`` as a WSGI application."""
-    auth = AuthStrategy(parts.conf.heat_api.auth_strategy)
-    return build_app(create_api_services(parts), auth=auth, conf=parts.conf)
+def create_application(components: ProcessComponents) -> WsgiApplication:
+    """Return the API as a WSGI application."""
+    auth = AuthStrategy(components.conf.heat_api.auth_strategy)
+    return build_app(create_api_services(components), auth=auth, conf=components.conf)

@@ -1,8 +1,8 @@
-"""The daemons as services of oslo.service: worker processes, drain, reload.
+"""The daemons as services of oslo.service: worker processes, drain and reload.
 
-SIGTERM drains: no new work is taken, what is at work is finished.  SIGHUP reads
-the configuration again and replaces the workers one drain at a time.  Called by
-``launch`` with the concurrency backend chosen.
+SIGTERM drains: workers accept no new messages and finish their jobs. SIGHUP reads the
+configuration again and replaces the workers one at a time. Called by ``main`` with the
+concurrency backend set up.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ LOG = logging.getLogger(__name__)
 
 
 class DaemonWorker(Protocol):
-    """What runs in a worker process."""
+    """The work of one worker process."""
 
-    def start(self) -> None: ...
-    def stop(self, *, timeout_s: float) -> None: ...
+    def start(self) -> None:
+        """Start working in the background."""
+
+    def stop(self, *, timeout_s: float) -> None:
+        """Drain, for at most ``timeout_s`` seconds."""
 
 
 class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
-    """oslo.service's view of a worker.
+    """A worker as oslo.service sees it.
 
-    One object in the parent, copied by each fork; everything that holds a
-    connection or a thread is made in ``start``, in the child.
+    The parent has one object, copied by each fork. ``start`` runs in the child and opens every
+    connection and thread.
     """
 
     def __init__(
@@ -49,43 +52,48 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
     ) -> None:
         self._conf = conf
         self._transport_url = transport_url
-        self._make = worker_factory
-        self._running: DaemonWorker | None = None
-        self._parts: ProcessComponents | None = None
+        self._worker_factory = worker_factory
+        self._worker: DaemonWorker | None = None
+        self._components: ProcessComponents | None = None
         self._stopped: threading.Event | None = None
 
     def start(self) -> None:
-        # The parent reads the files again on SIGHUP, but goes on logging as it did.
+        """Build the components of this process and start its worker."""
+        # The parent reads the files again on SIGHUP, but keeps its own logging set-up.
         config.configure_logging(self._conf)
         if self._conf.log_options:
             self._conf.log_opt_values(LOG, logging.DEBUG)
         self._stopped = threading.Event()
-        self._parts = assemble_components(self._conf, transport_url=self._transport_url)
-        self._running = self._make(self._parts)
-        self._running.start()
+        self._components = assemble_components(self._conf, transport_url=self._transport_url)
+        self._worker = self._worker_factory(self._components)
+        self._worker.start()
 
     def stop(self, graceful: bool = True) -> None:
-        if self._running is None or self._parts is None or self._stopped is None:
-            return  # the parent's copy, which was never started
-        running, self._running = self._running, None
-        running.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
-        self._parts.close()
+        """Drain the worker and close its connections."""
+        if self._worker is None or self._components is None or self._stopped is None:
+            return  # this is the parent's copy, which was never started
+        worker, self._worker = self._worker, None
+        worker.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
+        self._components.close()
         self._stopped.set()
 
     def wait(self) -> None:
+        """Wait until the worker has stopped."""
         if self._stopped is not None:
             self._stopped.wait()
 
     def reset(self) -> None:
-        """Reloading replaces the process: nothing to be reset in this one."""
+        """Do nothing: a reload replaces the process."""
 
 
 def run_engine(arguments: Sequence[str]) -> int:
+    """Run the engine daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-engine")
     return run_daemon(conf, conf.num_engine_workers, EngineWorker)
 
 
 def run_observer(arguments: Sequence[str]) -> int:
+    """Run the observer daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-observer")
     return run_daemon(conf, conf.observer.workers, ObserverWorker)
 
@@ -97,9 +105,16 @@ def run_daemon(
     *,
     transport_url: str | None = None,
 ) -> int:
-    """Run worker processes until told to stop, replacing those that die.
+    """Run worker processes until a signal stops them, and replace those that die.
 
-    Without ``transport_url``, the option of that name counts.
+    Args:
+        conf: The configuration.
+        workers: Number of processes; None for the number of processors.
+        worker_factory: Function that builds the worker of a process.
+        transport_url: URL instead of the option of that name.
+
+    Returns:
+        Exit code.
     """
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process

@@ -1,9 +1,8 @@
 """The HTTP server of the API daemon on greenthreads: eventlet's own.
 
-Used where the service runs on eventlet.  The server for native threads
-(``api_server``) waits for idle connections in a selector that, once patched,
-does not see a connection handed back to it: each further request on a kept
-connection would wait up to half a second.
+Used when the service runs on eventlet. The server for native threads (``threaded_server``)
+waits for idle connections in a selector that, once patched, does not notice a connection that
+is handed back to it: each further request on a kept connection would wait up to half a second.
 """
 
 from __future__ import annotations
@@ -20,21 +19,24 @@ from eventlet import wsgi
 from heat_convergence.api.middleware.faults import WsgiApplication
 
 LOG = logging.getLogger(__name__)
-_IDLE_S = 60  # a kept connection without a request is closed
+_IDLE_S = 60  # after which a connection without a request is closed
 
 
-def _with_an_end(
+def _with_input_terminated(
     app: WsgiApplication, environ: dict[str, Any], start_response: Any
 ) -> Iterable[bytes]:
-    """A body in chunks ends by itself, which eventlet does not say; an application that is
-    not told takes it for none."""
+    """Call the application with ``wsgi.input_terminated`` for chunked bodies.
+
+    A chunked body ends by itself, which eventlet does not report; without the flag
+    applications read no body.
+    """
     if environ.get("HTTP_TRANSFER_ENCODING", "").lower() == "chunked":
         environ["wsgi.input_terminated"] = True
     return app(environ, start_response)
 
 
 class EventletApiServer:
-    """As ``api_server.ThreadedApiServer``: serves until ``stop``, which lets requests end."""
+    """A server like ``threaded_server.ThreadedApiServer``, on greenthreads."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class EventletApiServer:
         self._listener = listener
         self._app = app
         self._pool = eventlet.GreenPool(threads)
-        self._drain_s = shutdown_timeout_s
+        self._shutdown_timeout_s = shutdown_timeout_s
         self._serving: Any = None
 
     def serve_in_background(self) -> None:
@@ -56,7 +58,7 @@ class EventletApiServer:
         self._serving = eventlet.spawn(
             wsgi.server,
             self._listener,
-            partial(_with_an_end, self._app),
+            partial(_with_input_terminated, self._app),
             custom_pool=self._pool,
             log=LOG,
             log_output=False,
@@ -65,9 +67,9 @@ class EventletApiServer:
         )
 
     def stop(self) -> None:
-        """Take no more connections, close idle ones, wait for running requests."""
+        """Accept no more connections, close idle ones, and wait for running requests."""
         if self._serving is None:
             return
-        with eventlet.Timeout(self._drain_s, False):
+        with eventlet.Timeout(self._shutdown_timeout_s, False):
             self._serving.kill()
             self._pool.waitall()

@@ -1,7 +1,7 @@
-"""What an observer's process does now and then beside its work.
+"""Periodic tasks of an observer process: revoking credentials and purging events.
 
-Run by ``workers`` in a thread of its own, since Keystone may take its time and a purge
-has many transactions.  Every part of it may be done by several processes at once.
+Run by ``workers`` in a thread of its own, since Keystone may be slow and a purge takes many
+transactions. Several processes may run the same task at once.
 """
 
 from __future__ import annotations
@@ -14,52 +14,68 @@ from heat_convergence.common import errors
 from heat_convergence.db.statements import events
 
 LOG = logging.getLogger(__name__)
-MAX_STACKS_PER_RUN = 100  # whose events one round purges
-MAX_CREDENTIALS_PER_RUN = 500  # that one round revokes
+MAX_STACKS_PER_RUN = 100  # stacks whose events one run purges
+MAX_CREDENTIALS_PER_RUN = 500  # credentials that one run revokes
 
 
 class PeriodicTasks:
-    """``stopping`` tells a round to end early."""
+    """The periodic tasks of one process.
 
-    def __init__(self, parts: ProcessComponents, stopping: Callable[[], bool]) -> None:
-        self._parts = parts
-        self._stopping = stopping
+    Args:
+        components: The components of the process.
+        is_stopping: Function that returns whether to stop early.
+    """
+
+    def __init__(self, components: ProcessComponents, is_stopping: Callable[[], bool]) -> None:
+        self._components = components
+        self._is_stopping = is_stopping
 
     def run_all(self) -> None:
-        """Never raises: what fails is logged, and tried again next time."""
+        """Run every task once. Never raises: a failed task is logged and runs again later."""
         for task in (self.revoke_orphaned_credentials, self.purge_events):
-            if self._stopping():
+            if self._is_stopping():
                 return
             try:
                 task()
             except errors.Error as error:
-                LOG.warning("%s was cut short: %s", task.__name__, error)
-            except Exception:  # the thread's outermost edge
-                LOG.exception("%s failed", task.__name__)
+                LOG.warning(
+                    "periodic task aborted, retried later: task=%(task)s error=%(error)s",
+                    {"task": task.__name__, "error": error},
+                )
+            except Exception:  # error boundary of the thread
+                LOG.exception("periodic task failed: task=%(task)s", {"task": task.__name__})
 
     def revoke_orphaned_credentials(self) -> int:
-        """Gives back to Keystone what stacks that are gone had; how many of them."""
-        delegation = self._parts.delegation
+        """Revoke the credentials of deleted stacks.
+
+        Returns:
+            The number of revoked credentials.
+        """
+        delegation = self._components.delegation
         if delegation is None:
             return 0
-        return delegation.revoke_orphaned(self._parts.clock(), MAX_CREDENTIALS_PER_RUN)
+        return delegation.revoke_orphaned(self._components.clock(), MAX_CREDENTIALS_PER_RUN)
 
     def purge_events(self) -> int:
-        """Deletes the oldest events of stacks that have too many; how many."""
-        conf = self._parts.conf
-        most, batch = conf.max_events_per_stack, conf.event_purge_batch_size
-        if most == 0:
-            return 0
-        with self._parts.database.read() as conn:
-            found = events.find_stacks_over_limit(conn, most, MAX_STACKS_PER_RUN)
-        return sum(self._purge(stack_id, most, batch) for stack_id in found)
+        """Delete the oldest events of stacks that have too many.
 
-    def _purge(self, stack_id: str, most: int, batch: int) -> int:
-        gone = 0
-        while not self._stopping():
-            with self._parts.database.write() as conn:
-                number = events.delete_oldest(conn, stack_id, most, batch)
-            gone += number
-            if number < batch:
+        Returns:
+            The number of deleted events.
+        """
+        conf = self._components.conf
+        limit, batch_size = conf.max_events_per_stack, conf.event_purge_batch_size
+        if limit == 0:
+            return 0
+        with self._components.database.read() as conn:
+            found = events.find_stacks_over_limit(conn, limit, MAX_STACKS_PER_RUN)
+        return sum(self._purge(stack_id, limit, batch_size) for stack_id in found)
+
+    def _purge(self, stack_id: str, limit: int, batch_size: int) -> int:
+        deleted = 0
+        while not self._is_stopping():
+            with self._components.database.write() as conn:
+                count = events.delete_oldest(conn, stack_id, limit, batch_size)
+            deleted += count
+            if count < batch_size:
                 break
-        return gone
+        return deleted

@@ -1,7 +1,7 @@
 """``heat-convergence standalone``: the whole service in one process, for one machine.
 
-Decides the embedded defaults: an SQLite file, the in-process transport, loopback,
-no authentication.  Everything else is what the daemons run.
+Decides the embedded defaults: an SQLite file, the in-process transport, loopback, no
+authentication. Everything else is what the daemons run.
 """
 
 from __future__ import annotations
@@ -31,47 +31,50 @@ LOOPBACK = "127.0.0.1"
 class StandaloneWorker:
     """API, engine and observer over one database and one transport."""
 
-    def __init__(self, parts: ProcessComponents, listener: socket) -> None:
-        self._workers = (EngineWorker(parts), ObserverWorker(parts))
-        self._api = ApiWorker(parts, listener)
+    def __init__(self, components: ProcessComponents, listener: socket) -> None:
+        self._workers = (EngineWorker(components), ObserverWorker(components))
+        self._api = ApiWorker(components, listener)
 
     def start(self) -> None:
+        """Start all three in the background."""
         for worker in self._workers:
             worker.start()
         self._api.start()
 
     def stop(self, *, timeout_s: float) -> None:
+        """Stop the API, then drain engine and observer."""
         self._api.stop(timeout_s=timeout_s)
         for worker in self._workers:
             worker.stop(timeout_s=timeout_s)
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Run the command, and return its exit code."""
     parsed, rest = _parser().parse_known_args(arguments)
     conf = config.load_config(rest, prog="heat-convergence-standalone")
     database = Path(parsed.database).expanduser()
     database.parent.mkdir(parents=True, exist_ok=True)
-    _embed(conf, database)
-    _upgrade(conf)
+    _set_embedded_options(conf, database)
+    _upgrade_schema(conf)
     listener = create_listener(LOOPBACK, parsed.port, backlog=128)
     port = listener.getsockname()[1]
     if conf.clients_heat.url is None:
         conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")
     print(_instructions(port, database), flush=True)
     return run_daemon(
-        conf, 1, lambda parts: StandaloneWorker(parts, listener), transport_url="fake://"
+        conf, 1, lambda components: StandaloneWorker(components, listener), transport_url="fake://"
     )
 
 
-def _embed(conf: cfg.ConfigOpts, database: Path) -> None:
+def _set_embedded_options(conf: cfg.ConfigOpts, database: Path) -> None:
     conf.set_override("connection", f"sqlite:///{database}", group="database")
     conf.set_override("auth_strategy", "noauth", group="heat_api")
     if not conf.auth_encryption_key:
-        conf.set_override("auth_encryption_key", [_own_key(Path(f"{database}.key"))])
+        conf.set_override("auth_encryption_key", [_read_or_create_key(Path(f"{database}.key"))])
 
 
-def _own_key(path: Path) -> str:
-    """The key that lies beside the database; made the first time, for its owner alone."""
+def _read_or_create_key(path: Path) -> str:
+    """Return the key in the file, created the first time and readable by its owner only."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -82,10 +85,10 @@ def _own_key(path: Path) -> str:
     return key
 
 
-def _upgrade(conf: cfg.ConfigOpts) -> None:
+def _upgrade_schema(conf: cfg.ConfigOpts) -> None:
     database = create_database(conf)
     schema_upgrade.upgrade(database)
-    database.close()  # the worker is a fork and opens its own
+    database.close()  # the worker process opens its own
 
 
 def _instructions(port: int, database: Path) -> str:
@@ -95,7 +98,7 @@ def _instructions(port: int, database: Path) -> str:
         "  export OS_AUTH_TYPE=none\n"
         f"  export OS_ENDPOINT=http://{LOOPBACK}:{port}/v1/{STANDALONE_PROJECT_ID}\n"
         "  openstack stack list\n\n"
-        "Ctrl-C ends it; what stacks there are stays in the file."
+        "Press Ctrl-C to stop it; the stacks remain in the file."
     )
 
 
@@ -103,13 +106,18 @@ def _parser() -> argparse.ArgumentParser:
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     parser = argparse.ArgumentParser(
         prog="heat-convergence standalone",
-        description="Run the whole service in one process, reachable from this machine alone.",
-        epilog="All options of the daemons, such as --config-file and --debug, are taken too.",
+        description="Run the whole service in one process, reachable from this machine only.",
+        epilog="All options of the daemons, such as --config-file and --debug, are accepted, too.",
     )
-    parser.add_argument("--port", type=int, default=8004, help="0 for any free one")
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=8004,
+        help="port of the API, 0 for any free one (default: %(default)s)",
+    )
     parser.add_argument(
         "--database",
         default=f"{home}/heat-convergence/standalone.sqlite",
-        help="the SQLite file; made when it is not there (default: %(default)s)",
+        help="SQLite file, created when it does not exist (default: %(default)s)",
     )
     return parser

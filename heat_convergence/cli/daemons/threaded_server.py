@@ -1,7 +1,7 @@
-"""The HTTP server of the API daemon: cheroot on a socket that the parent opened.
+"""The HTTP server of the API daemon: cheroot on a socket that the parent process opened.
 
-The socket is opened before the workers are forked, so that they share it and a
-reload refuses no connection.  Runs alike on greenthreads and native threads.
+The socket is opened before the workers are forked, so that they share it and a reload refuses
+no connection. Runs on greenthreads and on native threads.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ LOG = logging.getLogger(__name__)
 
 
 def create_listener(host: str, port: int, *, backlog: int) -> socket.socket:
-    """A listening TCP socket; port 0 takes a free one."""
+    """Return a listening TCP socket; port 0 uses a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=backlog)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a socket on the address or name."""
+    """Return whether only this machine can reach a socket on the address or name."""
     try:
         found = socket.getaddrinfo(host, None)
     except socket.gaierror:
         return False
-    return all(ip_address(place[4][0]).is_loopback for place in found)
+    return all(ip_address(address[4][0]).is_loopback for address in found)
 
 
 class ThreadedApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library
-    """Serves one application until ``stop``, which lets running requests end."""
+    """A server for one application; ``stop`` lets running requests finish."""
 
     def __init__(
         self,
@@ -56,11 +56,12 @@ class ThreadedApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library
         self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
 
     def bind(self, family: int, type: int, proto: int = 0) -> socket.socket:  # noqa: A002
-        """cheroot asks for its socket here; it gets the one that is open already."""
+        """Return the open socket instead of a new one, as cheroot's hook."""
         self.socket = self._listener
         return self._listener
 
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        """Write a message of cheroot to the log."""
         LOG.log(level, "%s", msg, exc_info=traceback)
 
     def serve_in_background(self) -> None:

@@ -1,8 +1,8 @@
-"""The loops of an engine's and of an observer's worker process.
+"""The loops of the worker processes of engines and observers.
 
-Decide when leases are renewed, when signs of life are given and in which order a
-worker starts and drains.  Run by ``build_daemons`` and ``standalone``; what is done
-with a message is the engine's and the observer's own affair.
+Decide when leases are renewed and heartbeats are written, and in which order a worker starts
+and drains. Run by ``daemon_service`` and ``standalone``; engine and observer decide how a
+message is processed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from oslo_context.context import RequestContext, get_current
 
 from heat_convergence.api.stack_builder import StackBuilder
 from heat_convergence.cli.components.assembly import (
@@ -30,43 +34,71 @@ from heat_convergence.observer.observer import Observer
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.server import create_engine_server, create_observer_server
 
+P = ParamSpec("P")
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
+_RETRY_ROUND_S = 1.0
+
+
+class ContextExecutor(ThreadPoolExecutor):
+    """An executor whose threads log with the request context of the submitting thread.
+
+    Without it, log lines of calls to other services would not carry the request id.
+    """
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function in a thread, with the current request context."""
+        return super().submit(_run_in_context, get_current(), partial(fn, *args, **kwargs))
+
+
+def _run_in_context(context: RequestContext | None, function: Callable[[], T]) -> T:
+    (RequestContext() if context is None else context).update_store()
+    return function()
 
 
 class MessageWorker(ABC):
-    """Waits for the database, then takes messages and keeps time until ``stop``."""
+    """A worker that waits for the database, then processes messages until ``stop``.
+
+    Attributes:
+        binary: Name of the daemon in the list of services.
+        topic: Topic of its messages.
+        components: The components of the process.
+        settings: Settings of engines and observers.
+        worker_id: Unique id of this worker.
+        stop_event: Set when the worker drains.
+    """
 
     binary: str
     topic: str
 
-    def __init__(self, parts: ProcessComponents) -> None:
-        self.components = parts
-        self.settings = convergence_settings(parts.conf)
-        self.worker_id = parts.ids()
+    def __init__(self, components: ProcessComponents) -> None:
+        self.components = components
+        self.settings = convergence_settings(components.conf)
+        self.worker_id = components.ids()
         self.stop_event = threading.Event()
-        self._woken = threading.Event()
+        self._round_requested = threading.Event()
         self._server: Any = None
         self._loop = threading.Thread(target=self._run, name=self.binary, daemon=True)
-        # A thread of its own: while no broker answers, it does not return.
-        self._listen = threading.Thread(target=self._take_messages, name="listen", daemon=True)
-        self._beat_at = 0.0
+        # A thread of its own, since starting the server blocks while no broker answers.
+        self._listen = threading.Thread(target=self._accept_messages, name="listen", daemon=True)
+        self._next_heartbeat = 0.0
 
     def start(self) -> None:
-        """Returns at once; database and broker may come later."""
+        """Start in the background; database and broker may become available later."""
         self._loop.start()
 
     def stop(self, *, timeout_s: float) -> None:
-        """Take no more messages, finish those at work, leave."""
-        LOG.info("%s %s drains", self.binary, self.worker_id)
+        """Accept no more messages, finish the running jobs, and stop."""
+        self._log("worker draining")
         self.stop_event.set()
-        self._woken.set()
+        self._round_requested.set()
         if self._loop.ident is not None:
             self._loop.join(timeout_s)
-        LOG.info("%s %s has stopped", self.binary, self.worker_id)
+        self._log("worker stopped")
 
     def request_round(self) -> None:
-        """Make the loop do its round now."""
-        self._woken.set()
+        """Make the loop run its next round now."""
+        self._round_requested.set()
 
     def _run(self) -> None:
         if not wait_until_available(
@@ -75,42 +107,54 @@ class MessageWorker(ABC):
             is_stopping=self.stop_event.is_set,
         ):
             return
-        LOG.info("%s %s takes work", self.binary, self.worker_id)
+        self._log("worker started")
         self._listen.start()
         while not self.stop_event.is_set():
             pause_s = self._safe_round()
-            self._woken.wait(pause_s)
-            self._woken.clear()
+            self._round_requested.wait(pause_s)
+            self._round_requested.clear()
         self._drain()
 
     def _safe_round(self) -> float:
         try:
-            self._beat()
+            self._record_heartbeat()
             return self.run_round()
         except errors.Error as error:
-            LOG.warning("%s: a round was cut short: %s", self.binary, error)
-        except Exception:  # the daemon's outermost loop
-            LOG.exception("%s: a round failed", self.binary)
-        return 1.0
+            LOG.warning(
+                "worker round aborted, retried in %(retry_in_s)s s:"
+                " binary=%(binary)s worker=%(worker)s error=%(error)s",
+                {**self._log_fields(), "retry_in_s": _RETRY_ROUND_S, "error": error},
+            )
+        except Exception:  # error boundary of the daemon's loop
+            LOG.exception(
+                "worker round failed: binary=%(binary)s worker=%(worker)s", self._log_fields()
+            )
+        return _RETRY_ROUND_S
 
-    def _take_messages(self) -> None:
+    def _log(self, message: str) -> None:
+        LOG.info(f"{message}: binary=%(binary)s worker=%(worker)s", self._log_fields())
+
+    def _log_fields(self) -> dict[str, object]:
+        return {"binary": self.binary, "worker": self.worker_id}
+
+    def _accept_messages(self) -> None:
         self._server = self.create_server()
         self._server.start(override_pool_size=self.thread_count)
-        LOG.info("%s %s takes messages", self.binary, self.worker_id)
+        self._log("worker accepts messages")
 
     def _drain(self) -> None:
         if self._listen.is_alive() or self._server is None:
-            return  # still without a broker: there is nothing at work
+            return  # no broker has answered yet: there are no messages
         self._server.stop()
         self._server.wait()
         self.on_drained()
 
-    def _beat(self) -> None:
+    def _record_heartbeat(self) -> None:
         now = self.components.clock()
-        if now.timestamp() < self._beat_at:
+        if now.timestamp() < self._next_heartbeat:
             return
         conf = self.components.conf
-        self._beat_at = now.timestamp() + conf.periodic_interval
+        self._next_heartbeat = now.timestamp() + conf.periodic_interval
         self.components.store.workers.record_heartbeat(
             ServiceRecord(
                 id=self.worker_id,
@@ -127,98 +171,112 @@ class MessageWorker(ABC):
     @property
     @abstractmethod
     def thread_count(self) -> int:
-        """Messages handled at once."""
+        """Maximum number of messages processed at once."""
 
     @abstractmethod
     def create_server(self) -> Any:
-        """The RPC server, not started."""
+        """Return the RPC server, not started."""
 
     @abstractmethod
     def run_round(self) -> float:
-        """What time demands; returns the seconds until the next."""
+        """Do what is due, and return the seconds until the next round."""
 
     def on_drained(self) -> None:
-        """After the last message."""
+        """Release resources after the last message."""
 
 
 class EngineWorker(MessageWorker):
+    """A worker that runs jobs and renews their leases."""
+
     binary = "heat-convergence-engine"
     topic = messages.ENGINE_TOPIC
 
-    def __init__(self, parts: ProcessComponents) -> None:
-        super().__init__(parts)
-        self._executor: Executor = ThreadPoolExecutor(parts.conf.engine.verb_threads, "verb")
+    def __init__(self, components: ProcessComponents) -> None:
+        super().__init__(components)
+        self._executor: Executor = ContextExecutor(components.conf.engine.verb_threads, "verb")
         self.engine = Engine(
-            store=parts.store,
-            bus=parts.bus,
-            registry=parts.registry,
-            clock=parts.clock,
-            ids=parts.ids,
+            store=components.store,
+            bus=components.bus,
+            registry=components.registry,
+            clock=components.clock,
+            ids=components.ids,
             settings=self.settings,
             pool=ConcurrentJobPool(self._executor),
             worker_id=self.worker_id,
             wait=self.stop_event.wait,
-            cloud_of=parts.cloud_of,
-            functions=parts.template_functions,
-            limits=template_limits(parts.conf),
-            nested_executor=create_nested_executor(parts),
+            cloud_of=components.cloud_of,
+            functions=components.template_functions,
+            limits=template_limits(components.conf),
+            nested_executor=create_nested_executor(components),
         )
 
     @property
     def thread_count(self) -> int:
+        """Maximum number of messages processed at once."""
         return int(self.components.conf.engine.threads)
 
     def create_server(self) -> Any:
+        """Return the RPC server, not started."""
         return create_engine_server(self.components.transport, self.engine, server=self.worker_id)
 
     def run_round(self) -> float:
+        """Renew the leases, and return the seconds until the next renewal."""
         self.engine.renew_leases()
         return self.settings.lease_s / 3
 
     def on_drained(self) -> None:
+        """Stop the threads of calls to other services."""
         self._executor.shutdown()
 
 
 class ObserverWorker(MessageWorker):
+    """A worker that polls resources, sweeps for lost jobs and runs periodic tasks."""
+
     binary = "heat-convergence-observer"
     topic = messages.OBSERVER_TOPIC
 
-    def __init__(self, parts: ProcessComponents) -> None:
-        super().__init__(parts)
+    def __init__(self, components: ProcessComponents) -> None:
+        super().__init__(components)
         self.observer = Observer(
-            store=parts.store,
-            bus=parts.bus,
-            registry=parts.registry,
-            clock=parts.clock,
-            ids=parts.ids,
+            store=components.store,
+            bus=components.bus,
+            registry=components.registry,
+            clock=components.clock,
+            ids=components.ids,
             settings=self.settings,
-            rebuild=StackBuilder(create_api_services(parts)).rebuild,
+            rebuild=StackBuilder(create_api_services(components)).rebuild,
             wait=self.stop_event.wait,
             request_tick=self.request_round,
-            cloud_of=parts.cloud_of,
-            functions=parts.template_functions,
-            limits=template_limits(parts.conf),
-            template_cache=parts.template_cache,
+            cloud_of=components.cloud_of,
+            functions=components.template_functions,
+            limits=template_limits(components.conf),
+            template_cache=components.template_cache,
         )
-        self._house = threading.Thread(target=self._keep_house, name="house", daemon=True)
+        self._periodic = threading.Thread(
+            target=self._run_periodic_tasks, name="periodic", daemon=True
+        )
 
     def start(self) -> None:
+        """Start in the background, with the periodic tasks."""
         super().start()
-        self._house.start()
+        self._periodic.start()
 
     @property
     def thread_count(self) -> int:
+        """Maximum number of messages processed at once."""
         return int(self.components.conf.observer.threads)
 
     def create_server(self) -> Any:
+        """Return the RPC server, not started."""
         return create_observer_server(
             self.components.transport, self.observer, server=self.worker_id
         )
 
     def run_round(self) -> float:
+        """Poll and sweep, and return the seconds until the next round."""
         return min(self.observer.tick(), self.settings.sweep_interval_s)
 
-    def _keep_house(self) -> None:
-        keeping = PeriodicTasks(self.components, self.stop_event.is_set)
+    def _run_periodic_tasks(self) -> None:
+        tasks = PeriodicTasks(self.components, self.stop_event.is_set)
         while not self.stop_event.wait(self.components.conf.periodic_interval):
-            keeping.run_all()
+            tasks.run_all()

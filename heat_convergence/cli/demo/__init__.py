@@ -1,1 +1,1 @@
-"""Demo."""
+"""The command ``heat-convergence demo``."""

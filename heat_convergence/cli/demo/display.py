@@ -1,7 +1,7 @@
-"""What the demo shows: progress, the graph, outputs.
+"""Output of the demo: progress, the graph, outputs.
 
-Decides colours and symbols from the terminal alone.  A terminal sees one table
-that changes in place; a pipe gets a line for each change.
+Decides colours and symbols from the terminal alone. A terminal shows one table that changes in
+place; a pipe gets a line for each change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 
 class ProgressState(Enum):
-    """Of a resource, as far as the demo tells them apart: symbol, plain symbol, colour."""
+    """State of a resource with its symbol, plain symbol and colour."""
 
     WAITING = ("·", ".", "2")
     IN_PROGRESS = ("▶", ">", "33")
@@ -37,7 +37,7 @@ class ProgressRow:
 
 
 class DemoDisplay:
-    """Writes to one stream; ``width`` of names is fixed by the first table."""
+    """Output of the demo to one stream."""
 
     def __init__(self, stream: TextIO = sys.stdout) -> None:
         self._stream = stream
@@ -46,42 +46,49 @@ class DemoDisplay:
         encoding = (getattr(stream, "encoding", "") or "").lower()
         self._plain = not encoding.startswith("utf")
         self._drawn_lines = 0
-        self._told: dict[str, ProgressState] = {}
+        self._last_states: dict[str, ProgressState] = {}
         self._began = time.monotonic()
 
     def print_heading(self, text: str) -> None:
+        """Print a heading and start a new table."""
         self.print_line()
         self.print_line(self._paint(text, "1"))
-        self._drawn_lines, self._told, self._began = 0, {}, time.monotonic()
+        self._drawn_lines, self._last_states, self._began = 0, {}, time.monotonic()
 
     def print_line(self, text: str = "") -> None:
+        """Print one line."""
         print(text, file=self._stream, flush=True)
 
     def show_progress(self, rows: Sequence[ProgressRow], status: str) -> None:
-        """The present state of all resources; call as often as it may have changed."""
+        """Show the present state of all resources; call it whenever it may have changed."""
         if self._terminal:
             self._redraw(rows, status)
         else:
-            self._tell_changes(rows)
+            self._print_changes(rows)
 
     def print_graph(self, needed: Mapping[str, Sequence[str]]) -> None:
-        """Resource → what it needs, in the order in which they could be made."""
+        """Print each resource with the resources that it requires, in order of creation.
+
+        Args:
+            needed: Required resources by resource.
+        """
         level: dict[str, int] = {}
         arrow = "<-" if self._plain else "◀─"
         while len(level) < len(needed):
             ready = [
                 name
                 for name in sorted(needed)
-                if name not in level and all(need in level for need in needed[name])
+                if name not in level and all(other in level for other in needed[name])
             ]
             for name in ready:
-                level[name] = 1 + max((level[need] for need in needed[name]), default=-1)
+                level[name] = 1 + max((level[other] for other in needed[name]), default=-1)
         for name in sorted(level, key=lambda name: (level[name], name)):
-            needs = ", ".join(sorted(needed[name]))
-            tail = self._paint(f" {arrow} {needs}", "2") if needs else ""
+            required = ", ".join(sorted(needed[name]))
+            tail = self._paint(f" {arrow} {required}", "2") if required else ""
             self.print_line(f"  {'  ' * level[name]}{name}{tail}")
 
     def print_pairs(self, values: Mapping[str, Any]) -> None:
+        """Print names and values in two columns."""
         width = max(map(len, values), default=0)
         for name, value in values.items():
             self.print_line(f"  {name:<{width}}  {self._paint(str(value), '36')}")
@@ -96,14 +103,14 @@ class DemoDisplay:
         self.print_line(self._paint(ready_text, "1"))
         self._drawn_lines = len(rows) + 1
 
-    def _tell_changes(self, rows: Sequence[ProgressRow]) -> None:
+    def _print_changes(self, rows: Sequence[ProgressRow]) -> None:
         for row in rows:
             if row.state not in (
                 ProgressState.UNCHANGED,
-                self._told.get(row.name, ProgressState.WAITING),
+                self._last_states.get(row.name, ProgressState.WAITING),
             ):
                 self.print_line(f"  {self._elapsed_s():5.1f} s  {self._row(row)}")
-            self._told[row.name] = row.state
+            self._last_states[row.name] = row.state
 
     def _row(self, row: ProgressRow) -> str:
         symbol, plain, colour = row.state.value

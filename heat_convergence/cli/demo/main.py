@@ -1,7 +1,7 @@
-"""``heat-convergence demo``: a stack is made, changed and deleted before your eyes.
+"""``heat-convergence demo``: create, update and delete an example stack.
 
-A client like any other: it speaks REST through python-heatclient to a service in
-another process.  Decides the story; ``demo_view`` decides how it looks.
+An ordinary client: it uses the REST API through python-heatclient, of a service in another
+process. Decides the steps; ``display`` decides how they are shown.
 """
 
 from __future__ import annotations
@@ -28,67 +28,68 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Run the demo, and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="heat-convergence demo",
-        description="Start the standalone service, make the stack of an example template, "
-        "change it, delete it. Nothing is left behind.",
+        description="Start the standalone service, create a stack from an example template, "
+        "update it and delete it. Nothing is left behind.",
     )
     parser.add_argument(
         "--template", default=str(example_path("shop.yaml")), help=argparse.SUPPRESS
     )
     parsed = parser.parse_args(arguments)
-    view = DemoDisplay()
+    display = DemoDisplay()
     try:
-        view.print_line(
-            "Starting the service: SQLite, in-process transport, this machine alone ..."
+        display.print_line(
+            "Starting the service: SQLite, in-process transport, this machine only ..."
         )
         with run_standalone_service() as endpoint:
-            view.print_line(f"It answers at {endpoint}")
-            return Demo(endpoint, view, Path(parsed.template)).run()
+            display.print_line(f"Endpoint: {endpoint}")
+            return Demo(endpoint, display, Path(parsed.template)).run()
     except ServiceStartError as error:
         print(f"The service did not start:\n{error}", file=sys.stderr)
     except KeyboardInterrupt:
-        view.print_line("\nInterrupted; the service is gone and so is the stack.")
+        display.print_line("\nInterrupted. The service and the stack have been removed.")
     return 1
 
 
 def example_path(name: str) -> Path:
-    """An example's path: inside the package once installed, else in the checkout."""
+    """Return the path of an example: in the installed package, else in the checkout."""
     installed = _PACKAGE / "examples" / name
     return installed if installed.is_file() else _PACKAGE.parent / "examples" / name
 
 
 class Demo:
-    """The story, against one endpoint."""
+    """The steps of the demo against one endpoint."""
 
-    def __init__(self, endpoint: str, view: DemoDisplay, template: Path) -> None:
+    def __init__(self, endpoint: str, display: DemoDisplay, template: Path) -> None:
         self._heat = Client("1", session=Session(auth=NoAuth(endpoint=endpoint)))
-        self._view = view
+        self._display = display
         self._files, self._template = template_utils.get_template_contents(str(template))
 
     def run(self) -> int:
-        """The exit code: 0 when everything ended as it should."""
+        """Run all steps, and return the exit code: 0 when every one succeeded."""
         steps: tuple[Callable[[], bool], ...] = (self._create, self._update, self._delete)
         return 0 if all(step() for step in steps) else 1
 
     def _create(self) -> bool:
         count = len(self._template["resources"])
-        self._view.print_heading(
-            f"Create: {count} resources, each as soon as what it needs is ready"
+        self._display.print_heading(
+            f"Create: {count} resources, each as soon as its dependencies are ready"
         )
         self._heat.stacks.create(
             stack_name=STACK_NAME, template=self._template, files=self._files, parameters={}
         )
         if not self._watch("CREATE"):
             return False
-        self._view.print_heading("The graph: what each resource needs")
-        self._view.print_graph(self._needs())
+        self._display.print_heading("Dependency graph")
+        self._display.print_graph(self._requirements())
         self._show_outputs()
         return True
 
     def _update(self) -> bool:
         before, kept = self._incarnations(), self._states()
-        self._view.print_heading("Update: the parameter release becomes 1.1")
+        self._display.print_heading("Update: the parameter release becomes 1.1")
         self._heat.stacks.update(STACK_NAME, existing=True, parameters={"release": "1.1"})
         if not self._watch("UPDATE", kept=kept):
             return False
@@ -96,8 +97,8 @@ class Demo:
         replaced = sorted(n for n in after if after[n][0] != before[n][0])
         updated = sorted(n for n in after if after[n] != before[n] and n not in replaced)
         untouched = sorted(set(after) - set(updated) - set(replaced))
-        self._view.print_heading("What that touched")
-        self._view.print_pairs(
+        self._display.print_heading("Changed resources")
+        self._display.print_pairs(
             {
                 f"{len(updated)} updated": ", ".join(updated),
                 f"{len(replaced)} replaced": ", ".join(replaced),
@@ -108,38 +109,42 @@ class Demo:
         return True
 
     def _delete(self) -> bool:
-        self._view.print_heading("Delete: each resource once nothing needs it any more")
+        self._display.print_heading("Delete: each resource as soon as no other requires it")
         identifier = self._heat.stacks.get(STACK_NAME).id
         self._heat.stacks.delete(STACK_NAME)
         if not self._watch("DELETE", identifier=identifier):
             return False
         left = [stack.stack_name for stack in self._heat.stacks.list()]
-        self._view.print_line(f"  Stacks left: {', '.join(left) or 'none'}")
+        self._display.print_line(f"  Stacks left: {', '.join(left) or 'none'}")
         return not left
 
     def _watch(
         self, action: str, *, identifier: str = STACK_NAME, kept: Mapping[str, Any] | None = None
     ) -> bool:
-        """Show progress until the action ends; whether it ended well.
+        """Show progress until the action ends, and return whether it succeeded.
 
-        ``kept`` is how the resources were before: what stays so is shown as kept.
+        Args:
+            action: CREATE, UPDATE or DELETE.
+            identifier: Name or id of the stack.
+            kept: States of the resources before the action; resources that keep them are
+                shown as unchanged.
         """
         names: dict[str, str] = {}
         while True:
             stack = self._stack(identifier)
             rows = self._rows(identifier, action, names, kept or {})
             status = f"{action}_COMPLETE" if stack is None else stack.stack_status
-            self._view.show_progress(rows, status)
+            self._display.show_progress(rows, status)
             if not status.endswith("_IN_PROGRESS"):
                 break
-            time.sleep(POLL_S)  # the API has no call that waits
-        self._view.print_line(f"  Stack {STACK_NAME} is {status}.")
+            time.sleep(POLL_S)  # the API has no blocking call
+        self._display.print_line(f"  Stack {STACK_NAME} is {status}.")
         if not status.endswith("_COMPLETE"):
-            self._view.print_line(f"  {stack.stack_status_reason if stack else ''}")
+            self._display.print_line(f"  {stack.stack_status_reason if stack else ''}")
         return status == f"{action}_COMPLETE"
 
     def _stack(self, identifier: str) -> Any:
-        """None once it is gone."""
+        """Return the stack, or None once it is deleted."""
         try:
             return self._heat.stacks.get(identifier, resolve_outputs=False)
         except exc.HTTPNotFound:
@@ -148,7 +153,7 @@ class Demo:
     def _rows(
         self, identifier: str, action: str, names: dict[str, str], kept: Mapping[str, Any]
     ) -> list[ProgressRow]:
-        """``names`` remembers the resources that have been seen, with their types."""
+        """Return the rows of the table; ``names`` collects the resources with their types."""
         try:
             listed = self._heat.resources.list(identifier)
         except exc.HTTPNotFound:
@@ -156,26 +161,26 @@ class Demo:
         found = {resource.resource_name: resource for resource in listed}
         names |= {name: resource.resource_type for name, resource in found.items()}
         return [
-            ProgressRow(name, kind, ProgressState.UNCHANGED, "as it was")
+            ProgressRow(name, resource_type, ProgressState.UNCHANGED, "unchanged")
             if name in kept and name in found and _state(found[name]) == kept[name]
-            else _row(name, kind, found.get(name), action)
-            for name, kind in sorted(names.items())
+            else _row(name, resource_type, found.get(name), action)
+            for name, resource_type in sorted(names.items())
         ]
 
     def _states(self) -> Mapping[str, tuple[str, str]]:
-        """How the resources are now, for ``kept``."""
+        """Return the present states of the resources, for ``kept``."""
         return {each.resource_name: _state(each) for each in self._heat.resources.list(STACK_NAME)}
 
-    def _needs(self) -> dict[str, list[str]]:
+    def _requirements(self) -> dict[str, list[str]]:
         resources = self._heat.resources.list(STACK_NAME)
-        needs: dict[str, list[str]] = {each.resource_name: [] for each in resources}
+        required: dict[str, list[str]] = {each.resource_name: [] for each in resources}
         for resource in resources:
             for needed_by in resource.required_by:
-                needs[needed_by].append(resource.resource_name)
-        return needs
+                required[needed_by].append(resource.resource_name)
+        return required
 
     def _incarnations(self) -> Mapping[str, tuple[str, str]]:
-        """Resource → its physical id and when it was last touched by an event."""
+        """Return the physical id and the last event of each resource."""
         last = {event.resource_name: event.id for event in self._events()}
         return {
             resource.resource_name: (
@@ -186,38 +191,40 @@ class Demo:
         }
 
     def _events(self) -> Sequence[Any]:
-        """Oldest first, so that of several the newest counts."""
+        """Return the events, oldest first, so that the newest of several counts."""
         return list(self._heat.events.list(STACK_NAME, sort_dir="asc"))
 
     def _show_outputs(self) -> None:
-        self._view.print_heading("Outputs")
+        self._display.print_heading("Outputs")
         outputs = self._heat.stacks.get(STACK_NAME).outputs
-        self._view.print_pairs({item["output_key"]: item["output_value"] for item in outputs})
+        self._display.print_pairs({item["output_key"]: item["output_value"] for item in outputs})
 
 
 def _state(resource: Any) -> tuple[str, str]:
     return resource.physical_resource_id, resource.resource_status
 
 
-def _row(name: str, kind: str, resource: Any, action: str) -> ProgressRow:
+def _row(name: str, resource_type: str, resource: Any, action: str) -> ProgressRow:
     if resource is None or resource.resource_status == "DELETE_COMPLETE":
         state, status = (
             (ProgressState.READY, "deleted")
             if action == "DELETE"
             else (ProgressState.NOT_LISTED, "")
         )
-        return ProgressRow(name, kind, state, status)
+        return ProgressRow(name, resource_type, state, status)
     status = resource.resource_status
     if status.endswith("_FAILED"):
-        return ProgressRow(name, kind, ProgressState.FAILED, status)
+        return ProgressRow(name, resource_type, ProgressState.FAILED, status)
     if status.endswith("_IN_PROGRESS"):
-        return ProgressRow(name, kind, ProgressState.IN_PROGRESS, status)
+        return ProgressRow(name, resource_type, ProgressState.IN_PROGRESS, status)
     done = status.endswith("_COMPLETE") and not status.startswith("INIT")
     if action == "DELETE":
-        return ProgressRow(name, kind, ProgressState.WAITING, "still needed or not begun")
+        return ProgressRow(
+            name, resource_type, ProgressState.WAITING, "required by others, or not started"
+        )
     return ProgressRow(
         name,
-        kind,
+        resource_type,
         ProgressState.READY if done else ProgressState.WAITING,
-        status if done else "waits",
+        status if done else "waiting",
     )

@@ -1,7 +1,7 @@
-"""A standalone service for the time of the demo, in a process and a folder of its own.
+"""A standalone service for the time of the demo, in its own process and folder.
 
-Decides nothing about the service: it is the ``standalone`` command, and its address
-is taken from what that prints.
+Decides nothing about the service: it runs the ``standalone`` command and reads its address
+from the output.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ STOP_TIMEOUT_S = 15
 
 
 class ServiceStartError(RuntimeError):
-    """Carries what the service had to say."""
+    """A service that did not start; the text is its output."""
 
 
 @contextmanager
 def run_standalone_service() -> Iterator[str]:
-    """The endpoint of a running service that is gone at the end of the block."""
+    """Run a service and return its endpoint; it is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="heat-convergence-demo-") as folder:
         log = Path(folder) / "service.log"
         with log.open("w") as errors:
@@ -39,12 +39,12 @@ def run_standalone_service() -> Iterator[str]:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                start_new_session=True,  # Ctrl-C is for the demo, which then ends the service
+                start_new_session=True,  # Ctrl-C reaches the demo, which stops the service
             )
         try:
             yield _endpoint(process, log)
         finally:
-            _end(process)
+            _stop(process)
 
 
 def _endpoint(process: subprocess.Popen[str], log: Path) -> str:
@@ -52,12 +52,12 @@ def _endpoint(process: subprocess.Popen[str], log: Path) -> str:
     for line in output:
         if _ADDRESS in line:
             endpoint = line.strip().removeprefix(_ADDRESS)
-            _wait_until_it_answers(endpoint, log)
+            _wait_until_ready(endpoint, log)
             return endpoint
     raise ServiceStartError(log.read_text())
 
 
-def _wait_until_it_answers(endpoint: str, log: Path) -> None:
+def _wait_until_ready(endpoint: str, log: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         try:
@@ -66,10 +66,10 @@ def _wait_until_it_answers(endpoint: str, log: Path) -> None:
         except urllib.error.URLError as error:
             if time.monotonic() > deadline:
                 raise ServiceStartError(f"{error}\n{log.read_text()}") from error
-            time.sleep(0.1)  # another process's start: nothing here could wake us
+            time.sleep(0.1)  # the other process cannot notify this one
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[str]) -> None:
     process.terminate()
     try:
         process.wait(STOP_TIMEOUT_S)

@@ -1,1 +1,1 @@
-"""Manage."""
+"""The command ``heat-convergence-manage``."""

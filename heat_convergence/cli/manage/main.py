@@ -1,7 +1,7 @@
 """``heat-convergence-manage``: the operator's tool for the database.
 
-Decides nothing: it names what ``db`` does and turns results into exit codes.
-Runs in the foreground on native threads.
+Decides nothing: it maps commands to functions of ``db`` and their results to exit codes. Runs
+in the foreground on native threads.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ OK, SCHEMA_DIFFERS, DATABASE_UNREACHABLE, REJECTED = 0, 1, 2, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit codes: 0 done, 1 the schema is not the one of this release, or what a command
-    tells of, 2 no database, 3 it cannot be done as it was asked for."""
+    """Run a command.
+
+    Returns:
+        Exit code: 0 done, 1 the schema differs from this release's or the command reports
+            a problem, 2 the database is unreachable, 3 the command cannot be run as
+            requested.
+    """
     parsed = _parser().parse_args(arguments)
     try:
         database = _database(parsed)
@@ -56,11 +61,11 @@ def _database(parsed: argparse.Namespace) -> Database:
 def _run(database: Database, parsed: argparse.Namespace) -> int:
     if parsed.noun != "db":
         found = schema_revisions.get_current_revision(database)
-        # A later release's schema is good for this one; see docs/operating.rst.
+        # The schema of a later release is compatible, too; see docs/operating.rst.
         if not schema_revisions.is_compatible(found):
             print(
-                f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}:"
-                " heat-convergence-manage db upgrade",
+                f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}."
+                " Run heat-convergence-manage db upgrade",
                 file=sys.stderr,
             )
             return SCHEMA_DIFFERS
@@ -68,6 +73,7 @@ def _run(database: Database, parsed: argparse.Namespace) -> int:
 
 
 def upgrade(database: Database, parsed: argparse.Namespace) -> int:
+    """Upgrade the schema, by default to this release's."""
     before = schema_revisions.get_current_revision(database)
     schema_upgrade.upgrade(database, parsed.revision)
     after = schema_revisions.get_current_revision(database)
@@ -76,11 +82,13 @@ def upgrade(database: Database, parsed: argparse.Namespace) -> int:
 
 
 def version(database: Database, parsed: argparse.Namespace) -> int:
+    """Print the revision of the schema."""
     print(schema_revisions.get_current_revision(database))
     return OK
 
 
 def check(database: Database, parsed: argparse.Namespace) -> int:
+    """Print the differences between the schema and this release's."""
     found = schema_revisions.get_current_revision(database)
     if found != schema_revisions.HEAD_REVISION:
         print(f"The schema is at {found}; this release's is {schema_revisions.HEAD_REVISION}.")
@@ -96,12 +104,14 @@ def check(database: Database, parsed: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="heat-convergence-manage")
-    parser.add_argument("--config-file", action="append", help="read options from here")
-    parser.add_argument("--connection", help="database URL, instead of the configured one")
+    parser.add_argument(
+        "--config-file", action="append", help="configuration file; may be repeated"
+    )
+    parser.add_argument("--connection", help="database URL instead of the configured one")
     nouns = parser.add_subparsers(dest="noun", required=True)
-    verbs = nouns.add_parser("db", help="the database's schema").add_subparsers(required=True)
+    verbs = nouns.add_parser("db", help="manage the database schema").add_subparsers(required=True)
     described: tuple[tuple[Callable[..., int], str], ...] = (
-        (upgrade, "bring the schema to this release's"),
+        (upgrade, "upgrade the schema, by default to the revision of this release"),
         (version, "print the revision of the schema"),
         (check, "compare the schema with this release's; exit code 1 if they differ"),
     )

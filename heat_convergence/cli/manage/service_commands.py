@@ -1,6 +1,6 @@
-"""``heat-convergence-manage`` about the service itself: its processes, its keys.
+"""``heat-convergence-manage``: commands for worker processes and encryption keys.
 
-Called by ``manage``; decides what is printed.
+Called by ``main``; decides what is printed.
 """
 
 from __future__ import annotations
@@ -25,53 +25,58 @@ _COLUMNS = ("Hostname", "Binary", "Engine Id", "Host", "Topic", "Status", "Updat
 
 
 def list_services(database: Database, parsed: argparse.Namespace) -> int:
-    """Prints the worker processes that have reported."""
+    """Print the worker processes that have written a heartbeat."""
     now = utc_now()
     with database.read() as conn:
         found = services.list_services(conn)
         dead = set(purge.find_dead_services(conn, now))
     rows = [_COLUMNS, *(_row(each, dead) for each in found)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_COLUMNS))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)))
     return OK
 
 
 def clean_services(database: Database, parsed: argparse.Namespace) -> int:
-    """Takes dead worker processes off the list."""
-    print(f"{purge.purge_services(database, utc_now())} dead processes taken off the list.")
+    """Remove dead worker processes from the list."""
+    print(
+        f"{purge.purge_services(database, utc_now())} dead worker processes removed from the list."
+    )
     return OK
 
 
 def rewrite_secrets(database: Database, parsed: argparse.Namespace) -> int:
-    """Seals what is stored with the newest key, or anew, or not at all."""
+    """Encrypt stored secrets with the newest key, or encrypt or decrypt them."""
     keyring = get_keyring(database.engine.dialect)
     if not keyring:
-        print("auth_encryption_key is not set: there is nothing to encrypt or decrypt with.")
+        print("auth_encryption_key is not set: there is no key to encrypt or decrypt with.")
         return UNREADABLE_SECRETS
     done = key_rotation.rewrite_encrypted_values(database, _CHANGES[parsed.change](keyring))
     print(f"{done.rewritten} values rewritten.")
     if done.unreadable:
         print(
             f"{done.unreadable} values were encrypted with a key that is not configured:"
-            " add it as a further auth_encryption_key and repeat."
+            " add it as a further auth_encryption_key and repeat the command."
         )
         return UNREADABLE_SECRETS
     return OK
 
 
 def add_commands(nouns: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    verbs = nouns.add_parser("service", help="the worker processes").add_subparsers(required=True)
-    verbs.add_parser("list", help="print them").set_defaults(run=list_services)
-    clean = verbs.add_parser("clean", help="take the dead ones off the list")
+    """Add the commands to the parser of nouns."""
+    verbs = nouns.add_parser("service", help="manage the list of worker processes").add_subparsers(
+        required=True
+    )
+    verbs.add_parser("list", help="print the worker processes").set_defaults(run=list_services)
+    clean = verbs.add_parser("clean", help="remove dead worker processes from the list")
     clean.set_defaults(run=clean_services)
 
-    secrets = nouns.add_parser("secrets", help="what is encrypted in the database")
+    secrets = nouns.add_parser("secrets", help="manage the encryption of secrets in the database")
     verbs = secrets.add_subparsers(required=True)
     for name, text in (
-        ("rotate", "encrypt it with the first auth_encryption_key, whichever it was before"),
-        ("encrypt", "encrypt what ought to be and is not"),
-        ("decrypt", "store it in clear, to leave or to repair; daemons read both"),
+        ("rotate", "encrypt all secrets with the first auth_encryption_key"),
+        ("encrypt", "encrypt secrets that are stored in plain text"),
+        ("decrypt", "store secrets in plain text, to migrate or to repair; daemons read both"),
     ):
         verbs.add_parser(name, help=text).set_defaults(run=rewrite_secrets, change=name)
 

@@ -1,6 +1,6 @@
-"""``heat-convergence-manage`` about stacks: purging, and checking what is written.
+"""``heat-convergence-manage``: commands that purge stacks and check their consistency.
 
-Called by ``manage``; decides what is printed and how long purging goes on.
+Called by ``main``; decides what is printed and how long purging continues.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from heat_convergence.db.maintenance.consistency import Inconsistency
 OK, INCONSISTENT = 0, 1
 _SECONDS = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
 _PAGE = 100
-# Rules that rows alone can be judged by, and what to do about each.
+# Invariants that can be checked on rows alone, with the remedy of each.
 _REMEDIES = {
-    1: "an observer's sweep mends it; if it stays, openstack stack update with its template",
+    1: "the sweep of an observer repairs it; otherwise openstack stack update with its template",
     2: "openstack stack update with its template",
     7: "openstack stack update with its template",
     9: "openstack stack cancel, or any other action on the stack",
@@ -32,8 +32,8 @@ _REMEDIES = {
 
 
 def purge_deleted(database: Database, parsed: argparse.Namespace) -> int:
-    """Deletes stacks that have been deleted for at least so long, and what they left."""
-    before = _ago(parsed.age * _SECONDS[parsed.granularity])
+    """Delete the rows of stacks that were deleted some time ago."""
+    before = _time_before_now(parsed.age * _SECONDS[parsed.granularity])
 
     def next_batch() -> list[str]:
         return purge.find_deleted_stacks(database, before, parsed.project_id, parsed.batch_size)
@@ -45,12 +45,12 @@ def purge_deleted(database: Database, parsed: argparse.Namespace) -> int:
 
 
 def purge_project(database: Database, parsed: argparse.Namespace) -> int:
-    """Deletes all rows of a project that Keystone has no more."""
+    """Delete all rows of a project that Keystone has deleted."""
     project_id = parsed.project_id
     if not parsed.yes:
         found = len(purge.find_project_stacks(database, project_id, 1_000_000))
         print(
-            f"Project {project_id} has {found} stacks. What they have in the cloud will not"
+            f"Project {project_id} has {found} stacks. Their physical resources will not"
             " be deleted. Repeat with --yes to delete their rows."
         )
         return OK
@@ -67,24 +67,25 @@ def purge_project(database: Database, parsed: argparse.Namespace) -> int:
 
 
 def check_stacks(database: Database, parsed: argparse.Namespace) -> int:
-    """Prints rows that contradict each other, with the remedy."""
-    found = list(_contradictions(database, parsed.stack_id))
+    """Print inconsistent rows with their remedies."""
+    found = list(_find_inconsistencies(database, parsed.stack_id))
     for each in found:
         print(f"stack {each.stack_id}: {each.problem}\n  remedy: {each.remedy}")
     if found:
         return INCONSISTENT
-    print("Nothing contradicts itself.")
+    print("No inconsistencies found.")
     return OK
 
 
 def add_commands(nouns: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands to the parser of nouns."""
     purge = nouns.add_parser("purge_deleted", help="delete the rows of deleted stacks")
     purge.add_argument(
         "age",
         nargs="?",
         type=_age,
         default=90,
-        help="how long they have been deleted at least (default: %(default)s)",
+        help="minimum time since the deletion (default: %(default)s)",
     )
     purge.add_argument(
         "-g",
@@ -93,23 +94,27 @@ def add_commands(nouns: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         default="days",
         help="unit of the age (default: %(default)s)",
     )
-    purge.add_argument("-p", "--project-id", help="those of this project alone")
+    purge.add_argument("-p", "--project-id", help="purge stacks of this project only")
     _add_batch_size(purge)
     purge.set_defaults(run=purge_deleted)
 
     project = nouns.add_parser("purge_project", help="delete all rows of a project")
     project.add_argument("project_id")
-    project.add_argument("--yes", action="store_true", help="do it")
+    project.add_argument(
+        "--yes",
+        action="store_true",
+        help="delete the rows; without it the command only counts them",
+    )
     _add_batch_size(project)
     project.set_defaults(run=purge_project)
 
-    stack = nouns.add_parser("stack", help="what is written of stacks")
+    stack = nouns.add_parser("stack", help="check stacks")
     verbs = stack.add_subparsers(required=True)
     verb = verbs.add_parser(
         "check",
-        help="rows that contradict each other, with the remedy; exit code 1 if there are any",
+        help="print inconsistent rows with the remedy; exit code 1 if there are any",
     )
-    verb.add_argument("stack_id", nargs="?", help="of this stack alone")
+    verb.add_argument("stack_id", nargs="?", help="check this stack only")
     verb.set_defaults(run=check_stacks)
 
 
@@ -120,41 +125,42 @@ def _add_batch_size(parser: argparse.ArgumentParser) -> None:
         "--batch_size",
         type=_positive,
         default=20,
-        help="stacks in a transaction (default: %(default)s)",
+        help="number of stacks per transaction (default: %(default)s)",
     )
 
 
 def _purge(database: Database, next_batch: Callable[[], list[str]]) -> int:
-    """Batch after batch until there is none."""
-    gone, last = 0, None
+    """Purge batch after batch until none is left, and return the number of stacks."""
+    purged, last = 0, None
     while batch := next_batch():
         done = retry_transaction(partial(purge.purge_stacks, database, batch), wait=time.sleep)
         if not done and batch == last:
-            break  # nothing moves: somebody else purges the same
-        gone, last = gone + done, batch
-    return gone
+            break  # no progress: another process purges the same stacks
+        purged, last = purged + done, batch
+    return purged
 
 
-def _contradictions(database: Database, only: str | None) -> Iterator[Inconsistency]:
+def _find_inconsistencies(database: Database, only: str | None) -> Iterator[Inconsistency]:
     with database.read() as conn:
-        everywhere = [
+        inconsistencies = [
             each
             for each in consistency.find_inconsistencies(conn)
             if only in (None, each.stack_id)
         ]
-    yield from everywhere
-    for stack_id in [only] if only else _all(database):
-        # Daemons work meanwhile: only what is found twice is there.
-        again = set(_broken(database, stack_id))
-        if again:
-            yield from (each for each in _broken(database, stack_id) if each in again)
+    yield from inconsistencies
+    for stack_id in [only] if only else _list_stack_ids(database):
+        # Daemons change rows meanwhile: only what is found twice is reported.
+        first_result = set(_find_violations(database, stack_id))
+        if first_result:
+            second_result = _find_violations(database, stack_id)
+            yield from (each for each in second_result if each in first_result)
 
 
-def _broken(database: Database, stack_id: str) -> list[Inconsistency]:
+def _find_violations(database: Database, stack_id: str) -> list[Inconsistency]:
     with database.read() as conn:
         found = consistency.load_stack_state(conn, stack_id)
     if found is None:
-        return [Inconsistency(stack_id, "there is no such stack", "look at its id")]
+        return [Inconsistency(stack_id, "the stack does not exist", "check the id")]
     return [
         Inconsistency(stack_id, str(violation), _REMEDIES[violation.rule])
         for violation in find_violations(Transition(now=utc_now(), after=found))
@@ -162,7 +168,7 @@ def _broken(database: Database, stack_id: str) -> list[Inconsistency]:
     ]
 
 
-def _all(database: Database) -> Iterator[str]:
+def _list_stack_ids(database: Database) -> Iterator[str]:
     last = ""
     while True:
         with database.read() as conn:
@@ -173,7 +179,7 @@ def _all(database: Database) -> Iterator[str]:
         last = page[-1]
 
 
-def _ago(seconds: int) -> datetime:
+def _time_before_now(seconds: int) -> datetime:
     try:
         return utc_now() - timedelta(seconds=seconds)
     except OverflowError:

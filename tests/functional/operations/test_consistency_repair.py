@@ -1,6 +1,6 @@
-"""Every contradiction that ``stack check`` tells of, made by hand, and its remedy carried out.
+"""Every inconsistency that ``stack check`` reports is created by hand and repaired by its remedy.
 
-Afterwards nothing contradicts itself, and the stack is at rest.
+Afterwards no inconsistency is left, and no action is in progress.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.functional.harness import LocalService
 
 Json = Any
 LONG = "long " * 4000
-ANOTHER = ("name, name, project_id, version, action, status, status_reason, goal_id,"
+STACK_COLUMNS = ("name, name, project_id, version, action, status, status_reason, goal_id,"
            " disable_rollback, created_at, depth")  # fmt: skip
 
 
-def thing(value: Json, **properties: Json) -> dict[str, Json]:
+def resource_definition(value: Json, **properties: Json) -> dict[str, Json]:
     return {"type": "OS::Heat::TestResource", "properties": {"value": value, **properties}}
 
 
@@ -30,9 +30,13 @@ def template(**more: Json) -> dict[str, Json]:
     return {
         "heat_template_version": "2018-08-31",
         "resources": {
-            "a": thing("x"),
-            "b": {**thing(LONG), "depends_on": ["a"], "metadata": {"m": "M" * 20_000}},
-            "c": thing({"list_join": ["", [{"get_attr": ["b", "output"]}, "!"]]}),
+            "a": resource_definition("x"),
+            "b": {
+                **resource_definition(LONG),
+                "depends_on": ["a"],
+                "metadata": {"m": "M" * 20_000},
+            },
+            "c": resource_definition({"list_join": ["", [{"get_attr": ["b", "output"]}, "!"]]}),
             **more,
         },
         "outputs": {"o": {"value": {"get_attr": ["c", "output"]}}},
@@ -40,12 +44,12 @@ def template(**more: Json) -> dict[str, Json]:
 
 
 class InconsistentStack:
-    """A stack that is at rest, and whose rows can be changed."""
+    """A stack without an action in progress, whose rows can be changed."""
 
     def __init__(self, url: str) -> None:
         self.service = LocalService(url)
-        made = self.service.send("POST", "/stacks", {"stack_name": "s", "template": template()})
-        self.id = made.json["stack"]["id"]
+        created = self.service.send("POST", "/stacks", {"stack_name": "s", "template": template()})
+        self.id = created.json["stack"]["id"]
         self.path = f"/stacks/s/{self.id}"
 
     def change(self, *statements: str) -> None:
@@ -55,16 +59,16 @@ class InconsistentStack:
                 assert conn.execute(sa.text(statement)).rowcount, statement
 
     def check_messages(self) -> dict[str, str]:
-        """Problems with their remedies."""
-        found = stack_commands._contradictions(self.service.database, None)
+        """Return the problems with their remedies."""
+        found = stack_commands._find_inconsistencies(self.service.database, None)
         return {each.problem: each.remedy for each in found}
 
-    def send(self, method: str, below: str, body: Json = None) -> Any:
-        return self.service.send(method, self.path + below, body)
+    def send(self, method: str, subpath: str, body: Json = None) -> Any:
+        return self.service.send(method, self.path + subpath, body)
 
     def update(self) -> None:
-        answer = self.send("PUT", "", {"template": template()})
-        assert answer.status_int == 202, answer.text
+        response = self.send("PUT", "", {"template": template()})
+        assert response.status_int == 202, response.text
 
     def state(self) -> str:
         return str(self.send("GET", "").json["stack"]["stack_status"])
@@ -78,9 +82,9 @@ def broken(tmp_path: Any) -> Iterator[InconsistentStack]:
     broken.service.close()
 
 
-WORKS = "UPDATE stack SET status = 'IN_PROGRESS', deadline_at = 9999999999999999"
+IN_PROGRESS = "UPDATE stack SET status = 'IN_PROGRESS', deadline_at = 9999999999999999"
 JOB = "UPDATE resource SET job = 'CONVERGE', job_state = {} WHERE name = 'a'"
-OF_EVENTS = "long values of its events are not stored"
+EVENT_VALUES_MISSING = "long values of its events are not stored"
 NOT_READY = "UPDATE resource_graph SET observed_ready = 0"
 
 
@@ -93,37 +97,37 @@ NOT_READY = "UPDATE resource_graph SET observed_ready = 0"
         (["DELETE FROM content WHERE hash IN (SELECT inherited FROM goal)"], "the environment"),
         (["DELETE FROM content WHERE instr((SELECT shared FROM goal), hash)"],
          "texts of definitions"),
-        ([f"INSERT INTO stack (id, {ANOTHER}) SELECT 'other', {ANOTHER} FROM stack",
+        ([f"INSERT INTO stack (id, {STACK_COLUMNS}) SELECT 'other', {STACK_COLUMNS} FROM stack",
           "UPDATE resource SET stack_id = 'other' WHERE name = 'a'"], "its graph names resource"),
-        ([WORKS, JOB.format("'retry'"), NOT_READY], "rule 1: a ("),
-        ([WORKS, JOB.format("'posted'") + " AND posted_at IS NULL"], "rule 1: a ("),
-        ([WORKS, JOB.format("'blocked'")], "rule 1: a ("),
+        ([IN_PROGRESS, JOB.format("'retry'"), NOT_READY], "rule 1: a ("),
+        ([IN_PROGRESS, JOB.format("'posted'") + " AND posted_at IS NULL"], "rule 1: a ("),
+        ([IN_PROGRESS, JOB.format("'blocked'")], "rule 1: a ("),
         (["UPDATE resource SET job_state = 'posted' WHERE name = 'a'"], "rule 1: a ("),
         ([JOB.format("NULL")], "rule 1: a ("),
-        ([WORKS, JOB.format("'posted'") + " AND observed IS NULL"], "rule 2: a ("),
+        ([IN_PROGRESS, JOB.format("'posted'") + " AND observed IS NULL"], "rule 2: a ("),
         (["UPDATE resource SET desired = 'ABSENT' WHERE name = 'a'"], "rule 7: stack s"),
         ([JOB.format("'posted'")], "rule 7: stack s"),
-        ([WORKS, JOB.format("'halted'"), NOT_READY], "rule 9: a ("),
+        ([IN_PROGRESS, JOB.format("'halted'"), NOT_READY], "rule 9: a ("),
     ],
 )  # fmt: skip
-def test_an_update_with_the_template_mends(
+def test_update_with_the_template_repairs(
     broken: InconsistentStack, statements: list[str], problem: str
 ) -> None:
     broken.change(
         "UPDATE resource SET posted_at = NULL, observe_at = NULL, observed = NULL", *statements
     )
-    told = broken.check_messages()
-    (remedy,) = {told[each] for each in told if each.startswith(problem)}
+    messages = broken.check_messages()
+    (remedy,) = {messages[each] for each in messages if each.startswith(problem)}
     assert "stack update" in remedy or "any other action" in remedy
     broken.update()
     assert broken.state() == "UPDATE_COMPLETE"
     left = {problem for problem in broken.check_messages() if "goal" not in problem}  # of "other"
-    assert left <= {OF_EVENTS}
+    assert left <= {EVENT_VALUES_MISSING}
     assert broken.send("GET", "/outputs/o").json["output"]["output_value"] == f"{LONG}!"
 
 
 @pytest.mark.parametrize("action", ["check", "cancel_without_rollback"])
-def test_an_action_mends_a_stack_without_an_end(broken: InconsistentStack, action: str) -> None:
+def test_action_repairs_a_stack_without_deadline(broken: InconsistentStack, action: str) -> None:
     broken.change("UPDATE stack SET status = 'IN_PROGRESS', deadline_at = NULL")
     (remedy,) = broken.check_messages().values()
     assert remedy == "openstack stack cancel, or any other action on the stack"
@@ -131,36 +135,36 @@ def test_an_action_mends_a_stack_without_an_end(broken: InconsistentStack, actio
     assert broken.check_messages() == {}
 
 
-def test_a_value_that_is_lost_is_made_again(broken: InconsistentStack) -> None:
-    """The properties of c are computed, and in no template."""
+def test_value_that_is_lost_is_recomputed(broken: InconsistentStack) -> None:
+    """Recompute the properties of c, which no template contains."""
     broken.change("DELETE FROM content WHERE hash IN (SELECT substr(properties, instr(properties,"
                   " '$content') + 11, 64) FROM resource WHERE name = 'c')")  # fmt: skip
-    told = broken.check_messages()
-    assert "mark unhealthy" in told["long values of resource c are not stored"]
-    assert "none is needed" in told[OF_EVENTS]
+    messages = broken.check_messages()
+    assert "mark unhealthy" in messages["long values of resource c are not stored"]
+    assert "none is needed" in messages[EVENT_VALUES_MISSING]
     assert broken.send("GET", "/resources/c").status_int == 200
     assert broken.send("GET", "/resources?with_detail=true").status_int == 200
     assert broken.send("PATCH", "/resources/c", {"mark_unhealthy": True}).status_int == 200
     broken.update()
     assert broken.state() == "UPDATE_COMPLETE"
-    assert set(broken.check_messages()) <= {OF_EVENTS}
+    assert set(broken.check_messages()) <= {EVENT_VALUES_MISSING}
     assert broken.send("GET", "/outputs/o").json["output"]["output_value"] == f"{LONG}!"
 
 
-def test_what_needs_the_lost_goal_says_so(broken: InconsistentStack) -> None:
+def test_error_for_a_lost_goal_names_the_remedy(broken: InconsistentStack) -> None:
     broken.change("DELETE FROM goal")
-    for method, below, body in (
+    for method, subpath, body in (
         ("GET", "", None),
         ("GET", "/template", None),
         ("PATCH", "", {"tags": "x"}),
     ):
-        answer = broken.send(method, below, body)
-        assert answer.status_int == 500
-        assert "heat-convergence-manage stack check" in answer.json["error"]["message"]
+        response = broken.send(method, subpath, body)
+        assert response.status_int == 500
+        assert "heat-convergence-manage stack check" in response.json["error"]["message"]
     assert broken.send("PUT", "/preview", {"template": template()}).status_int == 200
 
 
-def test_a_stack_whose_goal_is_lost_is_deleted(broken: InconsistentStack) -> None:
+def test_stack_with_a_lost_goal_can_be_deleted(broken: InconsistentStack) -> None:
     broken.change("DELETE FROM goal")
     assert broken.send("DELETE", "").status_int == 204
     (remedy,) = broken.check_messages().values()
@@ -171,10 +175,10 @@ def test_a_stack_whose_goal_is_lost_is_deleted(broken: InconsistentStack) -> Non
 
 
 @pytest.mark.parametrize("lost", ["goal", "content"])
-def test_a_goal_that_is_lost_is_not_gone_back_to(broken: InconsistentStack, lost: str) -> None:
-    """It would look like a goal without resources."""
+def test_rollback_to_a_lost_goal_fails(broken: InconsistentStack, lost: str) -> None:
+    """Refuse a rollback whose goal would look like one without resources."""
     broken.change(f"DELETE FROM {lost}")
-    broken.send("PUT", "", {"template": template(d=thing("y", fail=True)),
+    broken.send("PUT", "", {"template": template(d=resource_definition("y", fail=True)),
                             "disable_rollback": False})  # fmt: skip
     if lost == "content":
         broken.change("DELETE FROM content")
@@ -185,55 +189,60 @@ def test_a_goal_that_is_lost_is_not_gone_back_to(broken: InconsistentStack, lost
     assert {"a", "b", "c"} <= {row["resource_name"] for row in rows}
     broken.update()
     assert broken.state() == "UPDATE_COMPLETE"
-    assert set(broken.check_messages()) <= {OF_EVENTS, "long values of resource c are not stored"}
-
-
-def test_a_snapshot_whose_goal_is_lost_is_deleted(broken: InconsistentStack) -> None:
-    saved = broken.send("POST", "/snapshots", {}).json["id"]
-    broken.change("UPDATE snapshot SET goal_id = 'nobody'")
-    remedy = f"openstack stack snapshot delete {broken.id} {saved}"
-    assert broken.check_messages() == {
-        f"the goal nobody of its snapshot {saved} does not exist": remedy
+    assert set(broken.check_messages()) <= {
+        EVENT_VALUES_MISSING,
+        "long values of resource c are not stored",
     }
-    assert broken.send("POST", f"/snapshots/{saved}/restore").status_int == 500
-    assert broken.send("DELETE", f"/snapshots/{saved}").status_int == 204
+
+
+def test_snapshot_with_a_lost_goal_can_be_deleted(broken: InconsistentStack) -> None:
+    snapshot_id = broken.send("POST", "/snapshots", {}).json["id"]
+    broken.change("UPDATE snapshot SET goal_id = 'nobody'")
+    remedy = f"openstack stack snapshot delete {broken.id} {snapshot_id}"
+    assert broken.check_messages() == {
+        f"the goal nobody of its snapshot {snapshot_id} does not exist": remedy
+    }
+    assert broken.send("POST", f"/snapshots/{snapshot_id}/restore").status_int == 500
+    assert broken.send("DELETE", f"/snapshots/{snapshot_id}").status_int == 204
     assert broken.check_messages() == {}
 
 
-def test_a_snapshot_whose_template_is_lost_is_deleted(broken: InconsistentStack) -> None:
-    saved = broken.send("POST", "/snapshots", {}).json["id"]
-    broken.send("PUT", "", {"template": template(d=thing("y"))})
+def test_snapshot_with_a_lost_template_can_be_deleted(broken: InconsistentStack) -> None:
+    snapshot_id = broken.send("POST", "/snapshots", {}).json["id"]
+    broken.send("PUT", "", {"template": template(d=resource_definition("y"))})
     broken.change("DELETE FROM content WHERE hash IN (SELECT template_hash FROM goal WHERE id IN"
                   " (SELECT goal_id FROM snapshot))")  # fmt: skip
     (remedy,) = broken.check_messages().values()
-    assert remedy == f"openstack stack snapshot delete {broken.id} {saved}"
-    assert broken.send("DELETE", f"/snapshots/{saved}").status_int == 204
+    assert remedy == f"openstack stack snapshot delete {broken.id} {snapshot_id}"
+    assert broken.send("DELETE", f"/snapshots/{snapshot_id}").status_int == 204
     broken.update()
     assert broken.check_messages() == {}
 
 
-@pytest.mark.parametrize("gone", ["parent", "resource"])
-def test_a_nested_stack_that_nobody_has_is_deleted_by_its_id(
-    broken: InconsistentStack, gone: str
+@pytest.mark.parametrize("missing", ["parent", "resource"])
+def test_nested_stack_without_parent_can_be_deleted_by_its_id(
+    broken: InconsistentStack, missing: str
 ) -> None:
     group = {"type": "OS::Heat::ResourceGroup",
-             "properties": {"count": 1, "resource_def": thing("z")}}  # fmt: skip
+             "properties": {"count": 1, "resource_def": resource_definition("z")}}  # fmt: skip
     broken.send("PUT", "", {"template": template(g=group)})
     assert broken.state() == "UPDATE_COMPLETE"
-    owner, column = ("'nobody'", "owner_id") if gone == "parent" else ("'no'", "owner_resource_id")
+    owner, column = (
+        ("'nobody'", "owner_id") if missing == "parent" else ("'no'", "owner_resource_id")
+    )
     broken.change(f"UPDATE stack SET {column} = {owner} WHERE owner_id IS NOT NULL")
-    told = broken.check_messages()
-    (problem,) = told
-    child = told[problem].rpartition(" ")[2]
-    assert gone in problem
-    answer = broken.service.send("DELETE", f"/stacks/{child}")
-    assert answer.status_int == 302
-    there = answer.location.removeprefix("http://localhost/v1/p")
-    assert broken.service.send("DELETE", there).status_int == 204
+    messages = broken.check_messages()
+    (problem,) = messages
+    child = messages[problem].rpartition(" ")[2]
+    assert missing in problem
+    response = broken.service.send("DELETE", f"/stacks/{child}")
+    assert response.status_int == 302
+    location = response.location.removeprefix("http://localhost/v1/p")
+    assert broken.service.send("DELETE", location).status_int == 204
     assert broken.check_messages() == {}
 
 
-def test_a_deleted_stack_and_what_it_left(broken: InconsistentStack) -> None:
+def test_deleted_stack_with_physical_resources_can_be_purged(broken: InconsistentStack) -> None:
     broken.change("UPDATE stack SET deleted_at = 1, live_name = NULL, action = 'DELETE'")
     (remedy,) = broken.check_messages().values()
     assert remedy.startswith("delete by hand what they still have in the cloud")
@@ -242,8 +251,8 @@ def test_a_deleted_stack_and_what_it_left(broken: InconsistentStack) -> None:
     assert broken.check_messages() == {}
 
 
-def test_a_stack_that_failed_and_was_deleted_is_sound(broken: InconsistentStack) -> None:
-    broken.send("PUT", "", {"template": template(d=thing("y", fail=True))})
+def test_failed_and_deleted_stack_is_consistent(broken: InconsistentStack) -> None:
+    broken.send("PUT", "", {"template": template(d=resource_definition("y", fail=True))})
     assert broken.state() == "UPDATE_FAILED"
     broken.send("DELETE", "")
     assert broken.state() == "DELETE_COMPLETE"

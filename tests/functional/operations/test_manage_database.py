@@ -1,4 +1,4 @@
-"""``heat-convergence-manage db``: what it prints and how it exits."""
+"""Output and exit codes of ``heat-convergence-manage db``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def db(url: str, *verb: str) -> int:
     return main.main(["--connection", url, "db", *verb])
 
 
-def test_a_new_database_is_told_apart_upgraded_and_found_complete(url, capsys):
+def test_new_database_is_upgraded(url, capsys):
     assert db(url, "check") == main.SCHEMA_DIFFERS
     assert "at None" in capsys.readouterr().out
     assert db(url, "upgrade") == main.OK
@@ -31,7 +31,7 @@ def test_a_new_database_is_told_apart_upgraded_and_found_complete(url, capsys):
     assert db(url, "check") == main.OK
 
 
-def test_a_schema_that_somebody_changed_is_told(url, capsys):
+def test_check_reports_a_changed_schema(url, capsys):
     db(url, "upgrade")
     database = database_from_url(url)
     with database.write() as connection:
@@ -41,7 +41,7 @@ def test_a_schema_that_somebody_changed_is_told(url, capsys):
     assert "stack_tag" in capsys.readouterr().out
 
 
-def test_a_database_that_does_not_answer(capsys):
+def test_unreachable_database(capsys):
     assert db("mysql+pymysql://root@127.0.0.1:1/nobody", "version") == main.DATABASE_UNREACHABLE
     assert "does not answer" in capsys.readouterr().err
 
@@ -52,12 +52,12 @@ def test_a_database_that_does_not_answer(capsys):
      ["secrets", "rotate"]],
     ids=" ".join,
 )  # fmt: skip
-def test_without_the_schema_everything_says_what_to_do(url, arguments, capsys):
+def test_commands_without_schema_name_the_remedy(url, arguments, capsys):
     assert main.main(["--connection", url, *arguments]) == main.SCHEMA_DIFFERS
     assert "heat-convergence-manage db upgrade" in capsys.readouterr().err
 
 
-def test_a_later_release_s_schema_is_worked_with(url):
+def test_schema_of_a_later_release_is_compatible(url):
     db(url, "upgrade")
     database = database_from_url(url)
     with database.write() as connection:
@@ -67,7 +67,7 @@ def test_a_later_release_s_schema_is_worked_with(url):
     assert db(url, "check") == main.SCHEMA_DIFFERS
 
 
-def test_a_revision_that_nobody_knows(url, capsys):
+def test_unknown_revision_is_rejected(url, capsys):
     assert db(url, "upgrade", "nowhere") == main.REJECTED
     assert "nowhere" in capsys.readouterr().err
 
@@ -75,15 +75,15 @@ def test_a_revision_that_nobody_knows(url, capsys):
 @pytest.mark.parametrize(
     "connection", ["nonsense", "mysql://a:planted@h:x/d", "mysql+nobody://a:planted@h/d"]
 )
-def test_a_url_that_is_none(connection, capsys):
+def test_invalid_url_is_rejected_without_its_password(connection, capsys):
     assert db(connection, "version") == main.REJECTED
-    told = capsys.readouterr().err
-    assert "connection cannot be used" in told
-    assert "planted" not in told
+    stderr = capsys.readouterr().err
+    assert "connection cannot be used" in stderr
+    assert "planted" not in stderr
 
 
-def test_the_script_says_no_more_than_it_has_to(url):
-    """Libraries give advice of their own when they are loaded."""
+def test_script_prints_no_warnings_of_libraries(url):
+    """Check that warnings of libraries at import are not shown."""
     script = "import sys; from heat_convergence.cli import main; sys.exit(main.manage())"
     command = [sys.executable, "-c", script, "--connection", url, "db", "upgrade"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -91,13 +91,13 @@ def test_the_script_says_no_more_than_it_has_to(url):
     assert done.stderr == ""
 
 
-def test_a_configuration_file_that_is_not_there(tmp_path, capsys):
+def test_missing_configuration_file_is_rejected(tmp_path, capsys):
     missing = str(tmp_path / "missing.conf")
     assert main.main(["--config-file", missing, "db", "version"]) == main.REJECTED
     assert missing in capsys.readouterr().err
 
 
-def test_the_configuration_file_names_the_database(url, tmp_path, capsys):
+def test_configuration_file_names_the_database(url, tmp_path, capsys):
     path = tmp_path / "own.conf"
     path.write_text(f"[database]\nconnection = {url}\n")
     assert main.main(["--config-file", str(path), "db", "upgrade"]) == main.OK

@@ -1,4 +1,4 @@
-"""``heat-convergence-manage`` beyond the schema: what it prints and how it exits."""
+"""Output and exit codes of the other commands of ``heat-convergence-manage``."""
 
 from __future__ import annotations
 
@@ -69,47 +69,47 @@ def ago(**span):
     return utc_now() - timedelta(**span)
 
 
-def test_purging_takes_an_age_and_its_unit(managed, capsys):
+def test_purge_deleted_uses_age_and_unit(managed, capsys):
     for number in range(5):
         managed.stack(f"old-{number}", deleted_at=ago(days=100))
     managed.stack("young", deleted_at=ago(hours=3))
-    managed.stack("lives")
+    managed.stack("live")
     assert managed("purge_deleted", "-b", "2") == 0
     assert "Purged 5 deleted stacks and 0 texts" in capsys.readouterr().out
-    assert managed.stacks() == ["lives", "young"]
+    assert managed.stacks() == ["live", "young"]
     assert managed("purge_deleted", "-g", "hours", "4") == 0
-    assert managed.stacks() == ["lives", "young"]
+    assert managed.stacks() == ["live", "young"]
     assert managed("purge_deleted", "-g", "minutes", "-p", "another", "1") == 0
-    assert managed.stacks() == ["lives", "young"]
+    assert managed.stacks() == ["live", "young"]
     assert managed("purge_deleted", "-g", "minutes", "-p", "project-1", "1") == 0
-    assert managed.stacks() == ["lives"]
+    assert managed.stacks() == ["live"]
 
 
-def test_nothing_is_older_than_time(managed, capsys):
+def test_age_beyond_the_calendar_purges_nothing(managed, capsys):
     managed.stack("old", deleted_at=ago(days=100))
     assert managed("purge_deleted", "999999999999") == 0
     assert "Purged 0 deleted stacks" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["-g", "years", "1"], ["-1"], ["x"], ["-b", "0", "1"]])
-def test_what_makes_no_sense_purges_nothing(managed, arguments):
+def test_invalid_arguments_purge_nothing(managed, arguments):
     managed.stack("old", deleted_at=ago(days=100))
     with pytest.raises(SystemExit):
         managed("purge_deleted", *arguments)
     assert managed.stacks() == ["old"]
 
 
-def test_a_project_is_purged_on_confirmation(managed, capsys):
-    managed.stack("a", project_id="gone")
+def test_project_is_purged_after_confirmation(managed, capsys):
+    managed.stack("a", project_id="deleted")
     managed.stack("b", project_id="other")
-    assert managed("purge_project", "gone") == 0
+    assert managed("purge_project", "deleted") == 0
     assert "has 1 stacks" in capsys.readouterr().out
     assert managed.stacks() == ["a", "b"]
-    assert managed("purge_project", "gone", "--yes") == 0
+    assert managed("purge_project", "deleted", "--yes") == 0
     assert managed.stacks() == ["b"]
 
 
-def test_services_are_listed_and_dead_ones_taken_off(managed, capsys):
+def test_services_are_listed_and_dead_ones_removed(managed, capsys):
     workers = SqlWorkerRepository(managed.database)
     for name, reported_at in (("alive", ago(seconds=60)), ("dead", ago(seconds=130))):
         workers.record_heartbeat(service_row(name, report_interval_s=60), reported_at)
@@ -138,7 +138,7 @@ def test_keys_are_rotated(managed, capsys):
     assert managed("secrets", "encrypt") == 0
 
 
-def test_a_key_that_is_missing_is_told(managed, capsys):
+def test_missing_key_is_reported(managed, capsys):
     managed.stack("s")
     managed.keys("another key")
     assert managed("secrets", "rotate") == 1
@@ -148,7 +148,7 @@ def test_a_key_that_is_missing_is_told(managed, capsys):
     assert "is not set" in capsys.readouterr().out
 
 
-def test_what_no_key_opens_is_told_by_a_check(managed, capsys):
+def test_check_reports_undecryptable_values(managed, capsys):
     managed.stack("s", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
         tx.resources.insert(
@@ -159,13 +159,13 @@ def test_what_no_key_opens_is_told_by_a_check(managed, capsys):
     assert "another auth_encryption_key" in capsys.readouterr().err
 
 
-def test_a_sound_database_has_no_contradictions(managed, capsys):
+def test_consistent_database_has_no_inconsistencies(managed, capsys):
     managed.stack("s", deadline_at=utc_now())
     assert managed("stack", "check") == 0
-    assert "Nothing contradicts itself" in capsys.readouterr().out
+    assert "No inconsistencies found" in capsys.readouterr().out
 
 
-def test_contradictions_come_with_the_remedy(managed, capsys):
+def test_inconsistencies_are_printed_with_the_remedy(managed, capsys):
     managed.stack("a")  # in progress, without a deadline
     managed.stack("b", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
@@ -181,4 +181,4 @@ def test_contradictions_come_with_the_remedy(managed, capsys):
     assert managed("stack", "check", "a") == 1
     assert "stack b" not in capsys.readouterr().out
     assert managed("stack", "check", "nobody") == 1
-    assert "no such stack" in capsys.readouterr().out
+    assert "the stack does not exist" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The API daemon's server: answers on the parent's socket and lets requests end."""
+"""The HTTP server of the API daemon: serves on the parent's socket and lets requests finish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heat_convergence.cli.daemons.threaded_server import (
     is_loopback,
 )
 
-WITHIN_S = 20
+TIMEOUT_S = 20
 
 
 @pytest.fixture
@@ -26,38 +26,38 @@ def listener():
 
 def get(server: ThreadedApiServer, path: str) -> bytes:
     host, port = server.bind_addr
-    with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=WITHIN_S) as answer:
-        return answer.read()
+    with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=TIMEOUT_S) as response:
+        return response.read()
 
 
-def test_a_running_request_is_answered_while_the_server_stops(listener):
-    begun, go_on = threading.Event(), threading.Event()
+def test_running_request_finishes_while_the_server_stops(listener):
+    started, may_finish = threading.Event(), threading.Event()
 
     def app(environ, start_response):
         if environ["PATH_INFO"] == "/slow":
-            begun.set()
-            go_on.wait(WITHIN_S)
+            started.set()
+            may_finish.wait(TIMEOUT_S)
         start_response("200 OK", [("Content-Length", "2")])
         return [b"ok"]
 
-    server = ThreadedApiServer(listener, app, threads=2, shutdown_timeout_s=WITHIN_S)
+    server = ThreadedApiServer(listener, app, threads=2, shutdown_timeout_s=TIMEOUT_S)
     server.serve_in_background()
     assert get(server, "/") == b"ok"
 
-    answers: list[bytes] = []
-    asking = threading.Thread(target=lambda: answers.append(get(server, "/slow")))
-    asking.start()
-    assert begun.wait(WITHIN_S)
-    stopping = threading.Thread(target=server.stop)
-    stopping.start()
-    go_on.set()
-    asking.join(WITHIN_S)
-    stopping.join(WITHIN_S)
-    assert answers == [b"ok"]
-    assert not stopping.is_alive()
+    responses: list[bytes] = []
+    client = threading.Thread(target=lambda: responses.append(get(server, "/slow")))
+    client.start()
+    assert started.wait(TIMEOUT_S)
+    stopper = threading.Thread(target=server.stop)
+    stopper.start()
+    may_finish.set()
+    client.join(TIMEOUT_S)
+    stopper.join(TIMEOUT_S)
+    assert responses == [b"ok"]
+    assert not stopper.is_alive()
 
 
-def test_a_port_that_is_taken_is_an_error_at_once(listener):
+def test_port_in_use_raises_at_once(listener):
     with pytest.raises(OSError, match="in use"):
         create_listener("127.0.0.1", listener.getsockname()[1], backlog=1)
 
@@ -75,11 +75,11 @@ def test_a_port_that_is_taken_is_an_error_at_once(listener):
         ("no.such.host.invalid", False),
     ],
 )
-def test_what_is_loopback(host, expected):
+def test_is_loopback(host, expected):
     assert is_loopback(host) is expected
 
 
-def test_without_authentication_only_loopback_is_bound(tmp_path):
+def test_noauth_requires_a_loopback_address(tmp_path):
     options = tmp_path / "open.conf"
     options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
     assert api_daemon.run_api(["--config-file", str(options)]) == 1

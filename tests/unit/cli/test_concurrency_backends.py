@@ -1,4 +1,4 @@
-"""Which backend a process runs on, and that it really does, in processes of their own."""
+"""The concurrency backend of a process, checked in separate processes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ print(is_monkey_patched("socket"), backend.get_backend_type().value)
 
 
 @pytest.mark.parametrize(
-    ("backend", "told"), [("eventlet", "True eventlet"), ("threading", "False threading")]
+    ("backend", "output"), [("eventlet", "True eventlet"), ("threading", "False threading")]
 )
-def test_a_process_is_made_ready_for_its_backend(backend, told):
+def test_process_runs_on_the_configured_backend(backend, output):
     done = subprocess.run(
         [sys.executable, "-c", PROBE, backend],
         capture_output=True,
@@ -34,7 +34,7 @@ def test_a_process_is_made_ready_for_its_backend(backend, told):
         timeout=60,
         check=False,
     )
-    assert done.stdout.strip() == told, done.stderr
+    assert done.stdout.strip() == output, done.stderr
     assert "deprecated" not in done.stderr
 
 
@@ -42,14 +42,14 @@ def test_eventlet_is_the_default():
     assert concurrency.configured_backend([], prog="p") == "eventlet"
 
 
-def test_the_configuration_file_of_the_command_line_decides(tmp_path):
+def test_configuration_file_of_the_command_line_chooses_the_backend(tmp_path):
     path = tmp_path / "own.conf"
     path.write_text("[DEFAULT]\nconcurrency = threading\n")
     arguments = ["--debug", "--config-file", str(path), "--port", "0"]
     assert concurrency.configured_backend(arguments, prog="p") == "threading"
 
 
-def test_an_unknown_backend_is_refused(tmp_path):
+def test_unknown_backend_is_rejected(tmp_path):
     path = tmp_path / "own.conf"
     path.write_text("[DEFAULT]\nconcurrency = magic\n")
     with pytest.raises(ValueError, match="magic"):

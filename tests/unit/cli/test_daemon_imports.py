@@ -1,4 +1,4 @@
-"""What a daemon loads: nothing that it has no use for."""
+"""Modules that a daemon imports: none that it does not need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-_SAY = """
+_PRINT_MODULES = """
 import sys
 from heat_convergence.cli import concurrency
 concurrency.set_up_backend("eventlet")
@@ -24,7 +24,7 @@ _WEB = {"pecan", "keystonemiddleware", "cheroot", "webob"}
 
 @cache
 def loaded(module: str, database_url: str = _MARIADB) -> frozenset[str]:
-    command = [sys.executable, "-W", "ignore", "-c", _SAY.format(module, database_url)]
+    command = [sys.executable, "-W", "ignore", "-c", _PRINT_MODULES.format(module, database_url)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return frozenset(done.stdout.split())
 
@@ -40,12 +40,12 @@ def test_only_the_api_loads_the_web_framework(module: str, serves: bool) -> None
 
 
 @pytest.mark.parametrize("module", ["daemons.daemon_service", "daemons.api_daemon"])
-def test_of_other_databases_nothing_is_loaded(module: str) -> None:
+def test_drivers_of_other_databases_are_not_loaded(module: str) -> None:
     found = loaded(module)
     assert "sqlalchemy" in found
     assert not {"psycopg2", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite"} & found
     assert "alembic" not in found
 
 
-def test_postgresql_waits_as_greenthreads_do() -> None:
+def test_postgresql_driver_waits_on_greenthreads() -> None:
     assert "psycopg2" in loaded("daemons.daemon_service", _POSTGRESQL)

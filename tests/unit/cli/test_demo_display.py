@@ -1,4 +1,4 @@
-"""What the demo shows on a terminal and into a pipe."""
+"""Output of the demo on a terminal and into a pipe."""
 
 from __future__ import annotations
 
@@ -18,38 +18,42 @@ def rows(**states: ProgressState) -> list[ProgressRow]:
     return [ProgressRow(name, "T", state, state.name.lower()) for name, state in states.items()]
 
 
-def test_a_pipe_gets_one_line_for_each_change():
+def test_pipe_gets_one_line_for_each_change():
     out = io.StringIO()
-    view = DemoDisplay(out)
-    view.show_progress(
+    display = DemoDisplay(out)
+    display.show_progress(
         rows(a=ProgressState.IN_PROGRESS, b=ProgressState.WAITING), "CREATE_IN_PROGRESS"
     )
-    view.show_progress(
+    display.show_progress(
         rows(a=ProgressState.IN_PROGRESS, b=ProgressState.WAITING), "CREATE_IN_PROGRESS"
     )
-    view.show_progress(rows(a=ProgressState.READY, b=ProgressState.UNCHANGED), "CREATE_COMPLETE")
-    told = [line.split(" s  ")[1].split() for line in out.getvalue().splitlines()]
-    assert told == [[">", "a", "T", "in_progress"], ["+", "a", "T", "ready"]]
+    display.show_progress(
+        rows(a=ProgressState.READY, b=ProgressState.UNCHANGED), "CREATE_COMPLETE"
+    )
+    lines = [line.split(" s  ")[1].split() for line in out.getvalue().splitlines()]
+    assert lines == [[">", "a", "T", "in_progress"], ["+", "a", "T", "ready"]]
     assert "\x1b" not in out.getvalue()
 
 
-def test_a_terminal_is_redrawn_in_place(monkeypatch):
+def test_terminal_is_redrawn_in_place(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     out = Terminal()
-    view = DemoDisplay(out)
-    view.show_progress(
+    display = DemoDisplay(out)
+    display.show_progress(
         rows(a=ProgressState.IN_PROGRESS, b=ProgressState.UNCHANGED), "CREATE_IN_PROGRESS"
     )
     first = out.getvalue()
-    view.show_progress(rows(a=ProgressState.READY, b=ProgressState.UNCHANGED), "CREATE_COMPLETE")
+    display.show_progress(
+        rows(a=ProgressState.READY, b=ProgressState.UNCHANGED), "CREATE_COMPLETE"
+    )
     assert "1 of 2 ready" in first
     assert "2 of 2 ready" in out.getvalue()
     assert out.getvalue()[len(first) :].startswith("\x1b[3F\x1b[J")
     assert "\x1b[33m" in first
 
 
-def test_colours_can_be_refused(monkeypatch):
+def test_no_color_disables_colours(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     out = Terminal()
@@ -57,7 +61,7 @@ def test_colours_can_be_refused(monkeypatch):
     assert "\x1b[" not in out.getvalue()
 
 
-def test_the_graph_puts_what_is_needed_first():
+def test_graph_lists_required_resources_first():
     out = io.StringIO()
     DemoDisplay(out).print_graph(
         {"top": ["left", "right"], "left": ["base"], "right": [], "base": []}

@@ -1,4 +1,4 @@
-"""Template functions and constraints that other packages add, from entry points on."""
+"""Template functions and constraints of other packages, loaded from entry points."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def extensions(**loaded):
     )
 
 
-def test_functions_by_name(caplog):
+def test_valid_functions_are_returned_by_name(caplog):
     found = function_plugins.valid_functions(extensions(shout=SHOUT, wrong=SimpleNamespace()))
     assert found == {"shout": SHOUT}
     assert "wrong" in caplog.text
 
 
-def test_entry_points_are_loaded(tmp_path, monkeypatch, caplog):
-    """A package on the path, as an installed one would be."""
+def test_functions_are_loaded_from_entry_points(tmp_path, monkeypatch, caplog):
+    """Load a package on the path like an installed one."""
     (tmp_path / "shouting.py").write_text(
         "from heat_convergence.template.functions.function import Function\n"
         "shout = Function('In capitals.', lambda text, scope: text.upper())\n"
@@ -44,13 +44,14 @@ def test_entry_points_are_loaded(tmp_path, monkeypatch, caplog):
     info.mkdir()
     (info / "METADATA").write_text("Name: shouting\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        f"[{function_plugins.ENTRY_POINT_GROUP}]\nshout = shouting:shout\ngone = shouting:gone\n"
+        f"[{function_plugins.ENTRY_POINT_GROUP}]\n"
+        "shout = shouting:shout\nmissing = shouting:missing\n"
         "[heat_convergence.constraints]\nlong_enough = shouting:long_enough\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     found = function_plugins.load_functions()
     assert found["shout"].evaluate("a", None) == "A"
-    assert "gone" not in found
-    assert "shouting:gone" in caplog.text
+    assert "missing" not in found
+    assert "shouting:missing" in caplog.text
     assert custom_constraints.load_constraints().keys() >= {"long_enough", "ip_addr"}

@@ -1,4 +1,4 @@
-"""What observers do now and then: one failing task stops no other."""
+"""Periodic tasks of an observer: a failing task does not stop the others."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from heat_convergence.testing.sample_rows import event_row
 class FakeDelegation:
     def __init__(self, error=None):
         self.error = error
-        self.swept = 0
+        self.revocations = 0
 
     def revoke_orphaned(self, now, limit):
-        self.swept += 1
+        self.revocations += 1
         if self.error is not None:
             raise self.error
         return 1
@@ -38,10 +38,12 @@ def database(tmp_path):
     database.close()
 
 
-def keeping(database, *, delegation=None, most=5, stopping=lambda: False):
-    conf = SimpleNamespace(max_events_per_stack=most, event_purge_batch_size=4)
-    parts = SimpleNamespace(database=database, conf=conf, delegation=delegation, clock=utc_now)
-    return PeriodicTasks(parts, stopping)
+def create_tasks(database, *, delegation=None, limit=5, is_stopping=lambda: False):
+    conf = SimpleNamespace(max_events_per_stack=limit, event_purge_batch_size=4)
+    components = SimpleNamespace(
+        database=database, conf=conf, delegation=delegation, clock=utc_now
+    )
+    return PeriodicTasks(components, is_stopping)
 
 
 def count(database):
@@ -49,21 +51,21 @@ def count(database):
         return conn.execute(sa.select(sa.func.count()).select_from(event)).scalar_one()
 
 
-@pytest.mark.parametrize(("most", "left"), [(5, 5), (20, 20), (0, 20)])
-def test_events_beyond_the_limit_go(database, most, left):
-    keeping(database, most=most).run_all()
+@pytest.mark.parametrize(("limit", "left"), [(5, 5), (20, 20), (0, 20)])
+def test_events_beyond_the_limit_are_deleted(database, limit, left):
+    create_tasks(database, limit=limit).run_all()
     assert count(database) == left
 
 
 @pytest.mark.parametrize("error", [errors.Unavailable("down"), KeyError("a mistake")])
-def test_a_task_that_fails_stops_no_other(database, error):
+def test_failing_task_does_not_stop_others(database, error):
     delegation = FakeDelegation(error)
-    keeping(database, delegation=delegation).run_all()
-    assert delegation.swept == 1
+    create_tasks(database, delegation=delegation).run_all()
+    assert delegation.revocations == 1
     assert count(database) == 5
 
 
-def test_a_process_that_stops_begins_nothing(database):
+def test_stopping_process_starts_no_task(database):
     delegation = FakeDelegation()
-    keeping(database, delegation=delegation, stopping=lambda: True).run_all()
-    assert (delegation.swept, count(database)) == (0, 20)
+    create_tasks(database, delegation=delegation, is_stopping=lambda: True).run_all()
+    assert (delegation.revocations, count(database)) == (0, 20)

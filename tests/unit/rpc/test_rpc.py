@@ -1,4 +1,4 @@
-"""Hints over the in-process transport: what arrives, what is dropped, what is counted."""
+"""Hints over the in-process transport: delivery, dropping and counting."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ ARRIVES_S = 10
 
 
 class CallRecorder:
-    """An engine and an observer that write down what they are told."""
+    """An engine and an observer that record the calls of the server."""
 
     def __init__(self) -> None:
         self.calls: list[tuple] = []
         self.request_ids: list[str] = []
         self.called = threading.Semaphore(0)
 
-    def _note(self, method, stack_id, version, ids):
+    def _record(self, method, stack_id, version, ids):
         self.calls.append((method, stack_id, version, tuple(ids)))
         context = get_current()
         self.request_ids.append(context.request_id if context else None)
         self.called.release()
 
     def converge(self, stack_id, version, ids):
-        self._note("converge", stack_id, version, ids)
+        self._record("converge", stack_id, version, ids)
 
     def observe(self, stack_id, version, ids):
-        self._note("observe", stack_id, version, ids)
+        self._record("observe", stack_id, version, ids)
 
 
 def empty_conf():
@@ -55,7 +55,7 @@ def empty_conf():
 
 @pytest.fixture
 def transport():
-    # the in-process exchanges are the process's own: a name for each test
+    # In-process exchanges are shared by the process: each test needs its own name.
     transport = create_transport(empty_conf(), url="fake://", exchange=uuid.uuid4().hex)
     yield transport
     transport.cleanup()
@@ -76,7 +76,7 @@ def recorder(transport):
         server.wait()
 
 
-def test_a_hint_arrives_with_its_request_id(transport, recorder):
+def test_hint_arrives_with_its_request_id(transport, recorder):
     bus = RpcBus(transport)
     context = RequestContext(request_id="req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6")
     bus.converge("s1", 3, ["a", "b"])
@@ -98,16 +98,16 @@ class UnreachableClient:
         raise MessageDeliveryFailure("nobody there")
 
 
-def test_a_broker_that_is_away_costs_one_attempt_and_no_error(transport, caplog):
+def test_unreachable_broker_costs_one_attempt_and_no_error(transport, caplog):
     now = [100.0]
     bus = RpcBus(transport, send_pause_s=5.0, monotonic=lambda: now[0])
-    away = UnreachableClient()
-    live, bus._clients[messages.ENGINE_TOPIC] = bus._clients[messages.ENGINE_TOPIC], away
+    unreachable = UnreachableClient()
+    live, bus._clients[messages.ENGINE_TOPIC] = bus._clients[messages.ENGINE_TOPIC], unreachable
 
     with caplog.at_level(logging.WARNING):
         bus.converge("s1", 1, ["a"])
         bus.converge("s1", 1, ["b"])
-    assert away.attempts == 1
+    assert unreachable.attempts == 1
     assert bus.dropped_counts == {"converge": 2}
     assert "s1" in caplog.text
     assert "nobody there" in caplog.text
@@ -118,7 +118,7 @@ def test_a_broker_that_is_away_costs_one_attempt_and_no_error(transport, caplog)
     assert bus.sent_counts == {"converge": 1}
 
 
-def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
+def test_broker_that_never_answered_raises_no_error():
     transport = create_transport(empty_conf(), url="rabbit://guest:guest@127.0.0.1:1/")
     try:
         bus = RpcBus(transport, send_retries=0)
@@ -130,7 +130,7 @@ def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "log_text"),
     [
         ({"format": 2}, "format 2"),
         ({"format": None}, "format None"),
@@ -141,16 +141,16 @@ def test_a_broker_that_nobody_has_ever_reached_costs_no_error_either():
         ({"resource_ids": [1]}, "resource_ids"),
     ],
 )
-def test_what_is_malformed_is_dropped_with_a_log_line(change, complaint, caplog):
+def test_malformed_message_is_dropped_and_logged(change, log_text, caplog):
     recorder = CallRecorder()
     message = messages.encode_hint("s1", 3, ["a"]) | change
     ConvergeEndpoint(recorder).converge(None, message=message)
     assert recorder.calls == []
-    assert complaint in caplog.text
+    assert log_text in caplog.text
 
 
 @pytest.mark.parametrize("message", [[], ["s1", 3, ["a"]], "s1", 7, {}, {"format": 1}])
-def test_what_is_no_message_at_all_is_dropped(message, caplog):
+def test_other_payload_is_dropped_and_logged(message, caplog):
     recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None, message=message)
     ObserveEndpoint(recorder).observe(None, message=message)
@@ -168,7 +168,7 @@ def test_what_is_no_message_at_all_is_dropped(message, caplog):
         ("converge", "1.0", ["no context"]),
     ],
 )
-def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
+def test_message_without_endpoint_is_dropped_and_the_next_processed(
     transport, recorder, method, version, context
 ):
     target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
@@ -181,25 +181,25 @@ def test_what_no_endpoint_takes_is_dropped_and_the_next_is_taken(
     assert recorder.calls == [("converge", "s2", 1, ("b",))]
 
 
-def test_a_message_without_payload_is_dropped(caplog):
+def test_message_without_payload_is_dropped(caplog):
     recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None)
     assert recorder.calls == []
     assert "malformed" in caplog.text
 
 
-def test_an_unknown_field_of_a_later_release_is_ignored():
+def test_unknown_field_of_a_later_release_is_ignored():
     hint = messages.decode_hint(messages.encode_hint("s1", 3, ["a"]) | {"colour": "red"})
     assert hint == messages.ResourceHint("s1", 3, ("a",))
 
 
-def test_an_error_of_the_service_ends_the_message_not_the_worker(caplog):
+def test_error_of_the_service_drops_the_message_only(caplog):
     class Down:
         def converge(self, *args):
-            raise errors.Unavailable("the database is away")
+            raise errors.Unavailable("the database is unreachable")
 
     ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint("s1", 3, ["a"]))
-    assert "the database is away" in caplog.text
+    assert "the database is unreachable" in caplog.text
 
 
 def test_rabbit_queues_are_quorum_queues_and_bounded():
