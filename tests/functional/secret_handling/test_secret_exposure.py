@@ -1,8 +1,8 @@
-"""Planted secrets are found nowhere: not in rows, logs, events or messages.
+"""Planted secrets do not appear in rows, logs, events or messages.
 
-A stack lives through create, update, failure, rollback and delete with values of
-hidden parameters in properties, attributes, outputs and a nested script; afterwards,
-and in between, everything that left the process's memory is searched.
+A stack is created, updated, fails, is rolled back and is deleted with values of hidden
+parameters in properties, attributes, outputs and a nested script. In between and afterwards,
+everything that left the memory of the process is searched.
 """
 
 from __future__ import annotations
@@ -52,41 +52,41 @@ outputs:
 
 
 class RecordingService:
-    """A service, everything it sent and everything it logged."""
+    """A service with everything that it sent and logged."""
 
     def __init__(self, url: str, records: list[logging.LogRecord]) -> None:
         self.service = LocalService(url)
         self.records = records
-        self.sent: list[Any] = []
+        self.messages: list[Any] = []
         bus = self.service.bus
         for name in ("converge", "observe"):
-            setattr(bus, name, self._noting(getattr(bus, name)))
+            setattr(bus, name, self._recording(getattr(bus, name)))
 
-    def _noting(self, send: Any) -> Any:
-        def noting(*message: Any) -> None:
-            self.sent.append(message)
+    def _recording(self, send: Any) -> Any:
+        def record(*message: Any) -> None:
+            self.messages.append(message)
             send(*message)
 
-        return noting
+        return record
 
-    def ask(self, method: str, path: str, body: Any = None) -> Response:
+    def send(self, method: str, path: str, body: Any = None) -> Response:
         request = Request.blank(path, method=method)
         if body is not None:
             request.json = body
         return request.get_response(self.service.app)
 
     def everything_emitted(self) -> Iterator[tuple[str, str]]:
-        """(place, text) of all that left memory."""
+        """Yield place and text of everything that left memory."""
         for record in self.records:
             extra = {key: value for key, value in vars(record).items() if key != "args"}
             yield f"log of {record.name}", f"{record.getMessage()} {extra} {record.exc_text}"
-        for message in self.sent:
+        for message in self.messages:
             yield "bus", repr(message)
         yield from stored(self.service.database)
 
 
 def stored(database: Database) -> Iterator[tuple[str, str]]:
-    """Every value as the database has it, and the files of an SQLite database."""
+    """Yield every value as the database stores it, and the files of an SQLite database."""
     with database.read() as conn:
         for table in metadata.sorted_tables:
             texts = [sa.cast(sa.type_coerce(c, sa.Text), sa.Text) for c in table.columns]
@@ -99,10 +99,10 @@ def stored(database: Database) -> Iterator[tuple[str, str]]:
             yield path.name, path.read_bytes().decode("latin-1")
 
 
-def assert_nowhere(watched: RecordingService) -> None:
+def assert_no_secret_emitted(recorder: RecordingService) -> None:
     found = [
         (place, secret)
-        for place, text in watched.everything_emitted()
+        for place, text in recorder.everything_emitted()
         for secret in SECRETS
         if secret in text
     ]
@@ -110,26 +110,26 @@ def assert_nowhere(watched: RecordingService) -> None:
 
 
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def watched(
+def recorder(
     request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> Iterator[RecordingService]:
     url = f"sqlite:///{tmp_path}/hc.sqlite"
     if request.param != "sqlite":
         url = request.getfixturevalue(f"{request.param}_url")
-    # SQLAlchemy's own log of statements is for debugging that tool, and off by default.
+    # SQLAlchemy's log of statements contains values; it is off by default.
     caplog.set_level(logging.DEBUG)
     logging.getLogger("sqlalchemy").setLevel(logging.WARNING)
-    watched = RecordingService(url, caplog.records)
-    yield watched
-    metadata.drop_all(watched.service.database.engine)
-    watched.service.close()
+    recorder = RecordingService(url, caplog.records)
+    yield recorder
+    metadata.drop_all(recorder.service.database.engine)
+    recorder.service.close()
 
 
-def status(watched: RecordingService, path: str) -> str:
-    return str(watched.ask("GET", path).json["stack"]["stack_status"])
+def status(recorder: RecordingService, path: str) -> str:
+    return str(recorder.send("GET", path).json["stack"]["stack_status"])
 
 
-def test_a_stack_keeps_its_secrets_all_its_life(watched: RecordingService) -> None:
+def test_actions_of_a_stack_expose_no_secret(recorder: RecordingService) -> None:
     body = {
         "stack_name": "s",
         "template": TEMPLATE,
@@ -137,36 +137,36 @@ def test_a_stack_keeps_its_secrets_all_its_life(watched: RecordingService) -> No
         "files": {"script": f"#!/bin/sh\necho {SCRIPT}"},
         "disable_rollback": False,
     }
-    made = watched.ask("POST", "/v1/p/stacks", body)
-    path = made.location.removeprefix("http://localhost")
-    assert status(watched, path) == "CREATE_COMPLETE"
-    (output,) = watched.ask("GET", path).json["stack"]["outputs"]
-    assert output["output_value"] == f"{SECRET}-{DEFAULT}"  # it did get there
-    assert_nowhere(watched)
+    created = recorder.send("POST", "/v1/p/stacks", body)
+    path = created.location.removeprefix("http://localhost")
+    assert status(recorder, path) == "CREATE_COMPLETE"
+    (output,) = recorder.send("GET", path).json["stack"]["outputs"]
+    assert output["output_value"] == f"{SECRET}-{DEFAULT}"  # the values arrived
+    assert_no_secret_emitted(recorder)
 
     body["parameters"] = {"password": CHANGED}
-    watched.ask("PUT", path, body)
-    assert status(watched, path) == "UPDATE_COMPLETE"
-    assert_nowhere(watched)
+    recorder.send("PUT", path, body)
+    assert status(recorder, path) == "UPDATE_COMPLETE"
+    assert_no_secret_emitted(recorder)
 
     body["parameters"] = {"password": BROKEN, "fail": True}
-    watched.ask("PUT", path, body)
-    assert status(watched, path) == "ROLLBACK_COMPLETE"
-    assert_nowhere(watched)
+    recorder.send("PUT", path, body)
+    assert status(recorder, path) == "ROLLBACK_COMPLETE"
+    assert_no_secret_emitted(recorder)
 
-    watched.ask("POST", f"{path}/snapshots", {"name": "kept"})
+    recorder.send("POST", f"{path}/snapshots", {"name": "kept"})
     for action in ("suspend", "resume", "check"):
-        watched.ask("POST", f"{path}/actions", {action: None})
-    assert status(watched, path) == "CHECK_COMPLETE"
-    assert_nowhere(watched)
+        recorder.send("POST", f"{path}/actions", {action: None})
+    assert status(recorder, path) == "CHECK_COMPLETE"
+    assert_no_secret_emitted(recorder)
 
-    watched.ask("DELETE", path)
-    assert status(watched, path) == "DELETE_COMPLETE"
-    assert_nowhere(watched)
+    recorder.send("DELETE", path)
+    assert status(recorder, path) == "DELETE_COMPLETE"
+    assert_no_secret_emitted(recorder)
 
 
-def test_what_the_api_shows_of_a_stack_is_masked(watched: RecordingService) -> None:
-    made = watched.ask(
+def test_api_masks_hidden_parameters(recorder: RecordingService) -> None:
+    created = recorder.send(
         "POST",
         "/v1/p/stacks",
         {
@@ -175,22 +175,22 @@ def test_what_the_api_shows_of_a_stack_is_masked(watched: RecordingService) -> N
             "parameters": {"password": SECRET, "fail": True},
         },
     )
-    path = made.location.removeprefix("http://localhost")
-    shown = watched.ask("GET", path).json["stack"]
+    path = created.location.removeprefix("http://localhost")
+    shown = recorder.send("GET", path).json["stack"]
     assert shown["stack_status"] == "CREATE_FAILED"
     assert shown["parameters"]["password"] == "******"
-    del shown["outputs"]  # what outputs show, their template says
+    del shown["outputs"]  # the template chooses what outputs show
     for text in (
         repr(shown),
-        watched.ask("GET", f"{path}/environment").text,
-        watched.ask("GET", "/v1/p/stacks").text,
+        recorder.send("GET", f"{path}/environment").text,
+        recorder.send("GET", "/v1/p/stacks").text,
     ):
         assert SECRET not in text
         assert DEFAULT not in text
-    assert_nowhere(watched)
+    assert_no_secret_emitted(recorder)
 
 
-def test_refused_requests_are_not_told_with_their_secrets(watched: RecordingService) -> None:
+def test_errors_of_rejected_requests_contain_no_secret(recorder: RecordingService) -> None:
     template = TEMPLATE.replace("OS::Heat::TestResource", "OS::No::Such")
     for body in (
         {"stack_name": "s", "template": template, "parameters": {"password": SECRET}},
@@ -198,24 +198,24 @@ def test_refused_requests_are_not_told_with_their_secrets(watched: RecordingServ
         {"stack_name": "s", "template": TEMPLATE, "parameters": {"password": [SECRET]}},
         {"stack_name": "s", "template": TEMPLATE, "parameters": SECRET},
     ):
-        assert watched.ask("POST", "/v1/p/stacks", body).status_int == 400
-    assert_nowhere(watched)
+        assert recorder.send("POST", "/v1/p/stacks", body).status_int == 400
+    assert_no_secret_emitted(recorder)
 
 
-def test_software_configs_and_deployments(watched: RecordingService) -> None:
-    made = watched.ask(
+def test_software_configs_and_deployments(recorder: RecordingService) -> None:
+    created = recorder.send(
         "POST",
         "/v1/p/software_configs",
         {"name": "c", "config": SCRIPT, "inputs": [{"name": "i", "default": INPUT}]},
     )
-    config_id = made.json["software_config"]["id"]
-    made = watched.ask(
+    config_id = created.json["software_config"]["id"]
+    created = recorder.send(
         "POST",
         "/v1/p/software_deployments",
         {"config_id": config_id, "server_id": "s", "input_values": {"i": INPUT}},
     )
-    deployment_id = made.json["software_deployment"]["id"]
-    watched.ask(
+    deployment_id = created.json["software_deployment"]["id"]
+    recorder.send(
         "PUT", f"/v1/p/software_deployments/{deployment_id}", {"output_values": {"o": OUTPUT}}
     )
-    assert_nowhere(watched)
+    assert_no_secret_emitted(recorder)

@@ -1,6 +1,6 @@
-"""A hidden value, planted wherever a request may hold one, is nowhere in the database.
+"""A hidden value is stored encrypted, wherever a request contains it.
 
-The SQLite file and its log are searched byte by byte after every kind of request.
+The SQLite file and its log are searched byte by byte after every request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEMPLATE = table.hot_template(
         "whole": table.value_resource({"get_param": "long"}),
         "further": table.value_resource({"get_attr": ["reads", "value"]}),
     },
-    outputs={"told": {"value": {"get_param": "secret"}}},
+    outputs={"shown": {"value": {"get_param": "secret"}}},
 )
 
 
@@ -43,7 +43,7 @@ class OnDiskService:
         return request.get_response(self.local.app)
 
     def files_containing(self, text: str) -> list[str]:
-        """Files that the text stands in."""
+        """Return the names of files that contain the text."""
         return [path.name for path in self.folder.iterdir() if text.encode() in path.read_bytes()]
 
 
@@ -65,7 +65,7 @@ def body(secret: str = PLANTED, **more: Json) -> dict[str, Json]:
     }
 
 
-def test_what_is_not_hidden_would_be_found(service: OnDiskService) -> None:
+def test_values_that_are_not_hidden_are_found(service: OnDiskService) -> None:
     open_template = table.hot_template(resources={"r": table.value_resource(PLANTED)})
     service.send("POST", "/stacks", {"stack_name": "open", "template": open_template})
     assert service.files_containing(PLANTED)
@@ -85,21 +85,21 @@ def test_create_update_patch_and_snapshot(service: OnDiskService) -> None:
 
 
 def test_parameters_and_defaults_for_nested_stacks(service: OnDiskService) -> None:
-    given = {
+    request = {
         "stack_name": "deep",
         "template": table.hot_template(),
         "environment": {"parameter_defaults": {"deep": PLANTED}},
         "files": {"child.yaml": CHILD},
     }
-    assert service.send("POST", "/stacks", given).status_int == 201
+    assert service.send("POST", "/stacks", request).status_int == 201
     assert service.files_containing(PLANTED) == []
 
 
-def test_names_that_the_environment_wants_encrypted(service: OnDiskService) -> None:
+def test_encrypted_param_names_are_encrypted(service: OnDiskService) -> None:
     template = table.hot_template(parameters={"p": {"type": "string"}})
     environment = {"parameters": {"p": PLANTED}, "encrypted_param_names": ["p"]}
-    given = {"stack_name": "named", "template": template, "environment": environment}
-    assert service.send("POST", "/stacks", given).status_int == 201
+    request = {"stack_name": "named", "template": template, "environment": environment}
+    assert service.send("POST", "/stacks", request).status_int == 201
 
 
 def test_rollback(service: OnDiskService) -> None:
@@ -121,6 +121,6 @@ def test_rollback(service: OnDiskService) -> None:
 
 def test_preview_and_validate(service: OnDiskService) -> None:
     assert service.send("POST", "/stacks/preview", body()).status_int == 200
-    given = {key: value for key, value in body().items() if key != "stack_name"}
-    assert service.send("POST", "/validate", given).status_int == 200
+    request = {key: value for key, value in body().items() if key != "stack_name"}
+    assert service.send("POST", "/validate", request).status_int == 200
     assert service.files_containing(PLANTED) == []

@@ -1,5 +1,6 @@
-"""A mistake is told without the hidden value that it is about: to who asks, in the reasons
-of resources and stacks, in events, and in logs.
+"""Errors do not contain the hidden value that they are about.
+
+Checked are responses, reasons of resources and stacks, events, and logs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Json = Any
 SECRET = "planted-where-it-is-wrong"
 G = {"get_param": "p"}
 CHILD = "heat_template_version: 2018-08-31\nparameters: {n: {type: number}}\n"
-TELLING = json.dumps({
+EXPRESSION_CHILD = json.dumps({
     "heat_template_version": "2018-08-31",
     "parameters": {"n": {"type": "string"}},
     "resources": {"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "n"}}}},
@@ -28,16 +29,16 @@ TELLING = json.dumps({
 })  # fmt: skip
 
 
-def one(kind: str, **properties: Json) -> dict[str, Json]:
-    return {"r": {"type": kind, "properties": properties}}
+def resource(resource_type: str, **properties: Json) -> dict[str, Json]:
+    return {"r": {"type": resource_type, "properties": properties}}
 
 
-def value(given: Json, **more: Json) -> dict[str, Json]:
-    return one("OS::Heat::Value", value=given, **more)
+def value(data: Json, **more: Json) -> dict[str, Json]:
+    return resource("OS::Heat::Value", value=data, **more)
 
 
-def late(**reader: Json) -> dict[str, Json]:
-    """What is read of another resource is looked at when that one is there."""
+def reader_of_attribute(**reader: Json) -> dict[str, Json]:
+    """Return a reader that is evaluated once the resource that it reads exists."""
     return {"a": value(G)["r"], "r": reader}
 
 
@@ -45,27 +46,27 @@ READ = {"get_attr": ["a", "value"]}
 GROUP = "OS::Heat::ResourceGroup"
 TEST = "OS::Heat::TestResource"
 RESOURCES: dict[str, dict[str, Json]] = {
-    "a number": one(TEST, wait_secs=G),
-    "a boolean": one(TEST, fail=G),
-    "an integer": one("OS::Heat::RandomString", length=G),
-    "one of some": one("OS::Heat::RandomString", sequence=G),
+    "a number": resource(TEST, wait_secs=G),
+    "a boolean": resource(TEST, fail=G),
+    "an integer": resource("OS::Heat::RandomString", length=G),
+    "one of several": resource("OS::Heat::RandomString", sequence=G),
     "a typed value": value(G, type="number"),
     "an algorithm": value({"digest": [G, "x"]}),
     "a file": value({"get_file": G}),
     "a resource": value({"get_resource": G}),
     "an attribute": {**value(1), "s": value({"get_attr": ["r", G]})["r"]},
     "a policy": {"r": {"type": "OS::Heat::Value", "deletion_policy": G}},
-    "a size": one(GROUP, count=G, resource_def={"type": "OS::Heat::None"}),
-    "a type in a group": one(GROUP, count=1, resource_def={"type": G}),
-    "a member": one(GROUP, count=1, resource_def=one(TEST, wait_secs=G)["r"]),
-    "a parameter below": {"r": {"type": "child.yaml", "properties": {"n": G}}},
-    "read": late(type=TEST, properties={"wait_secs": READ}),
-    "read and joined": late(type=TEST, properties={
+    "a size": resource(GROUP, count=G, resource_def={"type": "OS::Heat::None"}),
+    "a type in a group": resource(GROUP, count=1, resource_def={"type": G}),
+    "a member": resource(GROUP, count=1, resource_def=resource(TEST, wait_secs=G)["r"]),
+    "a nested parameter": {"r": {"type": "child.yaml", "properties": {"n": G}}},
+    "read": reader_of_attribute(type=TEST, properties={"wait_secs": READ}),
+    "read and joined": reader_of_attribute(type=TEST, properties={
         "wait_secs": {"list_join": ["", ["<", READ]]}}),
-    "read by yaql": late(type=TEST, properties={"value": {
+    "read by yaql": reader_of_attribute(type=TEST, properties={"value": {
         "yaql": {"expression": "int($.data.x)", "data": {"x": READ}}}}),
-    "read of a stack below": {
-        "n": {"type": "telling.yaml", "properties": {"n": G}},
+    "read of a nested stack": {
+        "n": {"type": "expression.yaml", "properties": {"n": G}},
         "r": value({"get_attr": ["n", "o"]})["r"],
     },
 }  # fmt: skip
@@ -87,11 +88,11 @@ def body(resources: dict[str, Json], secret: str, **more: Json) -> dict[str, Jso
         "resources": resources,
         **more,
     }
-    files = {"child.yaml": CHILD, "telling.yaml": TELLING}
+    files = {"child.yaml": CHILD, "expression.yaml": EXPRESSION_CHILD}
     return {"stack_name": "s", "template": template, "files": files, "parameters": {"p": secret}}
 
 
-def assert_untold(service: LocalService, caplog: pytest.LogCaptureFixture, secret: str) -> None:
+def assert_no_secret(service: LocalService, caplog: pytest.LogCaptureFixture, secret: str) -> None:
     places = [place for place, text in stored(service.database) if secret in text]
     assert places == []
     assert secret not in caplog.text
@@ -99,47 +100,47 @@ def assert_untold(service: LocalService, caplog: pytest.LogCaptureFixture, secre
 
 @pytest.mark.parametrize("secret", [SECRET, "it's \"quoted\"\nand " + "long " * 40],
                          ids=["short", "long"])  # fmt: skip
-@pytest.mark.parametrize("what", RESOURCES)
-def test_mistakes(
-    service: LocalService, caplog: pytest.LogCaptureFixture, what: str, secret: str
+@pytest.mark.parametrize("mistake", RESOURCES)
+def test_error_of_a_mistake_contains_no_secret(
+    service: LocalService, caplog: pytest.LogCaptureFixture, mistake: str, secret: str
 ) -> None:
-    given = body(RESOURCES[what], secret)
+    request = body(RESOURCES[mistake], secret)
     for path in ("/stacks/preview", "/validate?show_nested=true"):
-        answer = service.send("POST", path, given)
-        if answer.status_int != 200:  # else it shows what it was given
-            assert secret[:30] not in answer.text, answer.text
-        assert answer.status_int in (200, 400), answer.text
-    made = service.send("POST", "/stacks", given)
-    assert secret[:30] not in made.text
-    if made.status_int == 201:
-        path = f"/stacks/s/{made.json['stack']['id']}"
+        response = service.send("POST", path, request)
+        if response.status_int != 200:  # a success shows the request
+            assert secret[:30] not in response.text, response.text
+        assert response.status_int in (200, 400), response.text
+    created = service.send("POST", "/stacks", request)
+    assert secret[:30] not in created.text
+    if created.status_int == 201:
+        path = f"/stacks/s/{created.json['stack']['id']}"
         assert service.send("GET", path).json["stack"]["stack_status"] == "CREATE_FAILED"
-        for below in ("", "/resources", "/events"):
-            assert secret[:30] not in service.send("GET", path + below).text
-    assert_untold(service, caplog, secret[:30])
+        for subpath in ("", "/resources", "/events"):
+            assert secret[:30] not in service.send("GET", path + subpath).text
+    assert_no_secret(service, caplog, secret[:30])
 
 
-def test_a_condition_that_is_none(service: LocalService) -> None:
-    answer = service.send("POST", "/stacks", body(value(1), SECRET, conditions={"c": G}))
-    assert answer.status_int == 400
-    assert SECRET not in answer.text
+def test_error_of_an_invalid_condition_contains_no_secret(service: LocalService) -> None:
+    response = service.send("POST", "/stacks", body(value(1), SECRET, conditions={"c": G}))
+    assert response.status_int == 400
+    assert SECRET not in response.text
 
 
 @pytest.mark.parametrize("raised", [errors.ResourceFailure, ValueError])
-def test_what_a_service_says(
+def test_error_of_a_service_is_redacted(
     service: LocalService, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
     raised: type[Exception],
 ) -> None:  # fmt: skip
-    """It quotes what it was sent; a name that only chooses among others is told."""
-    kind = service.registry.get(TEST)
+    """Redact the value that the service quotes; names of properties are shown."""
+    resource_type = service.registry.get(TEST)
 
     def refuse(_view: Any) -> None:
         raise raised(f"Invalid input: 'value': '{SECRET}'")
 
-    monkeypatch.setattr(kind, "create", refuse)
-    made = service.send("POST", "/stacks", body(one(TEST, value=G), SECRET))
-    path = f"/stacks/s/{made.json['stack']['id']}"
+    monkeypatch.setattr(resource_type, "create", refuse)
+    created = service.send("POST", "/stacks", body(resource(TEST, value=G), SECRET))
+    path = f"/stacks/s/{created.json['stack']['id']}"
     shown = service.send("GET", path).json["stack"]
     assert shown["stack_status"] == "CREATE_FAILED"
     assert "Invalid input: 'value': '******'" in shown["stack_status_reason"]
-    assert_untold(service, caplog, SECRET)
+    assert_no_secret(service, caplog, SECRET)
