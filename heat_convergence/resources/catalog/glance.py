@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver.type_spec import StatusMapping, TypeSpec, omit_arguments
-from heat_convergence.resources.openstack.glance.images import IMAGE_MEMBERS
+from heat_convergence.resources.openstack.glance.subresources import IMAGE_MEMBERS
 
 IMAGE_STATUS = StatusMapping(
     ready=frozenset({"active", "deactivated"}),

@@ -18,9 +18,9 @@ from heat_convergence.resources.openstack.neutron.subresources import (
     DHCP_AGENT_SCHEDULING,
     GATEWAY_CONNECTIONS,
     L3_AGENT_SCHEDULING,
-    TAGS,
     TRUNK_SUB_PORTS,
 )
+from heat_convergence.resources.openstack.subresources import TAGS
 from heat_convergence.resources.protocol.resource_type import ImplicitDependency
 
 NETWORK_STATUS = StatusMapping(busy=frozenset({"build", "pending_create", "pending_update"}))

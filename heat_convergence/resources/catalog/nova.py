@@ -12,15 +12,13 @@ from heat_convergence.resources.driver.type_spec import (
     omit_arguments,
     rename_arguments,
 )
-from heat_convergence.resources.openstack.cinder.subresources import (
-    FLAVOR_ACCESS,
-    FLAVOR_EXTRA_SPECS,
-)
-from heat_convergence.resources.openstack.neutron.subresources import TAGS
 from heat_convergence.resources.openstack.nova.subresources import (
     AGGREGATE_HOSTS,
     AGGREGATE_METADATA,
+    FLAVOR_ACCESS,
+    FLAVOR_EXTRA_SPECS,
 )
+from heat_convergence.resources.openstack.subresources import TAGS
 from heat_convergence.resources.protocol.resource_type import ImplicitDependency
 
 TESTED_RELEASE = "Nova 34"

@@ -25,28 +25,28 @@ from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver.declarative import DeclarativeType, DriverContext
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
 from heat_convergence.resources.driver.type_spec import TypeSpec
-from heat_convergence.resources.openstack.associations import (
-    ExtraRoute,
-    ExtraRouteSet,
-    FloatingIPAssociation,
-    RouterGateway,
-    RouterInterface,
-)
 from heat_convergence.resources.openstack.cinder.associations import (
     EncryptedVolumeType,
     QosAssociation,
-    VolumeAttachment,
 )
 from heat_convergence.resources.openstack.cinder.qos_specs import QosSpecs
+from heat_convergence.resources.openstack.cinder.volume_attachments import VolumeAttachment
 from heat_convergence.resources.openstack.cinder.volumes import Volume
 from heat_convergence.resources.openstack.glance.images import WebImage
 from heat_convergence.resources.openstack.hidden_types import load_hidden_types
-from heat_convergence.resources.openstack.keystone.subresources import (
+from heat_convergence.resources.openstack.keystone.regions import KeystoneRegion
+from heat_convergence.resources.openstack.keystone.role_assignments import (
     GroupRoleAssignment,
-    KeystoneRegion,
     UserRoleAssignment,
 )
+from heat_convergence.resources.openstack.neutron.floating_ips import FloatingIPAssociation
 from heat_convergence.resources.openstack.neutron.ports import Port
+from heat_convergence.resources.openstack.neutron.router_associations import (
+    ExtraRoute,
+    ExtraRouteSet,
+    RouterGateway,
+    RouterInterface,
+)
 from heat_convergence.resources.openstack.neutron.security_groups import SecurityGroup
 from heat_convergence.resources.openstack.nova.floating_ips import (
     ComputeFloatingIP,

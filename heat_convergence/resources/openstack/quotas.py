@@ -1,7 +1,7 @@
-"""Quotas of a project: always there, so that making one is setting it.
+"""Quotas of a project, which always exist, so that a create sets them.
 
-Deleting gives the project the defaults back.  One class for all services that have
-``GET``, ``PUT`` and ``DELETE`` of a project's quota set.
+A delete restores the defaults.  One class serves all services that have ``GET``, ``PUT`` and
+``DELETE`` of a project's quota set.
 """
 
 from __future__ import annotations
@@ -19,40 +19,49 @@ PROJECT = "project"
 
 
 class Quota(DeclarativeType):
-    def create(self, view: ResourceContext) -> VerbResult:
-        return self._set(view, view.properties)
+    """The quota set of a project in one service."""
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        return self._set(view, view.properties)
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Set the quotas."""
+        return self._set(context, context.properties)
 
-    def find(self, view: ResourceContext) -> str | None:
-        return self._project(view, view.properties) if view.properties else None
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        """Set the quotas."""
+        return self._set(context, context.properties)
+
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the project's id, as a quota set always exists."""
+        return self._project_id(context, context.properties) if context.properties else None
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        return self._set(view, after)
+        """Set the quotas to the new values."""
+        return self._set(context, after)
 
-    def validate_property_names(self, given: frozenset[str]) -> None:
-        if not given - {PROJECT}:
-            names = ", ".join(sorted(name for name in self.schema.properties if name != PROJECT))
+    def validate_property_names(self, names: frozenset[str]) -> None:
+        """Require at least one quota."""
+        if not names - {PROJECT}:
+            quotas = ", ".join(sorted(name for name in self.schema.properties if name != PROJECT))
             raise PropertyUnspecifiedError(
-                f"At least one of the following properties must be specified: {names}."
+                f"At least one of the following properties must be specified: {quotas}."
             )
 
-    def _set(self, view: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
-        project_id = self._project(view, properties)
+    def _set(self, context: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
+        project_id = self._project_id(context, properties)
         limits = {
-            self._argument(name): value for name, value in properties.items() if name != PROJECT
+            self._argument_name(name): value
+            for name, value in properties.items()
+            if name != PROJECT
         }
-        body = self.client(view).update(project_id, limits)
+        body = self.client(context).update(project_id, limits)
         return VerbResult(ObservedState.READY, project_id, {"show": body})
 
-    def _argument(self, name: str) -> str:
-        arg = self.spec.arguments.get(name)
-        return name if arg is None or arg.argument is None else arg.argument
+    def _argument_name(self, name: str) -> str:
+        mapping = self.spec.arguments.get(name)
+        return name if mapping is None or mapping.argument is None else mapping.argument
 
-    def _project(self, view: ResourceContext, properties: Mapping[str, Json]) -> str:
-        return self.argument_builder(view).resolve_id(
+    def _project_id(self, context: ResourceContext, properties: Mapping[str, Json]) -> str:
+        return self.argument_builder(context).resolve_id(
             "keystone.project", properties[PROJECT], PROJECT
         )

@@ -1,7 +1,7 @@
-"""What schedulers are told of a server or a volume, beside the template's own wishes.
+"""Scheduler hints of servers and volumes that name the stack and resource.
 
-Called when one is made.  Where an operator wants it, so that a filter may spread or gather
-what belongs to one stack.
+Called at a create.  Operators enable them by ``stack_scheduler_hints``, so that a scheduler filter
+may spread or gather the resources of a stack.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from heat_convergence.resources.protocol.resource_type import ResourceContext
 Json = Any
 
 
-def build_scheduler_hints(view: ResourceContext) -> dict[str, Json]:
-    """Empty where there is nothing to tell."""
-    given: Mapping[str, Json] = view.properties.get("scheduler_hints") or {}
-    settings = getattr(view.cloud, "settings", None)
+def build_scheduler_hints(context: ResourceContext) -> dict[str, Json]:
+    """Return the template's hints and, if enabled, those about the stack."""
+    hints: Mapping[str, Json] = context.properties.get("scheduler_hints") or {}
+    settings = getattr(context.cloud, "settings", None)
     if settings is None or not settings.send_scheduler_hints:
-        return dict(given)
+        return dict(hints)
     return {
-        **given,
-        "heat_root_stack_id": view.cloud.tree_id,
-        "heat_stack_id": view.stack_id,
-        "heat_stack_name": view.stack_name,
-        "heat_resource_name": view.name,
-        "heat_resource_uuid": view.resource_id,
+        **hints,
+        "heat_root_stack_id": context.cloud.tree_id,
+        "heat_stack_id": context.stack_id,
+        "heat_stack_name": context.stack_name,
+        "heat_resource_name": context.name,
+        "heat_resource_uuid": context.resource_id,
     }

@@ -1,7 +1,7 @@
-"""What snapshots of servers and volumes left in their services, found by its name.
+"""Lookup of the service snapshots (images, backups) that resource snapshots created, by name.
 
-Used by types that save: an answer that was lost leaves a copy behind whose id nobody
-knows.  A copy's name is that of one snapshot of one resource (``View.resource_snapshot_name``).
+Called by types with snapshots: a lost response leaves a service snapshot whose id is unknown.
+Its name is unique to one snapshot of one resource (``ResourceContext.resource_snapshot_name``).
 """
 
 from __future__ import annotations
@@ -16,21 +16,33 @@ Json = Any
 
 
 def find_service_snapshot(
-    view: ResourceContext, calls: RestResourceClient
+    context: ResourceContext, client: RestResourceClient
 ) -> dict[str, Json] | None:
-    """The body of what an earlier try of this snapshot has made."""
-    found = calls.find_by_name(view.resource_snapshot_name) if view.resource_snapshot_name else []
+    """Return the body of the service snapshot that an earlier attempt created."""
+    found = (
+        client.find_by_name(context.resource_snapshot_name)
+        if context.resource_snapshot_name
+        else []
+    )
     return found[0] if found else None
 
 
-def delete_service_snapshots(view: ResourceContext, calls: RestResourceClient, key: str) -> None:
-    """Deletes the copy whose id the data have under ``key``; where they have none, all
-    that the snapshot can have made."""
-    known = view.data.get(key)
-    for copy_id in [known] if known else _unseen(view, calls):
-        calls.delete(copy_id)
+def delete_service_snapshots(
+    context: ResourceContext, client: RestResourceClient, key: str
+) -> None:
+    """Delete the service snapshot whose id is recorded under ``key``.
+
+    Without a recorded id, delete all that bear the name of this resource snapshot.
+    """
+    known = context.data.get(key)
+    for snapshot_id in [known] if known else _ids_by_name(context, client):
+        client.delete(snapshot_id)
 
 
-def _unseen(view: ResourceContext, calls: RestResourceClient) -> Sequence[str]:
-    found = calls.find_by_name(view.resource_snapshot_name) if view.resource_snapshot_name else []
-    return [str(body[calls.rest_resource.id_key]) for body in found]
+def _ids_by_name(context: ResourceContext, client: RestResourceClient) -> Sequence[str]:
+    found = (
+        client.find_by_name(context.resource_snapshot_name)
+        if context.resource_snapshot_name
+        else []
+    )
+    return [str(body[client.rest_resource.id_key]) for body in found]

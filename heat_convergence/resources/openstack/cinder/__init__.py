@@ -1,1 +1,1 @@
-"""Cinder."""
+"""Types of Cinder with behavior of their own."""

@@ -1,7 +1,7 @@
 """``OS::Cinder::QoSSpecs``: keys for volumes, under a name that never changes.
 
-One that the template names bears its resource's id as a key of its own until the first
-look, once its id is on record; what else could tell it from another's of that name?
+Specs that the template names carry the resource's id as a key until the first observation, which
+comes once the physical id is recorded: nothing else distinguishes them from others of that name.
 """
 
 from __future__ import annotations
@@ -18,26 +18,32 @@ Json = Any
 
 
 class QosSpecs(DeclarativeType):
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        arguments = super().create_arguments(view)
-        if not view.properties.get("name"):
-            return arguments  # its physical name tells it
-        return {**arguments, OWNER_METADATA_KEY: view.resource_id}
+    """QoS specs of the block storage service."""
 
-    def find(self, view: ResourceContext) -> str | None:
-        for body in self.client(view).list():
-            marked = (body.get("specs") or {}).get(OWNER_METADATA_KEY) == view.resource_id
-            if marked or body.get("name") == view.physical_name:
+    def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
+        """Return the arguments, with the ownership mark if the template has a name."""
+        arguments = super().create_arguments(context)
+        if not context.properties.get("name"):
+            return arguments  # found by its physical name
+        return {**arguments, OWNER_METADATA_KEY: context.resource_id}
+
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the id of the specs with the ownership mark or the physical name."""
+        for body in self.client(context).list():
+            marked = (body.get("specs") or {}).get(OWNER_METADATA_KEY) == context.resource_id
+            if marked or body.get("name") == context.physical_name:
                 return self.extract_id(body)
         return None
 
-    def _owed(self, view: ResourceContext, body: Mapping[str, Json]) -> dict[str, Json]:
-        there = (body.get("specs") or {}).get(OWNER_METADATA_KEY)
-        return {OWNER_METADATA_KEY: there} if there and view.action is Action.CREATE else {}
+    def _owed(self, context: ResourceContext, body: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the ownership mark if it is to be removed."""
+        mark = (body.get("specs") or {}).get(OWNER_METADATA_KEY)
+        return {OWNER_METADATA_KEY: mark} if mark and context.action is Action.CREATE else {}
 
     def apply_change(
-        self, view: ResourceContext, arguments: Mapping[str, Json]
+        self, context: ResourceContext, arguments: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        calls, own_id = self.client(view), str(view.physical_id)
-        calls.send("PUT", calls.path(own_id, "delete_keys"), {"keys": sorted(arguments)})
-        return calls.get(own_id)
+        """Remove the keys of ``arguments``."""
+        client, physical_id = self.client(context), str(context.physical_id)
+        client.send("PUT", client.path(physical_id, "delete_keys"), {"keys": sorted(arguments)})
+        return client.get(physical_id)

@@ -1,1 +1,1 @@
-"""Glance."""
+"""Types of Glance with behavior of their own."""

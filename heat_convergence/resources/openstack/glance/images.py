@@ -1,6 +1,6 @@
-"""``OS::Glance::WebImage``: an image that the service fetches by itself.
+"""``OS::Glance::WebImage``: an image that Glance imports from a URL.
 
-Decides how properties become an image's own; extra properties lie beside the others.
+Decides how properties become the image's; extra properties stand beside the others.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from heat_convergence.common.errors import ResourceGone
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.resource_client import RestResourceClient
-from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
+from heat_convergence.resources.driver.type_spec import PhysicalResource
+from heat_convergence.resources.openstack.glance.subresources import IMAGE_MEMBERS
 from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 
 Json = Any
@@ -21,104 +22,93 @@ JSON_PATCH_HEADERS = {"Content-Type": "application/openstack-images-v2.1-json-pa
 EXTRA_PROPERTIES = "extra_properties"
 
 
-class ImageMembers(SubResource):
-    """Projects that a shared image is offered to."""
-
-    property_names = frozenset({"members"})
-
-    def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
-    ) -> None:
-        path = made.client.path(made.path_id, "members")
-        there = {item["member_id"] for item in made.client.send("GET", path).body["members"]}
-        goal = set(wanted.get("members") or ())
-        for member in sorted(there - goal):
-            made.client.send("DELETE", f"{path}/{member}")
-        for member in sorted(goal - there):
-            made.client.send("POST", path, {"member": member})
-
-
-IMAGE_MEMBERS = ImageMembers()
-
-
 class WebImage(DeclarativeType):
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        arguments = super().create_arguments(view)
-        return {**arguments, **(view.properties.get(EXTRA_PROPERTIES) or {})}
+    """An image of the image service."""
 
-    def create_subresources(self, made: PhysicalResource) -> bool:
-        if made.body.get("status", "queued") == "queued":
-            how = {"name": "web-download", "uri": made.context.properties["location"]}
-            path = made.client.path(made.path_id, "import")
-            made.client.send("POST", path, {"method": how})
-        return super().create_subresources(made)
+    def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
+        """Return the arguments with the extra properties."""
+        arguments = super().create_arguments(context)
+        return {**arguments, **(context.properties.get(EXTRA_PROPERTIES) or {})}
+
+    def create_subresources(self, resource: PhysicalResource) -> bool:
+        """Start the import, unless it was started, and add the members."""
+        if resource.body.get("status", "queued") == "queued":
+            method = {"name": "web-download", "uri": resource.context.properties["location"]}
+            path = resource.client.path(resource.path_id, "import")
+            resource.client.send("POST", path, {"method": method})
+        return super().create_subresources(resource)
 
     def observed_state(
-        self, view: ResourceContext, body: Mapping[str, Json]
+        self, context: ResourceContext, body: Mapping[str, Json]
     ) -> tuple[ObservedState, str]:
-        failed = body.get("os_glance_failed_import")
-        if failed:
-            return ObservedState.FAILED, f"the import into {failed} has failed"
-        return super().observed_state(view, body)
+        """Decide from the status; a failed import is a failure."""
+        failed_stores = body.get("os_glance_failed_import")
+        if failed_stores:
+            return ObservedState.FAILED, f"the import into {failed_stores} has failed"
+        return super().observed_state(context, body)
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        calls, thing_id = self.client(view), self._id(view)
+        """Patch the image, and change its activation and members."""
+        client, physical_id = self.client(context), self._id(context)
         if "active" in changed:
-            verb = "reactivate" if after.get("active", True) else "deactivate"
-            calls.send("POST", calls.path(thing_id, "actions", verb))
-        patch = self._patch(view, after, changed, calls.get(thing_id))
+            action = "reactivate" if after.get("active", True) else "deactivate"
+            client.send("POST", client.path(physical_id, "actions", action))
+        patch = self._patch(context, after, changed, client.get(physical_id))
         if patch:
-            calls.send("PATCH", calls.path(thing_id), patch, headers=JSON_PATCH_HEADERS)
+            client.send("PATCH", client.path(physical_id), patch, headers=JSON_PATCH_HEADERS)
         if "members" in changed:
-            made = PhysicalResource(calls, thing_id, {}, self.id_lookup(view), view)
-            IMAGE_MEMBERS.apply(made, after, view.properties)
-        return self.to_result(replace(view, properties=after), calls.get(thing_id))
+            resource = PhysicalResource(client, physical_id, {}, self.id_lookup(context), context)
+            IMAGE_MEMBERS.apply(resource, after, context.properties)
+        return self.to_result(replace(context, properties=after), client.get(physical_id))
 
     def apply_change(
-        self, view: ResourceContext, arguments: Mapping[str, Json]
+        self, context: ResourceContext, arguments: Mapping[str, Json]
     ) -> Mapping[str, Json]:
+        """Replace the fields of ``arguments`` by a patch."""
         patch = [
             {"op": "replace", "path": f"/{name}", "value": value}
             for name, value in sorted(arguments.items())
         ]
-        calls = self.client(view)
-        calls.send("PATCH", calls.path(self._id(view)), patch, headers=JSON_PATCH_HEADERS)
-        return calls.get(self._id(view))
+        client = self.client(context)
+        client.send("PATCH", client.path(self._id(context)), patch, headers=JSON_PATCH_HEADERS)
+        return client.get(self._id(context))
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is not None and view.properties.get("protected"):
-            self._unprotect(self.client(view), view.physical_id)
-        return super().delete(view)
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the image, after removing its protection."""
+        if context.physical_id is not None and context.properties.get("protected"):
+            self._unprotect(self.client(context), context.physical_id)
+        return super().delete(context)
 
     @staticmethod
-    def _unprotect(calls: RestResourceClient, thing_id: str) -> None:
+    def _unprotect(client: RestResourceClient, physical_id: str) -> None:
         patch = [{"op": "replace", "path": "/protected", "value": False}]
         try:
-            calls.send("PATCH", calls.path(thing_id), patch, headers=JSON_PATCH_HEADERS)
+            client.send("PATCH", client.path(physical_id), patch, headers=JSON_PATCH_HEADERS)
         except ResourceGone:
             return
 
     def _patch(
         self,
-        view: ResourceContext,
+        context: ResourceContext,
         after: Mapping[str, Json],
         changed: frozenset[str],
         body: Mapping[str, Json],
     ) -> list[dict[str, Json]]:
+        """Return the JSON patch that takes ``body`` to the new properties."""
         names = changed & (self._sendable - {"active", "location", EXTRA_PROPERTIES})
-        wanted = {name: after.get(name) for name in names}
+        properties = {name: after.get(name) for name in names}
         if EXTRA_PROPERTIES in changed:
-            old = view.properties.get(EXTRA_PROPERTIES) or {}
-            wanted.update(dict.fromkeys(old))
-            wanted.update(after.get(EXTRA_PROPERTIES) or {})
+            old = context.properties.get(EXTRA_PROPERTIES) or {}
+            properties.update(dict.fromkeys(old))
+            properties.update(after.get(EXTRA_PROPERTIES) or {})
         patch = []
-        for name, value in sorted(wanted.items()):
-            there = name in body
+        for name, value in sorted(properties.items()):
+            exists = name in body
             if value is not None:
-                op = "replace" if there else "add"
+                op = "replace" if exists else "add"
                 patch.append({"op": op, "path": f"/{name}", "value": value})
-            elif there and name != "tags":
+            elif exists and name != "tags":
                 patch.append({"op": "remove", "path": f"/{name}"})
         return patch

@@ -1,9 +1,9 @@
-"""``OS::Heat::DeployedServer``: a machine that somebody else has made, with an agent on it.
+"""``OS::Heat::DeployedServer``: a server created elsewhere, with a software agent.
 
-Decides what stands for it here: the resource's own id, at which software is deployed, and
-the user as whom its agent asks for that.  Nothing is done to the machine itself; its
-agent's configuration is brought to it by hand.
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Decides its physical id, which is the resource's own id and the target of deployments, and the user
+that its agent authenticates as.  Does nothing to the server itself; the operator configures its
+agent.
+Source: Heat's guide "Software configuration".
 """
 
 from __future__ import annotations
@@ -28,40 +28,43 @@ from heat_convergence.resources.protocol.schema import (
 from heat_convergence.template.parameters.constraints import AllowedValues, Length
 
 Json = Any
-_COLLECT = "os_collect_config"
+_OS_COLLECT_CONFIG = "os_collect_config"
 _TRANSPORTS = (
     server_agents.POLL_SERVER_CFN,
     server_agents.POLL_SERVER_HEAT,
     "POLL_TEMP_URL",
     "ZAQAR_MESSAGE",
 )
-_NO_CLOUD = ()  # no service that made it tells it anything
+_NO_COLLECTORS = ()  # no cloud service has metadata of it
 
 
-def _place(what: str) -> PropertySchema:
+def _name_property(item: str) -> PropertySchema:
+    """Return the schema of the property that names a Swift ``item``."""
     return PropertySchema(
         type=PropertyType.STRING,
-        description=f"The name of the {what} that the metadata are to be kept in.",
+        description=f"The name of the {item} that holds the metadata.",
         constraints=(Length(min=1),),
     )
 
 
 class DeployedServer(SignalResponder):
+    """A server that another tool has deployed."""
+
     name = "OS::Heat::DeployedServer"
     physical_name_limit: ClassVar[int] = 53
-    allows_snapshot_on_delete: ClassVar[bool] = True  # there is nothing to keep
+    allows_snapshot_on_delete: ClassVar[bool] = True  # there is nothing to save
     secret_data: ClassVar[frozenset[str]] = server_agents.SECRET_DATA_KEYS
     schema = TypeSchema(
-        description="Stands for a machine made elsewhere, on which software is deployed.",
+        description="Represents a server created elsewhere, as a target of software deployments.",
         properties={
             "name": PropertySchema(
                 type=PropertyType.STRING,
-                description="What it is called.",
+                description="The name of the server.",
                 update_allowed=True,
             ),
             "metadata": PropertySchema(
                 type=PropertyType.MAP,
-                description="Had metadata of the compute service; nobody is told them.",
+                description="Metadata of the server, which no service reads.",
                 update_allowed=True,
                 support_status=SupportStatus(
                     SupportLevel.DEPRECATED,
@@ -71,70 +74,82 @@ class DeployedServer(SignalResponder):
             ),
             server_agents.SOFTWARE_CONFIG_TRANSPORT: PropertySchema(
                 type=PropertyType.STRING,
-                description="How the agent on it asks for what is deployed.",
+                description="How the agent on the server polls its deployments.",
                 default=server_agents.POLL_SERVER_CFN,
                 update_allowed=True,
                 constraints=(AllowedValues(_TRANSPORTS),),
             ),
             "deployment_swift_data": PropertySchema(
                 type=PropertyType.MAP,
-                description="Where POLL_TEMP_URL keeps the metadata.",
+                description="Where POLL_TEMP_URL stores the metadata.",
                 default={},
                 update_allowed=True,
                 support_status=SupportStatus(version="9.0.0"),
-                schema={"container": _place("container"), "object": _place("object")},
+                schema={
+                    "container": _name_property("container"),
+                    "object": _name_property("object"),
+                },
             ),
         },
         attributes={
-            "name": AttributeSchema(PropertyType.STRING, "What it is called."),
-            _COLLECT: AttributeSchema(
+            "name": AttributeSchema(PropertyType.STRING, "The name of the server."),
+            _OS_COLLECT_CONFIG: AttributeSchema(
                 PropertyType.MAP,
-                "The configuration of the agent on it, os-collect-config.",
+                "The configuration of os-collect-config, the agent on the server.",
                 support_status=SupportStatus(version="9.0.0"),
                 cache_mode=CacheMode.NONE,
             ),
         },
     )
 
-    def create(self, view: ResourceContext) -> VerbResult:
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Create the agent's user."""
         return VerbResult(
-            ObservedState.READY, view.resource_id, data=server_agents.create_agent_user(view)
+            ObservedState.READY, context.resource_id, data=server_agents.create_agent_user(context)
         )
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        """Its agent is who it was: what it is told of that follows the properties."""
+        """Keep the agent's user, and adapt its configuration to the transport."""
         if server_agents.SOFTWARE_CONFIG_TRANSPORT not in changed:
-            return VerbResult(ObservedState.READY, view.physical_id)
-        asking = server_agents.create_agent_user(replace(view, properties=after))
-        return VerbResult(ObservedState.READY, view.physical_id, data={**view.data, **asking})
-
-    def delete(self, view: ResourceContext) -> VerbResult:
-        server_agents.delete_agent_user(view)
-        return VerbResult(ObservedState.ABSENT)
-
-    def find(self, view: ResourceContext) -> str | None:
-        return None if super().find(view) is None else view.resource_id
-
-    # -- what is told
-
-    def attribute(self, view: ResourceContext, name: str) -> Json:
-        if name == "name":
-            return view.properties.get("name") or view.physical_name
-        if name == _COLLECT:
-            return server_agents.agent_metadata(view, _NO_CLOUD)
-        return super().attribute(view, name)
-
-    def shown_metadata(
-        self, view: ResourceContext, given: Mapping[str, Json]
-    ) -> Mapping[str, Json]:
-        return server_agents.merge_agent_metadata(
-            given, server_agents.agent_metadata(view, _NO_CLOUD)
+            return VerbResult(ObservedState.READY, context.physical_id)
+        agent_data = server_agents.create_agent_user(replace(context, properties=after))
+        return VerbResult(
+            ObservedState.READY, context.physical_id, data={**context.data, **agent_data}
         )
 
-    def shows_deployments(self, view: ResourceContext) -> bool:
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the agent's user."""
+        server_agents.delete_agent_user(context)
+        return VerbResult(ObservedState.ABSENT)
+
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the resource's id if the agent's user exists."""
+        return None if super().find(context) is None else context.resource_id
+
+    # -- attributes and validation
+
+    def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return an attribute; the agent's configuration is computed."""
+        if name == "name":
+            return context.properties.get("name") or context.physical_name
+        if name == _OS_COLLECT_CONFIG:
+            return server_agents.agent_metadata(context, _NO_COLLECTORS)
+        return super().attribute(context, name)
+
+    def shown_metadata(
+        self, context: ResourceContext, metadata: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """Return the metadata with the agent's configuration."""
+        return server_agents.merge_agent_metadata(
+            metadata, server_agents.agent_metadata(context, _NO_COLLECTORS)
+        )
+
+    def shows_deployments(self, context: ResourceContext) -> bool:
+        """Return True: a deployed server always has an agent."""
         return True
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check the agent's transport."""
         server_agents.validate_transport(properties)

@@ -1,9 +1,8 @@
-"""``OS::Heat::Stack``: a stack of its own behind the Orchestration API, as another user of
-that API would have it.
+"""``OS::Heat::Stack``: a stack of the Orchestration API, created as any user of it would.
 
-Decides which request an action is, and what the stack's state says of it.  The stack is
-made under the resource's physical name, by which that of a lost call is found (RULE 4).
-Source: heat-facts ``resource_groups.md``, "Small types".
+Decides which request an action is, and what the stack's status means for the resource.  The stack
+has the resource's physical name, by which one of a lost call is found (RULE 4).
+Source: Heat's ``OS::Heat::Stack``.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from heat_convergence.resources.protocol.schema import (
 
 Json = Any
 _SERVICE = "orchestration"
-_REQUESTS_AT_ONCE = 32
-_TOLD = {  # actions of the resource → that the stack's own state names
+_MAX_PARALLEL_REQUESTS = 32
+_STACK_ACTIONS = {  # action of the resource → action in the stack's status
     Action.ROLLBACK: Action.UPDATE,
     Action.RESTORE: Action.UPDATE,
 }
@@ -45,32 +44,34 @@ def _text(description: str, **more: Any) -> PropertySchema:
 
 
 class RemoteStack(ResourceType):
+    """A stack behind the Orchestration API."""
+
     name = "OS::Heat::Stack"
     replace_when_check_failed: ClassVar[bool] = True
     schema = TypeSchema(
-        description="A stack that is made through the Orchestration API.",
+        description="A stack that is created through the Orchestration API.",
         properties={
             "context": PropertySchema(
                 type=PropertyType.MAP,
-                description="Where the stack is made, if not beside this one.",
+                description="Where the stack is created, unless in this region.",
                 update_allowed=True,
                 schema={
-                    "region_name": _text("The region, which has to be this one's."),
+                    "region_name": _text("The region, which must be the resource's own."),
                     "credential_secret_id": _text(
-                        "The user of another cloud.",
+                        "The credentials for another cloud.",
                         update_allowed=True,
                         support_status=_SINCE_12,
                         implemented=False,
                     ),
                     "ca_cert": _text(
-                        "Certificates of another cloud.",
+                        "The CA certificate of another cloud.",
                         update_allowed=True,
                         support_status=_SINCE_12,
                         implemented=False,
                     ),
                     "insecure": PropertySchema(
                         type=PropertyType.BOOLEAN,
-                        description="Whether another cloud's certificates are not verified.",
+                        description="Whether to skip verifying another cloud's certificate.",
                         default=False,
                         update_allowed=True,
                         support_status=_SINCE_12,
@@ -80,7 +81,7 @@ class RemoteStack(ResourceType):
             "template": _text("The stack's template.", required=True, update_allowed=True),
             "timeout": PropertySchema(
                 type=PropertyType.INTEGER,
-                description="How many minutes an action of the stack may take.",
+                description="The timeout of the stack's actions, in minutes.",
                 update_allowed=True,
             ),
             "parameters": PropertySchema(
@@ -92,104 +93,138 @@ class RemoteStack(ResourceType):
         },
         attributes={
             "stack_name": AttributeSchema(PropertyType.STRING, "The stack's name."),
-            "outputs": AttributeSchema(PropertyType.MAP, "The stack's outputs, by their names."),
+            "outputs": AttributeSchema(PropertyType.MAP, "The stack's outputs by name."),
         },
     )
 
     def __init__(self) -> None:
-        self._slots = RequestLimiter(_REQUESTS_AT_ONCE)
+        self._slots = RequestLimiter(_MAX_PARALLEL_REQUESTS)
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        self._check_region(view, view.properties)
-        body = {"stack_name": view.physical_name, **_goal(view.properties)}
-        made = self._send(view, "POST", "/stacks", body)
-        return self._busy(view, str(made["stack"]["id"]))
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Create the stack.
+
+        Raises:
+            ResourceFailure: It belongs to another region.
+        """
+        self._check_region(context, context.properties)
+        body = {"stack_name": context.physical_name, **_stack_request(context.properties)}
+        response = self._send(context, "POST", "/stacks", body)
+        return self._busy(context, str(response["stack"]["id"]))
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        self._check_region(view, after)
-        self._send(view, "PUT", self._path(view), _goal(after))
-        return self._busy(view, view.physical_id)
+        """Update the stack with the new template and parameters.
+
+        Raises:
+            ResourceFailure: It belongs to another region.
+        """
+        self._check_region(context, after)
+        self._send(context, "PUT", self._path(context), _stack_request(after))
+        return self._busy(context, context.physical_id)
 
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
+        """Return whether the region changes."""
         return "context" in changed and _region(before) != _region(after)
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is None:
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the stack."""
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        self._send(view, "DELETE", self._path(view))
-        return self._busy(view, view.physical_id)
+        self._send(context, "DELETE", self._path(context))
+        return self._busy(context, context.physical_id)
 
-    def suspend(self, view: ResourceContext) -> VerbResult:
-        return self._act(view, "suspend", "SUSPEND")
+    def suspend(self, context: ResourceContext) -> VerbResult:
+        """Suspend the stack."""
+        return self._start_action(context, "suspend", "SUSPEND")
 
-    def resume(self, view: ResourceContext) -> VerbResult:
-        return self._act(view, "resume", "RESUME")
+    def resume(self, context: ResourceContext) -> VerbResult:
+        """Resume the stack."""
+        return self._start_action(context, "resume", "RESUME")
 
-    def check(self, view: ResourceContext) -> VerbResult:
-        return self._act(view, "check")
+    def check(self, context: ResourceContext) -> VerbResult:
+        """Check the stack."""
+        return self._start_action(context, "check")
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        """Read the stack's status."""
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
         try:
-            stack = self._send(view, "GET", self._path(view))["stack"]
+            stack = self._send(context, "GET", self._path(context))["stack"]
         except ResourceGone:
-            return VerbResult(ObservedState.ABSENT, reason="the stack is gone")
+            return VerbResult(ObservedState.ABSENT, reason="the stack no longer exists")
         action, _, status = str(stack["stack_status"]).partition("_")
-        if view.action is Action.DELETE and stack["stack_status"] == "DELETE_COMPLETE":
+        if context.action is Action.DELETE and stack["stack_status"] == "DELETE_COMPLETE":
             return VerbResult(ObservedState.ABSENT)
-        if view.action is not Action.ADOPT and action != _TOLD.get(view.action, view.action):
-            return self._busy(view, view.physical_id)  # its action has not begun yet
+        if context.action is not Action.ADOPT and action != _STACK_ACTIONS.get(
+            context.action, context.action
+        ):
+            return self._busy(context, context.physical_id)  # its action has not started yet
         if status == "IN_PROGRESS":
-            return self._busy(view, view.physical_id)
+            return self._busy(context, context.physical_id)
         if status == "FAILED":
             reason = str(stack.get("stack_status_reason") or stack["stack_status"])
-            return VerbResult(ObservedState.FAILED, view.physical_id, reason=reason)
+            return VerbResult(ObservedState.FAILED, context.physical_id, reason=reason)
         outputs = {
-            each["output_key"]: each.get("output_value") for each in stack.get("outputs") or ()
+            output["output_key"]: output.get("output_value")
+            for output in stack.get("outputs") or ()
         }
-        told = {"stack_name": stack["stack_name"], "outputs": outputs}
-        return VerbResult(ObservedState.READY, view.physical_id, told)
+        attributes = {"stack_name": stack["stack_name"], "outputs": outputs}
+        return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
-    def find(self, view: ResourceContext) -> str | None:
-        query = {"name": view.physical_name}
-        found = self._cloud(view).send(CloudRequest(_SERVICE, "GET", "/stacks", query=query)).body
-        stacks = (found or {}).get("stacks") or ()
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the id of the stack with the physical name."""
+        query = {"name": context.physical_name}
+        response = (
+            self._cloud(context).send(CloudRequest(_SERVICE, "GET", "/stacks", query=query)).body
+        )
+        stacks = (response or {}).get("stacks") or ()
         return str(stacks[0]["id"]) if stacks else None
 
-    # -- below
+    def _start_action(
+        self, context: ResourceContext, action: str, status_prefix: str | None = None
+    ) -> VerbResult:
+        """Start an action of the stack.
 
-    def _act(self, view: ResourceContext, action: str, done: str | None = None) -> VerbResult:
-        """``done`` is the state in which it was asked for already, by a call whose
-        answer was lost: the API would refuse it now."""
-        path = self._path(view)
-        state = "" if done is None else self._send(view, "GET", path)["stack"]["stack_status"]
-        if state not in (f"{done}_IN_PROGRESS", f"{done}_COMPLETE"):
-            self._send(view, "POST", f"{path}/actions", {action: None})
-        return self._busy(view, view.physical_id)
+        Args:
+            context: The resource.
+            action: The action's name in the API.
+            status_prefix: The status of a stack whose action was started by a call
+                whose response was lost: the API would refuse to start it again.
+        """
+        path = self._path(context)
+        status = (
+            ""
+            if status_prefix is None
+            else self._send(context, "GET", path)["stack"]["stack_status"]
+        )
+        if status not in (f"{status_prefix}_IN_PROGRESS", f"{status_prefix}_COMPLETE"):
+            self._send(context, "POST", f"{path}/actions", {action: None})
+        return self._busy(context, context.physical_id)
 
-    def _busy(self, view: ResourceContext, physical_id: str | None) -> VerbResult:
-        wait_s = poll_interval.next_poll_s(view.started_at, view.now)
+    def _busy(self, context: ResourceContext, physical_id: str | None) -> VerbResult:
+        wait_s = poll_interval.next_poll_s(context.started_at, context.now)
         return VerbResult(ObservedState.BUSY, physical_id, poll_after_s=wait_s)
 
-    def _path(self, view: ResourceContext) -> str:
-        return f"/stacks/{view.physical_name}/{view.physical_id}"
+    def _path(self, context: ResourceContext) -> str:
+        return f"/stacks/{context.physical_name}/{context.physical_id}"
 
-    def _send(self, view: ResourceContext, method: str, path: str, body: Json = None) -> Json:
-        return self._cloud(view).send(CloudRequest(_SERVICE, method, path, body)).body
+    def _send(self, context: ResourceContext, method: str, path: str, body: Json = None) -> Json:
+        return self._cloud(context).send(CloudRequest(_SERVICE, method, path, body)).body
 
-    def _cloud(self, view: ResourceContext) -> CloudClient:
-        return require_cloud(view, self._slots)
+    def _cloud(self, context: ResourceContext) -> CloudClient:
+        return require_cloud(context, self._slots)
 
     @staticmethod
-    def _check_region(view: ResourceContext, properties: Mapping[str, Json]) -> None:
-        wanted, own = _region(properties), getattr(view.cloud, "region", None)
-        if wanted is not None and wanted != own:
-            raise ResourceFailure(f"a stack in the region {wanted} can't be made from {own}")
+    def _check_region(context: ResourceContext, properties: Mapping[str, Json]) -> None:
+        region, own_region = _region(properties), getattr(context.cloud, "region", None)
+        if region is not None and region != own_region:
+            raise ResourceFailure(
+                f"a stack in the region {region} cannot be created from {own_region}"
+            )
 
 
 def _region(properties: Mapping[str, Json]) -> str | None:
@@ -197,12 +232,12 @@ def _region(properties: Mapping[str, Json]) -> str | None:
     return found
 
 
-def _goal(properties: Mapping[str, Json]) -> dict[str, Json]:
-    goal: dict[str, Json] = {
+def _stack_request(properties: Mapping[str, Json]) -> dict[str, Json]:
+    request: dict[str, Json] = {
         "template": properties["template"],
         "parameters": properties.get("parameters") or {},
         "disable_rollback": True,
     }
     if properties.get("timeout") is not None:
-        goal["timeout_mins"] = properties["timeout"]
-    return goal
+        request["timeout_mins"] = properties["timeout"]
+    return request

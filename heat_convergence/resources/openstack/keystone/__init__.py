@@ -1,1 +1,1 @@
-"""Keystone."""
+"""Types of Keystone with behavior of their own."""

@@ -1,4 +1,4 @@
-"""Roles, group memberships and what else surrounds users, groups and domains."""
+"""Subresources of users, groups and domains: role grants, group memberships, the disabling."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from heat_convergence.common.errors import ResourceGone
-from heat_convergence.resources.driver import ownership_marks
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.id_lookup import IdLookup
-from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
-from heat_convergence.resources.openstack.associations import Association
-from heat_convergence.resources.openstack.neutron.subresources import delete_if_exists
-from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.openstack.subresources import delete_if_exists
 
 Json = Any
 ROLES = "roles"
@@ -22,147 +17,99 @@ ROLES = "roles"
 def role_grant_paths(
     lookups: IdLookup, roles: Iterable[Mapping[str, Json]], assignee_path: str
 ) -> set[str]:
-    """The paths of grants; ``who`` is such as ``users/ID``."""
+    """Return the paths of role grants in Keystone's API.
+
+    Args:
+        lookups: Resolves the names of roles, projects and domains.
+        roles: Items with ``role`` and ``project`` or ``domain``.
+        assignee_path: The assignee as a path, such as ``users/ID``.
+    """
     paths = set()
     for item in roles or ():
-        role = lookups.resolve_id("keystone.role", item["role"])
+        role_id = lookups.resolve_id("keystone.role", item["role"])
         for name in ("project", "domain"):
             if item.get(name):
-                where = lookups.resolve_id(f"keystone.{name}", item[name])
-                paths.add(f"/{name}s/{where}/{assignee_path}/roles/{role}")
+                scope_id = lookups.resolve_id(f"keystone.{name}", item[name])
+                paths.add(f"/{name}s/{scope_id}/{assignee_path}/roles/{role_id}")
     return paths
 
 
 class RoleGrants(SubResource):
-    """Grants are sets: what is there already is granted again, harmlessly."""
+    """The role grants of a user or group that the stack manages.
+
+    Args:
+        assignee_collection: ``users`` or ``groups``.
+    """
 
     property_names = frozenset({ROLES})
 
-    def __init__(self, collection: str) -> None:
-        self._collection = collection
+    def __init__(self, assignee_collection: str) -> None:
+        self._assignee_collection = assignee_collection
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        goal, there = self._paths(made, wanted), self._paths(made, before or {})
-        for path in sorted(there - goal):
-            delete_if_exists(made, path)
-        for path in sorted(goal if before is None else goal - there):
-            made.client.send("PUT", path)
+        """Revoke and grant roles; a new resource gets all, as a repeated grant is harmless."""
+        desired, current = self._paths(resource, properties), self._paths(resource, before or {})
+        for path in sorted(current - desired):
+            delete_if_exists(resource, path)
+        for path in sorted(desired if before is None else desired - current):
+            resource.client.send("PUT", path)
 
-    def _paths(self, made: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
-        who = f"{self._collection}/{made.path_id}"
-        return role_grant_paths(made.id_lookup, properties.get(ROLES) or (), who)
+    def _paths(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
+        assignee_path = f"{self._assignee_collection}/{resource.path_id}"
+        return role_grant_paths(resource.id_lookup, properties.get(ROLES) or (), assignee_path)
 
 
 class GroupMemberships(SubResource):
-    """A user's."""
+    """The groups that a user is a member of."""
 
     property_names = frozenset({"groups"})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        goal, there = self._ids(made, wanted), self._ids(made, before or {})
-        for group in sorted(there - goal):
-            delete_if_exists(made, f"/groups/{group}/users/{made.path_id}")
-        for group in sorted(goal):
-            made.client.send("PUT", f"/groups/{group}/users/{made.path_id}")
+        """Remove the user from groups and add it to the desired ones."""
+        desired, current = (
+            self._group_ids(resource, properties),
+            self._group_ids(resource, before or {}),
+        )
+        for group in sorted(current - desired):
+            delete_if_exists(resource, f"/groups/{group}/users/{resource.path_id}")
+        for group in sorted(desired):
+            resource.client.send("PUT", f"/groups/{group}/users/{resource.path_id}")
 
     @staticmethod
-    def _ids(made: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
+    def _group_ids(resource: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
         names = properties.get("groups") or ()
-        return {made.id_lookup.resolve_id("keystone.group", name) for name in names}
+        return {resource.id_lookup.resolve_id("keystone.group", name) for name in names}
 
 
 class DisableBeforeDelete(SubResource):
-    """The service deletes no domain that is enabled."""
+    """The disabling of a domain before its deletion, which Keystone demands."""
 
     property_names = frozenset()
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        """Nothing: ``enabled`` is an argument as any."""
+        """Do nothing: ``enabled`` is an ordinary argument of create and update."""
 
-    def remove(self, made: PhysicalResource, wanted: Mapping[str, Json]) -> None:
+    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+        """Disable the domain."""
         try:
-            made.client.update(made.path_id, {"enabled": False})
+            resource.client.update(resource.path_id, {"enabled": False})
         except ResourceGone:
             return
-
-
-class _RoleAssignment(Association):
-    """Roles of someone who is not the template's."""
-
-    assignee_type: str
-    assignee_path: str
-
-    def resolve_arguments(
-        self, view: ResourceContext, properties: Mapping[str, Json]
-    ) -> dict[str, Json]:
-        noun = f"keystone.{self.assignee_type}"
-        who = self.argument_builder(view).resolve_id(
-            noun, properties[self.assignee_type], self.assignee_type
-        )
-        paths = role_grant_paths(
-            self.id_lookup(view), properties.get(ROLES) or (), f"{self.assignee_path}/{who}"
-        )
-        return {"id": who, "paths": sorted(paths)}
-
-    def association_id(self, parts: Mapping[str, Json]) -> str:
-        return str(parts["id"])
-
-    def associate(self, view: ResourceContext, parts: Mapping[str, Json]) -> None:
-        for path in parts["paths"]:
-            self.client(view).send("PUT", path)
-
-    def disassociate(self, view: ResourceContext, parts: Mapping[str, Json]) -> None:
-        for path in parts["paths"]:
-            _delete(self.client(view), path)
-
-    def read_association(
-        self, view: ResourceContext, parts: Mapping[str, Json]
-    ) -> Mapping[str, Json] | None:
-        try:
-            for path in parts["paths"]:
-                self.client(view).send("HEAD", path)
-        except ResourceGone:
-            return None
-        return parts
-
-
-class UserRoleAssignment(_RoleAssignment):
-    assignee_type = "user"
-    assignee_path = "users"
-
-
-class GroupRoleAssignment(_RoleAssignment):
-    assignee_type = "group"
-    assignee_path = "groups"
-
-
-class KeystoneRegion(DeclarativeType):
-    """Regions: the id is what others are called by."""
-
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        arguments = super().create_arguments(view)
-        return {**arguments, "id": arguments.get("id") or view.physical_name}
-
-    def find(self, view: ResourceContext) -> str | None:
-        wanted = str(view.properties.get("id") or view.physical_name)
-        try:
-            body = self.client(view).get(wanted)
-        except ResourceGone:
-            return None
-        return wanted if ownership_marks.has_ownership_mark(view, body) else None
-
-
-def _delete(calls: RestResourceClient, path: str) -> None:
-    try:
-        calls.send("DELETE", path)
-    except ResourceGone:
-        return
 
 
 USER_ROLE_GRANTS = RoleGrants("users")

@@ -1,1 +1,1 @@
-"""Neutron."""
+"""Types of Neutron with behavior of their own."""

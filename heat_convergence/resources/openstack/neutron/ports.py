@@ -1,6 +1,6 @@
-"""``OS::Neutron::Port``: what the service does by itself when it is not told.
+"""``OS::Neutron::Port``: decides when a call names fixed IPs and security groups at all.
 
-Decides when fixed addresses and security groups are named in a call at all.
+Neutron chooses both by itself if a call does not name them.
 """
 
 from __future__ import annotations
@@ -22,69 +22,83 @@ DEFAULT_SECURITY_GROUP = "default"
 
 
 class Port(DeclarativeType):
+    """A port of the network service."""
+
     releases_identity: ClassVar[bool] = True
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        self._free_addresses(view, view.properties)
-        return super().create(view)
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Release the addresses from predecessors, then create the port."""
+        self._release_addresses(context, context.properties)
+        return super().create(context)
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Release the addresses from predecessors, then update the port."""
         if FIXED_IPS in changed:
-            self._free_addresses(view, after)
-        return super().update(view, after, changed)
+            self._release_addresses(context, after)
+        return super().update(context, after, changed)
 
-    def _free_addresses(self, view: ResourceContext, wanted: Mapping[str, Json]) -> None:
-        """An address is given twice on no network: the port on its way out lets go."""
-        named = _addresses(wanted.get(FIXED_IPS))
-        for rival in view.predecessors if named else ():
+    def _release_addresses(self, context: ResourceContext, properties: Mapping[str, Json]) -> None:
+        """Take the addresses from the ports to be deleted.
+
+        Neutron allocates no address twice on a network.
+        """
+        addresses = _addresses(properties.get(FIXED_IPS))
+        for predecessor in context.predecessors if addresses else ():
             with suppress(ResourceGone):
-                if named & _addresses(self.client(view).get(rival).get(FIXED_IPS)):
-                    self.client(view).update(rival, {FIXED_IPS: []})
+                if addresses & _addresses(self.client(context).get(predecessor).get(FIXED_IPS)):
+                    self.client(context).update(predecessor, {FIXED_IPS: []})
 
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        arguments = super().create_arguments(view)
-        if view.properties.get(NO_FIXED_IPS):
+    def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
+        """Return the arguments, without fixed IPs if Neutron is to choose them."""
+        arguments = super().create_arguments(context)
+        if context.properties.get(NO_FIXED_IPS):
             arguments[FIXED_IPS] = []
         elif not arguments.get(FIXED_IPS):
             arguments.pop(FIXED_IPS, None)
         return arguments
 
     def update_arguments(
-        self, view: ResourceContext, after: Mapping[str, Json], names: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], names: frozenset[str]
     ) -> dict[str, Json]:
-        arguments = super().update_arguments(view, after, names)
+        """Return the arguments that reach the new fixed IPs and security groups."""
+        arguments = super().update_arguments(context, after, names)
         if NO_FIXED_IPS in names and after.get(NO_FIXED_IPS):
             arguments[FIXED_IPS] = []
         elif FIXED_IPS in arguments and not arguments[FIXED_IPS]:
             del arguments[FIXED_IPS]
         if after.get(PORT_SECURITY_ENABLED) is False and not after.get(SECURITY_GROUPS):
-            arguments[SECURITY_GROUPS] = []  # which the service demands
+            arguments[SECURITY_GROUPS] = []  # which Neutron demands
         elif SECURITY_GROUPS in names and after.get(SECURITY_GROUPS) is None:
-            # Without any the service leaves the old ones: the project's own instead.
-            group = self.id_lookup(view).resolve_id(
-                "neutron.security_group", DEFAULT_SECURITY_GROUP, project_id=view.project_id
+            # Without any, Neutron keeps the old ones: set the project's default group.
+            group = self.id_lookup(context).resolve_id(
+                "neutron.security_group", DEFAULT_SECURITY_GROUP, project_id=context.project_id
             )
             arguments[SECURITY_GROUPS] = [group]
         return arguments
 
     def recorded_attributes(
-        self, view: ResourceContext, body: Mapping[str, Json]
+        self, context: ResourceContext, body: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """With its network and subnets, which most ports have in common: one call each
-        and interval, whatever their number."""
-        told = dict(super().recorded_attributes(view, body))
-        networks = self.client_for(view, "neutron.network")
-        subnets = self.client_for(view, "neutron.subnet")
+        """Return the attributes with the port's network and subnets.
+
+        Most ports share them, so they cost one call each in a while, whatever the number of ports.
+        """
+        attributes = dict(super().recorded_attributes(context, body))
+        networks = self.client_for(context, "neutron.network")
+        subnets = self.client_for(context, "neutron.subnet")
         ids = [str(ip["subnet_id"]) for ip in body.get(FIXED_IPS) or () if ip.get("subnet_id")]
-        with suppress(Error):  # they are told when they can be
-            told["subnets"] = [self.context.body_cache.get(subnets, one, view.now) for one in ids]
+        with suppress(Error):  # they are attributes when they can be
+            attributes["subnets"] = [
+                self.context.body_cache.get(subnets, subnet_id, context.now) for subnet_id in ids
+            ]
             network_id = str(body["network_id"])
-            told["network"] = self.context.body_cache.get(networks, network_id, view.now)
-        return told
+            attributes["network"] = self.context.body_cache.get(networks, network_id, context.now)
+        return attributes
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Reject ``fixed_ips`` together with ``no_fixed_ips``."""
         if properties.get(NO_FIXED_IPS) and properties.get(FIXED_IPS):
             raise ResourcePropertyConflict(
                 f"Cannot define the following properties at the same time:"

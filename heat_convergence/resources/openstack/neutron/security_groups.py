@@ -1,8 +1,8 @@
-"""``OS::Neutron::SecurityGroup``: a group with exactly the rules that are wanted.
+"""``OS::Neutron::SecurityGroup``: a group with exactly the desired rules.
 
-Decides which rules to add and to delete from what is there, so that doing it again
-changes nothing.  A group without egress rules of its own lets everything out, as the
-service's new groups do.
+Decides which rules to create and delete by comparing with those that exist, so that a repetition
+changes nothing (RULE 4).  A group without egress rules of its own lets everything out, as
+Neutron's new groups do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
-from heat_convergence.resources.openstack.neutron.subresources import delete_if_exists
+from heat_convergence.resources.openstack.subresources import delete_if_exists
 
 Json = Any
 RULES = "rules"
@@ -29,74 +29,90 @@ _KEYS = (
     "remote_ip_prefix",
     "description",
 )
-_EVERYTHING_OUT = tuple(
+_DEFAULT_EGRESS = tuple(
     {"direction": "egress", "ethertype": ethertype} for ethertype in ("IPv4", "IPv6")
 )
-_EVERYWHERE = frozenset({"0.0.0.0/0", "::/0"})
+_ALL_ADDRESSES = frozenset({"0.0.0.0/0", "::/0"})
 
 
 class SecurityGroupRules(SubResource):
-    """Bulk: all missing rules are made by one call."""
+    """The rules of a security group."""
 
     property_names = frozenset({RULES})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        there = {_key(rule): rule for rule in self._rules(made)}
-        goal = {_key(rule): rule for rule in _wanted(made, wanted.get(RULES) or ())}
-        for key in sorted(there.keys() - goal.keys()):
-            delete_if_exists(made, f"/security-group-rules/{there[key]['id']}")
+        """Delete rules that are not desired, and create the missing ones by one call."""
+        current = {_rule_key(rule): rule for rule in self._current_rules(resource)}
+        desired = {
+            _rule_key(rule): rule for rule in _desired_rules(resource, properties.get(RULES) or ())
+        }
+        for key in sorted(current.keys() - desired.keys()):
+            delete_if_exists(resource, f"/security-group-rules/{current[key]['id']}")
         missing = [
-            {**goal[key], "security_group_id": made.path_id}
-            for key in sorted(goal.keys() - there.keys())
+            {**desired[key], "security_group_id": resource.path_id}
+            for key in sorted(desired.keys() - current.keys())
         ]
         if missing:
-            made.client.send("POST", "/security-group-rules", {"security_group_rules": missing})
+            resource.client.send(
+                "POST", "/security-group-rules", {"security_group_rules": missing}
+            )
 
     @staticmethod
-    def _rules(made: PhysicalResource) -> list[dict[str, Json]]:
-        known = made.body.get("security_group_rules")
-        body = made.body if known is not None else made.client.get(made.path_id)
+    def _current_rules(resource: PhysicalResource) -> list[dict[str, Json]]:
+        known = resource.body.get("security_group_rules")
+        body = resource.body if known is not None else resource.client.get(resource.path_id)
         return list(body["security_group_rules"])
 
 
 class SecurityGroup(DeclarativeType):
+    """A security group of the network service."""
+
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Reject the name ``default``, which Neutron reserves."""
         if properties.get("name") == "default":
             raise StackValidationFailed('Security groups cannot be assigned the name "default".')
 
 
-def _wanted(made: PhysicalResource, rules: Any) -> list[dict[str, Json]]:
-    found = [_argument(made, rule) for rule in rules]
-    if not any(rule["direction"] == "egress" for rule in found):
-        found.extend(dict(rule) for rule in _EVERYTHING_OUT)
-    return found
+def _desired_rules(resource: PhysicalResource, rules: Any) -> list[dict[str, Json]]:
+    desired = [_rule_arguments(resource, rule) for rule in rules]
+    if not any(rule["direction"] == "egress" for rule in desired):
+        desired.extend(dict(rule) for rule in _DEFAULT_EGRESS)
+    return desired
 
 
-def _argument(made: PhysicalResource, rule: Mapping[str, Json]) -> dict[str, Json]:
-    """A rule without group in the group mode means its own group."""
+def _rule_arguments(resource: PhysicalResource, rule: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a rule as Neutron takes it.
+
+    In the mode ``remote_group_id``, a rule without a group refers to the group itself.
+    """
     argument = {key: rule[key] for key in _KEYS if rule.get(key) not in (None, "")}
     if rule.get("remote_mode") == REMOTE_GROUP_ID:
         group = rule.get(REMOTE_GROUP_ID)
         argument[REMOTE_GROUP_ID] = (
-            made.id_lookup.resolve_id("neutron.security_group", group) if group else made.path_id
+            resource.id_lookup.resolve_id("neutron.security_group", group)
+            if group
+            else resource.path_id
         )
     else:
         argument.pop(REMOTE_GROUP_ID, None)
     return argument
 
 
-def _key(rule: Mapping[str, Json]) -> tuple[str, ...]:
-    """Equal for rules that the service takes for the same."""
+def _rule_key(rule: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return a key that is equal for rules that Neutron treats as duplicates."""
     values = {key: rule.get(key) for key in _KEYS}
     values["ethertype"] = values["ethertype"] or "IPv4"
-    values["remote_ip_prefix"] = _prefix(values["remote_ip_prefix"])
+    values["remote_ip_prefix"] = _normalized_prefix(values["remote_ip_prefix"])
     values["protocol"] = str(values["protocol"] or "").lower()
     return tuple("" if values[key] is None else str(values[key]) for key in _KEYS)
 
 
-def _prefix(value: Json) -> str | None:
-    if not value or value in _EVERYWHERE:
+def _normalized_prefix(value: Json) -> str | None:
+    if not value or value in _ALL_ADDRESSES:
         return None
     return str(ipaddress.ip_network(value, strict=False))

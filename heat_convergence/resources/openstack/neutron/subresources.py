@@ -1,7 +1,7 @@
-"""Parts of things that services keep behind calls of their own.
+"""Subresources of networks, routers, trunks and network gateways.
 
-Each sets the whole of what is wanted, whatever is there: after a crash the same call
-is made again and changes nothing twice.
+Called by the driver after a create, at an update and before a delete.  Each one compares the
+desired values with the current ones, so that a repetition after a crash changes nothing (RULE 4).
 """
 
 from __future__ import annotations
@@ -12,103 +12,120 @@ from typing import Any
 
 from heat_convergence.common.errors import Conflict, ResourceGone
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
+from heat_convergence.resources.openstack.subresources import delete_if_exists
 
 Json = Any
 
 
-class Tags(SubResource):
-    """Neutron's and Nova's: the list replaces the one before."""
-
-    property_names = frozenset({"tags"})
-
-    def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
-    ) -> None:
-        tags = [str(tag) for tag in wanted.get("tags") or ()]
-        made.client.send("PUT", made.client.path(made.path_id, "tags"), {"tags": tags})
-
-
 class AgentScheduling(SubResource):
-    """Networks and routers on agents: the difference to what was there is made."""
+    """The agents that a network or router is scheduled to.
 
-    def __init__(self, name: str, below: str, key: str, collection: str, id_key: str) -> None:
-        self.property_names = frozenset({name})
-        self._name = name
-        self._below = below
-        self._key = key
-        self._collection = collection
+    Args:
+        property_name: The list property with the ids of agents.
+        path_segment: Where the service lists the agents, below the resource's path.
+        agent_path_segment: Where the service lists the resources, below an agent's path.
+        id_key: The body key of the resource's id.
+    """
+
+    def __init__(
+        self, property_name: str, path_segment: str, agent_path_segment: str, id_key: str
+    ) -> None:
+        self.property_names = frozenset({property_name})
+        self._property_name = property_name
+        self._path_segment = path_segment
+        self._agent_path_segment = agent_path_segment
         self._id_key = id_key
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        listing = made.client.path(made.path_id, self._below)
-        there = {item["id"] for item in made.client.send("GET", listing).body["agents"]}
-        goal = set(wanted.get(self._name) or ())
-        for agent in sorted(there - goal):
-            delete_if_exists(made, f"{self._at(agent)}/{made.path_id}")
-        for agent in sorted(goal - there):
-            made.client.send("POST", self._at(agent), {self._id_key: made.path_id})
+        """Unschedule the resource from agents and schedule it to others, as desired."""
+        path = resource.client.path(resource.path_id, self._path_segment)
+        current = {item["id"] for item in resource.client.send("GET", path).body["agents"]}
+        desired = set(properties.get(self._property_name) or ())
+        for agent in sorted(current - desired):
+            delete_if_exists(resource, f"{self._agent_path(agent)}/{resource.path_id}")
+        for agent in sorted(desired - current):
+            resource.client.send("POST", self._agent_path(agent), {self._id_key: resource.path_id})
 
-    def _at(self, agent: str) -> str:
-        return f"/agents/{agent}/{self._collection}"
+    def _agent_path(self, agent: str) -> str:
+        return f"/agents/{agent}/{self._agent_path_segment}"
 
 
 class TrunkSubPorts(SubResource):
-    """A trunk's: those that go leave first, for a segment may be taken over."""
+    """The subports of a trunk.
+
+    Subports are removed before others are added, because these may reuse a segmentation id.
+    """
 
     property_names = frozenset({"sub_ports"})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        there = {
+        """Remove and add subports until the trunk has the desired ones."""
+        current = {
             item["port_id"]: _sub_port(item, item["port_id"])
-            for item in made.client.get(made.path_id).get("sub_ports") or ()
+            for item in resource.client.get(resource.path_id).get("sub_ports") or ()
         }
-        goal = {}
-        for item in wanted.get("sub_ports") or ():
-            port_id = made.id_lookup.resolve_id("neutron.port", item["port"])
-            goal[port_id] = _sub_port(item, port_id)
-        leaving = [{"port_id": key} for key in sorted(there) if goal.get(key) != there[key]]
-        coming = [goal[key] for key in sorted(goal) if goal[key] != there.get(key)]
-        for verb, ports in (("remove_subports", leaving), ("add_subports", coming)):
+        desired = {}
+        for item in properties.get("sub_ports") or ():
+            port_id = resource.id_lookup.resolve_id("neutron.port", item["port"])
+            desired[port_id] = _sub_port(item, port_id)
+        removed = [{"port_id": key} for key in sorted(current) if desired.get(key) != current[key]]
+        added = [desired[key] for key in sorted(desired) if desired[key] != current.get(key)]
+        for action, ports in (("remove_subports", removed), ("add_subports", added)):
             if ports:
-                path = made.client.path(made.path_id, verb)
-                made.client.send("PUT", path, {"sub_ports": ports})
+                path = resource.client.path(resource.path_id, action)
+                resource.client.send("PUT", path, {"sub_ports": ports})
 
 
 class GatewayConnections(SubResource):
-    """A network gateway's."""
+    """The networks that a network gateway connects to."""
 
     property_names = frozenset({"connections"})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        there = [] if before is None else self._of(made, before)
-        goal = self._of(made, wanted)
-        for verb, items in (
-            ("disconnect_network", [item for item in there if item not in goal]),
-            ("connect_network", [item for item in goal if item not in there]),
+        """Disconnect and connect networks by the difference of the properties."""
+        current = [] if before is None else self._connections(resource, before)
+        desired = self._connections(resource, properties)
+        for action, items in (
+            ("disconnect_network", [item for item in current if item not in desired]),
+            ("connect_network", [item for item in desired if item not in current]),
         ):
             for item in items:
-                with suppress(Conflict, ResourceGone):  # it is so already
-                    made.client.send("PUT", made.client.path(made.path_id, verb), item)
+                with suppress(Conflict, ResourceGone):  # it is disconnected or connected already
+                    resource.client.send(
+                        "PUT", resource.client.path(resource.path_id, action), item
+                    )
 
-    def remove(self, made: PhysicalResource, wanted: Mapping[str, Json]) -> None:
-        for item in self._of(made, wanted):
+    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+        """Disconnect all networks; Neutron deletes no gateway that is in use."""
+        for item in self._connections(resource, properties):
             try:
-                path = made.client.path(made.path_id, "disconnect_network")
-                made.client.send("PUT", path, item)
+                path = resource.client.path(resource.path_id, "disconnect_network")
+                resource.client.send("PUT", path, item)
             except ResourceGone:
                 continue
 
     @staticmethod
-    def _of(made: PhysicalResource, properties: Mapping[str, Json]) -> list[dict[str, Json]]:
+    def _connections(
+        resource: PhysicalResource, properties: Mapping[str, Json]
+    ) -> list[dict[str, Json]]:
         return [
             {
-                "network_id": made.id_lookup.resolve_id("neutron.network", item["network"]),
+                "network_id": resource.id_lookup.resolve_id("neutron.network", item["network"]),
                 **{
                     key: item[key]
                     for key in ("segmentation_type", "segmentation_id")
@@ -120,12 +137,9 @@ class GatewayConnections(SubResource):
 
 
 DHCP_AGENT_SCHEDULING = AgentScheduling(
-    "dhcp_agent_ids", "dhcp-agents", "agents", "dhcp-networks", "network_id"
+    "dhcp_agent_ids", "dhcp-agents", "dhcp-networks", "network_id"
 )
-L3_AGENT_SCHEDULING = AgentScheduling(
-    "l3_agent_ids", "l3-agents", "agents", "l3-routers", "router_id"
-)
-TAGS = Tags()
+L3_AGENT_SCHEDULING = AgentScheduling("l3_agent_ids", "l3-agents", "l3-routers", "router_id")
 TRUNK_SUB_PORTS = TrunkSubPorts()
 GATEWAY_CONNECTIONS = GatewayConnections()
 
@@ -133,11 +147,3 @@ GATEWAY_CONNECTIONS = GatewayConnections()
 def _sub_port(item: Mapping[str, Json], port_id: str) -> dict[str, Json]:
     keys = ("segmentation_type", "segmentation_id")
     return {"port_id": port_id, **{key: item.get(key) for key in keys}}
-
-
-def delete_if_exists(made: PhysicalResource, path: str) -> None:
-    """What is not there any more is deleted."""
-    try:
-        made.client.send("DELETE", path)
-    except ResourceGone:
-        return

@@ -1,1 +1,1 @@
-"""Nova."""
+"""Types of Nova with behavior of their own."""

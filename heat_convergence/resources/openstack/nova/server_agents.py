@@ -1,17 +1,17 @@
-"""What a server's agent is told, so that it finds what is deployed on the server.
+"""Configuration of a server's software agent, by which it finds its deployments.
 
-Decides who the agent logs in as and where it asks, by ``software_config_transport``; a
-server that the compute service makes has one if its user data are of the format
-``SOFTWARE_CONFIG``, one that was deployed by others always.  The
-user has the server's physical name, and its password is the secret of its one pair of
-keys, which Keystone tells again: what a lost call made is found, and what the server was
-handed stays true (RULE 4).
-Source: heat-facts ``resource_types.json`` (``os_collect_config``), ``config_options.json``.
+Decides which user the agent authenticates as and where it polls, by ``software_config_transport``.
+A server of Nova has an agent if its user data have the format ``SOFTWARE_CONFIG``; a deployed
+server always has one.  The user has the server's physical name, and its password is the secret of
+its only EC2 key pair, which Keystone shows again: what a lost call created is found, and the
+credentials in the server's user data stay valid (RULE 4).
+Source: Heat's attribute ``os_collect_config`` and option ``default_software_config_transport``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
@@ -31,20 +31,25 @@ SOFTWARE_CONFIG_TRANSPORT, USER_DATA_FORMAT = "software_config_transport", "user
 POLL_SERVER_CFN, POLL_SERVER_HEAT = "POLL_SERVER_CFN", "POLL_SERVER_HEAT"
 OS_COLLECT_CONFIG, DEPLOYMENTS = "os-collect-config", "deployments"
 SECRET_DATA_KEYS = frozenset({PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY})
-_AGENT = "agent"  # among a server's data: where its agent asks
+_AGENT = "agent"  # the key of the agent's endpoints in the resource data
 
 
 def has_software_agent(properties: Mapping[str, Json]) -> bool:
+    """Return whether a server with these properties has an agent."""
     return bool(properties.get(USER_DATA_FORMAT) == SOFTWARE_CONFIG)
 
 
 def may_have_software_agent(properties: Mapping[str, Json]) -> bool:
-    """As far as the properties are known."""
+    """Return whether a server may have an agent; unknown properties are left out."""
     return bool(properties.get(USER_DATA_FORMAT, SOFTWARE_CONFIG) == SOFTWARE_CONFIG)
 
 
 def validate_transport(properties: Mapping[str, Json]) -> None:
-    """Raises for a transport by way of a service that deployments are not put into."""
+    """Check ``software_config_transport``.
+
+    Raises:
+        StackValidationFailed: It is one that this service does not support.
+    """
     transport = properties.get(SOFTWARE_CONFIG_TRANSPORT, POLL_SERVER_CFN)
     if transport not in (POLL_SERVER_CFN, POLL_SERVER_HEAT):
         raise StackValidationFailed(
@@ -53,100 +58,117 @@ def validate_transport(properties: Mapping[str, Json]) -> None:
         )
 
 
-def create_agent_user(view: ResourceContext) -> dict[str, Json]:
-    """Of a server that has an agent, for the row's data; empty where nobody can be one."""
-    users = _users(view)
+def create_agent_user(context: ResourceContext) -> dict[str, Json]:
+    """Create the agent's user; return its credentials and endpoints as resource data.
+
+    Returns:
+        An empty mapping if the service has no domain for users or no metadata endpoint.
+    """
+    users = _users(context)
     if users is None:
         return {}
-    url = view.cloud.metadata_url
-    if view.properties.get(SOFTWARE_CONFIG_TRANSPORT) != POLL_SERVER_HEAT and (
+    url = context.cloud.metadata_url
+    if context.properties.get(SOFTWARE_CONFIG_TRANSPORT) != POLL_SERVER_HEAT and (
         url is None or not users.is_configured
     ):
         return {}
-    project_id = users.ensure_project(view.cloud.tree_id)
-    user, keys = _user(users, view.physical_name, project_id)
-    asked = {
-        "auth_url": view.cloud.server_auth_url,
-        "region_name": view.cloud.region,
+    project_id = users.ensure_project(context.cloud.tree_id)
+    user, keys = _ensure_user(users, context.physical_name, project_id)
+    agent_config = {
+        "auth_url": context.cloud.server_auth_url,
+        "region_name": context.cloud.region,
         "metadata_url": url,
     }
-    return {**SignalUser(project_id, user, keys).to_data(), _AGENT: asked}
+    return {**SignalUser(project_id, user, keys).to_data(), _AGENT: agent_config}
 
 
-def delete_agent_user(view: ResourceContext) -> None:
-    """Of a server that is to go; who was hired by a lost call goes, too."""
-    users = _users(view)
+def with_agent_user(context: ResourceContext) -> ResourceContext:
+    """Return the context with the agent's data, if the server has an agent."""
+    if not has_software_agent(context.properties):
+        return context
+    return replace(context, data={**context.data, **create_agent_user(context)})
+
+
+def delete_agent_user(context: ResourceContext) -> None:
+    """Delete the agent's user, also one whose creation was not recorded."""
+    users = _users(context)
     if users is None or not users.is_configured:
         return
-    user_id = view.data.get(USER_ID)
-    if user_id is None and may_have_software_agent(view.properties):
-        user_id = users.find_user(view.physical_name)
+    user_id = context.data.get(USER_ID)
+    if user_id is None and may_have_software_agent(context.properties):
+        user_id = users.find_user(context.physical_name)
     if user_id is not None:
         users.delete_user(user_id)
 
 
 def agent_metadata(
-    view: ResourceContext, base_collectors: Sequence[str] = ("ec2",)
+    context: ResourceContext, base_collectors: Sequence[str] = ("ec2",)
 ) -> dict[str, Json]:
-    """The agent's own configuration; empty where there is no agent.  ``clouds`` are its
-    collectors from whoever made the machine."""
-    asked = view.data.get(_AGENT)
-    guest = SignalUser.from_data(view.data, view.project_id)
-    if asked is None or guest.user is None or guest.ec2_keys is None:
+    """Return the agent's configuration; empty if the server has no agent.
+
+    Args:
+        context: The server.
+        base_collectors: Collectors that the agent has in addition, by the server's origin.
+    """
+    agent_config = context.data.get(_AGENT)
+    agent = SignalUser.from_data(context.data, context.project_id)
+    if agent_config is None or agent.user is None or agent.ec2_keys is None:
         return {}
-    place = f"{view.stack_name}/{view.stack_id}"
-    if view.properties.get(SOFTWARE_CONFIG_TRANSPORT) == POLL_SERVER_HEAT:
+    stack_path = f"{context.stack_name}/{context.stack_id}"
+    if context.properties.get(SOFTWARE_CONFIG_TRANSPORT) == POLL_SERVER_HEAT:
         heat = {
-            "auth_url": asked["auth_url"],
-            "user_id": guest.user.id,
-            "password": guest.user.password,
-            "project_id": guest.project_id,
-            "region_name": asked["region_name"],
-            "stack_id": place,
-            "resource_name": view.name,
+            "auth_url": agent_config["auth_url"],
+            "user_id": agent.user.id,
+            "password": agent.user.password,
+            "project_id": agent.project_id,
+            "region_name": agent_config["region_name"],
+            "stack_id": stack_path,
+            "resource_name": context.name,
         }
         return {"collectors": [*base_collectors, "heat", "local"], "heat": heat}
-    if asked["metadata_url"] is None:
+    if agent_config["metadata_url"] is None:
         return {}
     cfn = {
-        "metadata_url": asked["metadata_url"],
-        "access_key_id": guest.ec2_keys.access,
-        "secret_access_key": guest.ec2_keys.secret,
-        "stack_name": place,
-        "path": f"{view.name}.Metadata",
+        "metadata_url": agent_config["metadata_url"],
+        "access_key_id": agent.ec2_keys.access,
+        "secret_access_key": agent.ec2_keys.secret,
+        "stack_name": stack_path,
+        "path": f"{context.name}.Metadata",
     }
     return {"collectors": [*base_collectors, "cfn", "local"], "cfn": cfn}
 
 
-def with_agent_metadata(view: ResourceContext, metadata: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The metadata, and what the agent is told in them."""
-    return merge_agent_metadata(metadata, agent_metadata(view))
+def with_agent_metadata(
+    context: ResourceContext, metadata: Mapping[str, Json]
+) -> Mapping[str, Json]:
+    """Return the metadata with the agent's configuration."""
+    return merge_agent_metadata(metadata, agent_metadata(context))
 
 
 def merge_agent_metadata(
     metadata: Mapping[str, Json], config: Mapping[str, Json]
 ) -> Mapping[str, Json]:
-    """The metadata of a server whose agent is told that."""
+    """Return the metadata with ``config`` as the agent's configuration."""
     return {DEPLOYMENTS: [], **metadata, OS_COLLECT_CONFIG: config} if config else metadata
 
 
-def metadata_url(view: ResourceContext) -> str | None:
-    """Where tools in the guest ask for the metadata, if there is such a service."""
-    found: str | None = getattr(view.cloud, "metadata_url", None)
+def metadata_url(context: ResourceContext) -> str | None:
+    """Return the URL where tools in the guest read the metadata, if there is one."""
+    found: str | None = getattr(context.cloud, "metadata_url", None)
     return found
 
 
-def _users(view: ResourceContext) -> StackUsers | None:
-    found: StackUsers | None = getattr(view.cloud, "users", None)
+def _users(context: ResourceContext) -> StackUsers | None:
+    found: StackUsers | None = getattr(context.cloud, "users", None)
     return found
 
 
-def _user(users: StackUsers, name: str, project_id: str) -> tuple[StackUser, Ec2Keys]:
-    there = users.find_user(name)
-    keys = None if there is None else users.find_ec2_keys(there)
-    if there is not None and keys is not None:
-        return StackUser(there, project_id, keys.secret), keys
-    # The keys come last: where there are keys, all before them was done.
-    new = Ec2Keys.generate()
-    user = users.ensure_user(name, project_id, new.secret)
-    return user, users.create_ec2_keys(user, new)
+def _ensure_user(users: StackUsers, name: str, project_id: str) -> tuple[StackUser, Ec2Keys]:
+    user_id = users.find_user(name)
+    keys = None if user_id is None else users.find_ec2_keys(user_id)
+    if user_id is not None and keys is not None:
+        return StackUser(user_id, project_id, keys.secret), keys
+    # The keys are created last: where user_id are keys, the user is complete.
+    generated = Ec2Keys.generate()
+    user = users.ensure_user(name, project_id, generated.secret)
+    return user, users.create_ec2_keys(user, generated)

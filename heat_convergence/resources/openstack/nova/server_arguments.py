@@ -1,6 +1,6 @@
-"""A server's arguments that are more than a property under another name.
+"""Arguments of a server's create and rebuild that are more than renamed properties.
 
-Decides their shapes, and what of properties contradicts itself.  No calls but lookups.
+Decides their shape, and which properties contradict each other.  Makes no calls but lookups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SOURCES = (
     ("snapshot_id", "snapshot", "cinder.snapshot"),
     ("image", "image", "glance.image"),
 )
-_PLAIN = (
+_COPIED_KEYS = (
     "device_name",
     "device_type",
     "disk_bus",
@@ -34,11 +34,12 @@ _PLAIN = (
 
 
 def needs_extended_microversion(properties: Mapping[str, Json]) -> bool:
+    """Return whether the properties need ``EXTENDED_MICROVERSION``."""
     networks = properties.get("networks") or ()
     devices = properties.get("block_device_mapping_v2") or ()
     return (
-        any(one.get("allocate_network") or one.get("tag") for one in networks)
-        or any(one.get("volume_type") for one in devices)
+        any(item.get("allocate_network") or item.get("tag") for item in networks)
+        or any(item.get("volume_type") for item in devices)
         or properties.get("user_data_update_policy") == "REBUILD"
         or bool(properties.get("tags"))
     )
@@ -47,28 +48,30 @@ def needs_extended_microversion(properties: Mapping[str, Json]) -> bool:
 def build_create_arguments(
     arguments: ArgumentBuilder, properties: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Of a create."""
-    found: dict[str, Json] = {}
+    """Return the additional arguments of a create call."""
+    body: dict[str, Json] = {}
     if properties.get("metadata"):
-        found["metadata"] = stringify_values(properties["metadata"])
+        body["metadata"] = stringify_values(properties["metadata"])
     if properties.get("tags"):
-        found["tags"] = [str(tag) for tag in properties["tags"]]
+        body["tags"] = [str(tag) for tag in properties["tags"]]
     if properties.get("security_groups"):
-        found["security_groups"] = [{"name": name} for name in properties["security_groups"]]
+        body["security_groups"] = [{"name": name} for name in properties["security_groups"]]
     if properties.get("personality"):
-        found["personality"] = [
+        body["personality"] = [
             {"path": path, "contents": base64.b64encode(str(text).encode()).decode()}
             for path, text in properties["personality"].items()
         ]
-    old = [_old_device(device) for device in properties.get("block_device_mapping") or ()]
-    if old:
-        found["block_device_mapping"] = old
-    new = [
+    legacy_devices = [
+        _legacy_device(device) for device in properties.get("block_device_mapping") or ()
+    ]
+    if legacy_devices:
+        body["block_device_mapping"] = legacy_devices
+    devices = [
         _device(arguments, device) for device in properties.get("block_device_mapping_v2") or ()
     ]
-    if new:
-        found["block_device_mapping_v2"] = _with_image(arguments, properties, new)
-    return found
+    if devices:
+        body["block_device_mapping_v2"] = _with_image(arguments, properties, devices)
+    return body
 
 
 def build_rebuild_arguments(
@@ -77,51 +80,60 @@ def build_rebuild_arguments(
     changed: frozenset[str],
     user_data: str | None,
 ) -> dict[str, Json]:
-    """``text`` are the user data as the service takes them."""
-    found: dict[str, Json] = {
+    """Return the arguments of a rebuild action.
+
+    Args:
+        arguments: Resolves names to ids.
+        after: The new properties.
+        changed: Names of the properties that change.
+        user_data: The user data in Base64.
+    """
+    body: dict[str, Json] = {
         "imageRef": arguments.resolve_id("glance.image", after["image"], "image")
     }
     if after.get("image_update_policy") == "REBUILD_PRESERVE_EPHEMERAL":
-        found["preserve_ephemeral"] = True
+        body["preserve_ephemeral"] = True
     if after.get("admin_pass"):
-        found["adminPass"] = after["admin_pass"]
+        body["adminPass"] = after["admin_pass"]
     if "user_data" in changed and after.get("user_data_update_policy") == "REBUILD":
-        found["user_data"] = user_data
-    return found
+        body["user_data"] = user_data
+    return body
 
 
 def stringify_values(values: Mapping[str, Json] | None) -> dict[str, str]:
-    """The service keeps texts alone."""
+    """Return the values as strings, the only type that Nova stores."""
     return {key: str(value) for key, value in (values or {}).items()}
 
 
-def addresses_by_network(known: Mapping[str, Json]) -> dict[str, list[str]]:
-    """Network name → addresses."""
-    return {
-        network: [address["addr"] for address in several] for network, several in known.items()
-    }
+def addresses_by_network(addresses: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return the network names with their addresses."""
+    return {network: [item["addr"] for item in items] for network, items in addresses.items()}
 
 
 def validate_properties(properties: Mapping[str, Json]) -> None:
-    """Raises for what contradicts itself."""
+    """Check that devices and networks do not contradict each other.
+
+    Raises:
+        StackValidationFailed: They do, or one of its subclasses.
+    """
     for device in properties.get("block_device_mapping_v2") or ():
-        given = [
+        sources = [
             key
             for key in ("volume_id", "snapshot_id", "image", "swap_size", "ephemeral_size")
             if device.get(key)
         ]
-        if len(given) > 1:
+        if len(sources) > 1:
             raise ResourcePropertyConflict(
                 "Cannot define the following properties at the same time: "
-                + ", ".join(given)
+                + ", ".join(sources)
                 + "."
             )
     _check_networks(properties.get("networks") or ())
 
 
 def _check_networks(networks: Json) -> None:
-    allocated = [one for one in networks if one.get("allocate_network")]
-    if allocated and len(networks) > 1:
+    allocating = [network for network in networks if network.get("allocate_network")]
+    if allocating and len(networks) > 1:
         raise StackValidationFailed(
             "allocate_network excludes all other networks", path="networks"
         )
@@ -129,7 +141,7 @@ def _check_networks(networks: Json) -> None:
         keys = ("network", "port", "subnet", "allocate_network")
         if not any(network.get(key) for key in keys):
             raise PropertyUnspecifiedError(
-                "At least one of the following properties must be specified: "
+                "At least network of the following properties must be specified: "
                 + ", ".join(keys)
                 + "."
             )
@@ -140,38 +152,42 @@ def _check_networks(networks: Json) -> None:
             )
 
 
-def validate_property_names(given: frozenset[str]) -> None:
-    """Raises where there is nothing to start from, or too much."""
-    devices = given & {"block_device_mapping", "block_device_mapping_v2"}
+def validate_property_names(names: frozenset[str]) -> None:
+    """Require exactly one source to boot from.
+
+    Raises:
+        StackValidationFailed: There is none, or there are several.
+    """
+    devices = names & {"block_device_mapping", "block_device_mapping_v2"}
     if len(devices) > 1:
         raise ResourcePropertyConflict(
             "Cannot define the following properties at the same time: "
             + ", ".join(sorted(devices))
             + "."
         )
-    if not devices and "image" not in given:
+    if not devices and "image" not in names:
         raise StackValidationFailed(
             "neither image nor a device of block_device_mapping or"
             " block_device_mapping_v2 that can be started from is given"
         )
 
 
-def _old_device(device: Mapping[str, Json]) -> dict[str, Json]:
-    found: dict[str, Json] = {"device_name": device["device_name"]}
+def _legacy_device(device: Mapping[str, Json]) -> dict[str, Json]:
+    body: dict[str, Json] = {"device_name": device["device_name"]}
     for key in ("volume_id", "snapshot_id", "volume_size", "delete_on_termination"):
         if device.get(key) is not None:
-            found[key] = device[key]
-    return found
+            body[key] = device[key]
+    return body
 
 
 def _device(arguments: ArgumentBuilder, device: Mapping[str, Json]) -> dict[str, Json]:
-    found = {key: device[key] for key in _PLAIN if device.get(key) is not None}
-    for key, source, noun in _SOURCES:
+    body = {key: device[key] for key in _COPIED_KEYS if device.get(key) is not None}
+    for key, source, entity in _SOURCES:
         if device.get(key):
             path = f"block_device_mapping_v2.{key}"
             return {
-                **found,
-                "uuid": arguments.resolve_id(noun, device[key], path),
+                **body,
+                "uuid": arguments.resolve_id(entity, device[key], path),
                 "source_type": source,
                 "destination_type": "volume",
                 "boot_index": device.get("boot_index", 0),
@@ -190,13 +206,13 @@ def _device(arguments: ArgumentBuilder, device: Mapping[str, Json]) -> dict[str,
         if device.get("ephemeral_format"):
             local["guest_format"] = device["ephemeral_format"]
         return local
-    return {**found, "source_type": "blank", "destination_type": "volume", "boot_index": -1}
+    return {**body, "source_type": "blank", "destination_type": "volume", "boot_index": -1}
 
 
 def _with_image(
     arguments: ArgumentBuilder, properties: Mapping[str, Json], devices: list[dict[str, Json]]
 ) -> list[dict[str, Json]]:
-    """The image that is started from is a device as well, once devices are listed."""
+    """Add the image as the first device, which Nova expects once devices are listed."""
     image = properties.get("image")
     if not image:
         return devices

@@ -1,8 +1,8 @@
-"""Where a server's consoles are: ``console_urls``.
+"""Addresses of a server's consoles: the attribute ``console_urls``.
 
-Asked for when somebody reads them, as that user, since each address holds a token that
-soon runs out; where nobody is asking, as in an engine, there are none.
-Source: heat-facts ``resource_types.json`` (``OS::Nova::Server``).
+They are requested when a user reads them, on behalf of that user, because each address holds a
+token that soon expires.  Without a request, as in an engine, there are none.
+Source: Heat's ``OS::Nova::Server``, attribute ``console_urls``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heat_convergence.template.evaluation.evaluation import ValueAtPath
 
 Json = Any
 CONSOLE_URLS = "console_urls"
-_SINCE = "2.8"  # of the interface: all kinds by one call
+_MICROVERSION = "2.8"  # one call for all console types
 _PROTOCOLS = {
     "novnc": "vnc",
     "xvpvnc": "vnc",
@@ -29,30 +29,39 @@ _PROTOCOLS = {
 }
 
 
-def get_console_urls(thing: RestResource, server_id: str) -> dict[str, str]:
-    """By kind; what the cloud does not offer is left out."""
-    found = {kind: _url(thing, server_id, kind, strict=False) for kind in sorted(_PROTOCOLS)}
-    return {kind: url for kind, url in found.items() if url is not None}
+def get_console_urls(rest_resource: RestResource, server_id: str) -> dict[str, str]:
+    """Return the URLs by console type, without those that the cloud does not offer."""
+    urls = {
+        console_type: _request_url(rest_resource, server_id, console_type, strict=False)
+        for console_type in sorted(_PROTOCOLS)
+    }
+    return {console_type: url for console_type, url in urls.items() if url is not None}
 
 
-def get_console_url(thing: RestResource, server_id: str, console_type: str) -> ValueAtPath:
-    """Raises what the service says where it offers no such console, and
-    ``InvalidTemplateAttribute`` for a kind that is none."""
+def get_console_url(rest_resource: RestResource, server_id: str, console_type: str) -> ValueAtPath:
+    """Return the URL of one console type.
+
+    Raises:
+        InvalidTemplateAttribute: There is no such console type.
+        Error: Nova offers no such console, or is unavailable.
+    """
     if console_type not in _PROTOCOLS:
         raise InvalidTemplateAttribute(
             f"{CONSOLE_URLS} has no {console_type}: it has {', '.join(sorted(_PROTOCOLS))}"
         )
-    return ValueAtPath(_url(thing, server_id, console_type, strict=True))
+    return ValueAtPath(_request_url(rest_resource, server_id, console_type, strict=True))
 
 
-def _url(thing: RestResource, server_id: str, kind: str, *, strict: bool) -> str | None:
+def _request_url(
+    rest_resource: RestResource, server_id: str, console_type: str, *, strict: bool
+) -> str | None:
     cloud = request_cloud.current_cloud()
     if cloud is None:
         return None
-    calls = RestResourceClient(cloud, replace(thing, microversion=_SINCE))
-    wanted = {"remote_console": {"protocol": _PROTOCOLS[kind], "type": kind}}
+    client = RestResourceClient(cloud, replace(rest_resource, microversion=_MICROVERSION))
+    request = {"remote_console": {"protocol": _PROTOCOLS[console_type], "type": console_type}}
     try:
-        body = calls.send("POST", calls.path(server_id, "remote-consoles"), wanted).body
+        body = client.send("POST", client.path(server_id, "remote-consoles"), request).body
     except Error as error:
         if strict or error.retry is not Retry.NEVER:
             raise

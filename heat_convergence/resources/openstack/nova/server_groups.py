@@ -1,4 +1,4 @@
-"""``OS::Nova::ServerGroup``: one policy, with rules where the service knows them."""
+"""``OS::Nova::ServerGroup``: one policy, with rules where Nova supports them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ RULES_MICROVERSION = "2.64"
 
 
 class ServerGroup(DeclarativeType):
-    def client(self, view: ResourceContext) -> RestResourceClient:
-        calls = super().client(view)
-        if not view.properties.get("rules"):
-            return calls
+    """A server group."""
+
+    def client(self, context: ResourceContext) -> RestResourceClient:
+        """Return a client; properties with rules need a newer microversion."""
+        client = super().client(context)
+        if not context.properties.get("rules"):
+            return client
         return RestResourceClient(
-            calls.cloud, replace(calls.rest_resource, microversion=RULES_MICROVERSION)
+            client.cloud, replace(client.rest_resource, microversion=RULES_MICROVERSION)
         )
 
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        arguments = super().create_arguments(view)
+    def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
+        """Return the arguments in the form that the microversion expects."""
+        arguments = super().create_arguments(context)
         if arguments.get("rules"):
             (arguments["policy"],) = arguments.pop("policies")
-            most = arguments["rules"].get("max_server_per_host")
-            arguments["rules"] = {"max_server_per_host": int(most)} if most else {}
+            max_servers = arguments["rules"].get("max_server_per_host")
+            arguments["rules"] = {"max_server_per_host": int(max_servers)} if max_servers else {}
         else:
             arguments.pop("rules", None)
         return arguments

@@ -1,13 +1,13 @@
-"""A server's networks: what the compute service attaches by itself, and ports of ours.
+"""Networks of a server: those that Nova attaches by itself, and managed ports.
 
-Decides which entries need a port of their own, makes and deletes those, and finds the
-difference that an update makes.  Ports of ours bear the server's mark, so that a lost
-create does not leave any behind.
+A managed port is created by this service, because Nova cannot create it as the template wants it.
+Decides which networks need one, creates and deletes them, and compares networks with interfaces.
+Managed ports carry the server's ownership mark, so that a lost create leaves none behind (RULE 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ MANAGED_PORT_KEYS = ("subnet", "port_extra_properties")
 
 
 def has_managed_port(network: NetworkEntry) -> bool:
-    """Whether a port is made for it, instead of leaving that to the service."""
+    """Return whether this service creates the port of the network."""
     if network.get("port") or network.get("allocate_network"):
         return False
     return any(network.get(key) for key in (*MANAGED_PORT_KEYS, "floating_ip"))
@@ -29,120 +29,132 @@ def has_managed_port(network: NetworkEntry) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServerNetworks:
-    """``calls`` are about ports, ``mark`` is their description, ``name`` what their
-    names begin with."""
+    """The networks of one server, with what it takes to create their ports.
 
-    port_calls: RestResourceClient
+    Args:
+        port_client: Calls about ports.
+        arguments: Resolves names to ids.
+        port_name_prefix: What the names of managed ports begin with.
+        ownership_mark: The description of managed ports.
+        security_groups: Ids of the managed ports' security groups.
+    """
+
+    port_client: RestResourceClient
     arguments: ArgumentBuilder
     port_name_prefix: str
     ownership_mark: str
     security_groups: Sequence[str] = ()
 
     def build_nics(self, networks: Sequence[NetworkEntry]) -> Json:
-        """What a create asks the compute service for; ports of ours are made."""
+        """Create the managed ports; return the networks of Nova's create call."""
         for network in networks:
             if network.get("allocate_network"):
                 return network["allocate_network"]
-        own = self._own() if any(has_managed_port(network) for network in networks) else {}
-        return [self._nic(network, number, own) for number, network in enumerate(networks)]
+        managed_ports = (
+            self._managed_ports() if any(has_managed_port(network) for network in networks) else {}
+        )
+        return [
+            self._nic(network, number, managed_ports) for number, network in enumerate(networks)
+        ]
 
     def build_attachment(self, network: NetworkEntry, number: int) -> dict[str, Json]:
-        """What an attach asks for."""
-        nic = self._nic(network, number, self._own())
+        """Create the managed port, if any; return the body of Nova's attach call."""
+        nic = self._nic(network, number, self._managed_ports())
         if "port" in nic:
             return {"port_id": nic["port"]}
-        found: dict[str, Json] = {"net_id": nic["uuid"]}
+        attachment: dict[str, Json] = {"net_id": nic["uuid"]}
         if nic.get("fixed_ip"):
-            found["fixed_ips"] = [{"ip_address": nic["fixed_ip"]}]
-        return found
+            attachment["fixed_ips"] = [{"ip_address": nic["fixed_ip"]}]
+        return attachment
 
     def delete_managed_ports(self, names: frozenset[str] | None = None) -> None:
-        """Our ports, or those of these names."""
-        for name, port in self._own().items():
+        """Delete the managed ports; only those of ``names``, if given."""
+        for name, port in self._managed_ports().items():
             if names is None or name in names:
-                self.port_calls.delete(port["id"])
+                self.port_client.delete(port["id"])
 
     def port_name(self, number: int) -> str:
+        """Return the name of the managed port of the network at this index."""
         return f"{self.port_name_prefix}-port-{number}"
 
     def matches(self, network: NetworkEntry, number: int, interface: Mapping[str, Json]) -> bool:
-        """Whether an interface is this entry's."""
+        """Return whether ``interface``, a body of Nova, belongs to the network."""
         if network.get("port"):
-            return str(interface["port_id"]) == self._id("port", network["port"])
+            return str(interface["port_id"]) == self._resolve_id("port", network["port"])
         if has_managed_port(network):
-            port = self._own().get(self.port_name(number))
+            port = self._managed_ports().get(self.port_name(number))
             return port is not None and port["id"] == interface["port_id"]
-        if interface["net_id"] != self._id("network", network["network"]):
+        if interface["net_id"] != self._resolve_id("network", network["network"]):
             return False
         fixed = network.get("fixed_ip")
         addresses = [ip["ip_address"] for ip in interface.get("fixed_ips") or ()]
         return not fixed or fixed in addresses
 
-    # -- below
-
-    def _own(self) -> dict[str, dict[str, Json]]:
-        """Ports of ours that there are, by name."""
+    def _managed_ports(self) -> dict[str, dict[str, Json]]:
+        """Return the bodies of existing managed ports by name."""
         return {
-            port["name"]: port for port in self.port_calls.list(description=self.ownership_mark)
+            port["name"]: port for port in self.port_client.list(description=self.ownership_mark)
         }
 
     def _nic(
-        self, network: NetworkEntry, number: int, own: Mapping[str, Mapping[str, Json]]
+        self, network: NetworkEntry, number: int, managed_ports: Mapping[str, Mapping[str, Json]]
     ) -> dict[str, Json]:
         tag = {"tag": network["tag"]} if network.get("tag") else {}
         if network.get("port"):
-            port_id = self._id("port", network["port"])
+            port_id = self._resolve_id("port", network["port"])
             self._associate(network, port_id)
             return {"port": port_id, **tag}
         if not has_managed_port(network):
-            nic = {"uuid": self._id("network", network["network"]), **tag}
+            nic = {"uuid": self._resolve_id("network", network["network"]), **tag}
             if network.get("fixed_ip"):
                 nic["fixed_ip"] = network["fixed_ip"]
             return nic
         name = self.port_name(number)
-        port = own.get(name) or self.port_calls.create(self._port(network, name))
+        port = managed_ports.get(name) or self.port_client.create(
+            self._port_arguments(network, name)
+        )
         self._associate(network, port["id"])
         return {"port": port["id"], **tag}
 
-    def _port(self, network: NetworkEntry, name: str) -> dict[str, Json]:
+    def _port_arguments(self, network: NetworkEntry, name: str) -> dict[str, Json]:
         extra = dict(network.get("port_extra_properties") or {})
         port: dict[str, Json] = {"name": name, "description": self.ownership_mark}
         address: dict[str, Json] = {}
         if network.get("subnet"):
-            address["subnet_id"] = self._id("subnet", network["subnet"])
+            address["subnet_id"] = self._resolve_id("subnet", network["subnet"])
         if network.get("fixed_ip"):
             address["ip_address"] = network["fixed_ip"]
         if address:
             port["fixed_ips"] = [address]
         if self.security_groups:
             port["security_groups"] = list(self.security_groups)
-        port["network_id"] = self._network(network, address)
+        port["network_id"] = self._network_id(network, address)
         if extra.pop("no_fixed_ips", False):
             port["fixed_ips"] = []
         if extra.pop("qos_policy", None):
             policy = network["port_extra_properties"]["qos_policy"]
-            port["qos_policy_id"] = self._id("qos_policy", policy)
-        more = extra.pop("value_specs", None) or {}
-        return {**port, **extra, **more}
+            port["qos_policy_id"] = self._resolve_id("qos_policy", policy)
+        value_specs = extra.pop("value_specs", None) or {}
+        return {**port, **extra, **value_specs}
 
-    def _network(self, network: NetworkEntry, address: Mapping[str, Json]) -> str:
+    def _network_id(self, network: NetworkEntry, address: Mapping[str, Json]) -> str:
         if network.get("network"):
-            return self._id("network", network["network"])
-        body = self.port_calls.send("GET", f"/subnets/{address['subnet_id']}").body
+            return self._resolve_id("network", network["network"])
+        body = self.port_client.send("GET", f"/subnets/{address['subnet_id']}").body
         return str(body["subnet"]["network_id"])
 
     def _associate(self, network: NetworkEntry, port_id: str) -> None:
         if network.get("floating_ip"):
-            ip = self._id("floatingip", network["floating_ip"])
+            floating_ip_id = self._resolve_id("floatingip", network["floating_ip"])
             body = {"floatingip": {"port_id": port_id}}
-            self.port_calls.send("PUT", f"/floatingips/{ip}", body)
+            self.port_client.send("PUT", f"/floatingips/{floating_ip_id}", body)
 
-    def _id(self, noun: str, value: str) -> str:
-        return self.arguments.resolve_id(f"neutron.{noun}", value, f"networks.{noun}")
+    def _resolve_id(self, entity: str, value: str) -> str:
+        return self.arguments.resolve_id(f"neutron.{entity}", value, f"networks.{entity}")
 
 
-def ignore_not_found(call: Any) -> None:
-    """Does what may have been done already."""
+def ignore_not_found(call: Callable[[], object]) -> None:
+    """Call ``call``; a missing resource is no error."""
     try:
         call()
     except ResourceGone:

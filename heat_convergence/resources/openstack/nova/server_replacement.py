@@ -1,8 +1,8 @@
-"""What a server takes from the one that it replaces: ports and addresses.
+"""Release of a replaced server's ports and addresses for the server that replaces it.
 
-The service attaches no port that another server has, and gives no address twice.
-Decides what of a rival's is in the way, and lets that go; the caller comes again until
-nothing is, for detaching takes its time.
+Nova attaches no port that another server has, and Neutron allocates no address twice.  Decides
+what of a predecessor is needed and releases that.  The caller retries until nothing is left,
+because detaching takes time.
 """
 
 from __future__ import annotations
@@ -24,36 +24,46 @@ def release_predecessor_ports(
     predecessors: Sequence[str],
     networks: Sequence[Json],
 ) -> None:
-    """``server_networks`` are the wanted ones.  Raises ``Conflict`` as long as a rival still has
-    what they name."""
-    wanted_ports = {str(one["port"]) for one in networks if one.get("port")}
-    addresses = {str(one["fixed_ip"]) for one in networks if one.get("fixed_ip")}
-    if not wanted_ports and not addresses:
+    """Release the ports and addresses that the new server needs.
+
+    Args:
+        servers: Calls about servers.
+        ports: Calls about ports.
+        predecessors: Ids of the servers to be replaced.
+        networks: Networks of the new server, with ids of ports.
+
+    Raises:
+        Conflict: A predecessor still has one of the ports.
+    """
+    port_ids = {str(network["port"]) for network in networks if network.get("port")}
+    addresses = {str(network["fixed_ip"]) for network in networks if network.get("fixed_ip")}
+    if not port_ids and not addresses:
         return
     busy = False
-    for rival in predecessors:
-        for port in ports.list(device_id=rival):
-            if port["id"] in wanted_ports:
-                _let_go(servers, rival, port, ports)
+    for predecessor in predecessors:
+        for port in ports.list(device_id=predecessor):
+            if port["id"] in port_ids:
+                _detach(servers, predecessor, port, ports)
                 busy = True
             elif addresses & _addresses(port):
-                ports.delete(str(port["id"]))  # made for the rival, by us or the service
+                ports.delete(str(port["id"]))  # created for the predecessor, by us or by Nova
     if busy:
-        raise Conflict(
-            "the server that it replaces lets go of its ports", retry_after_s=RETRY_AFTER_S
-        )
+        raise Conflict("the replaced server is releasing its ports", retry_after_s=RETRY_AFTER_S)
 
 
-def _let_go(
-    servers: RestResourceClient, rival: str, port: Mapping[str, Json], ports: RestResourceClient
+def _detach(
+    servers: RestResourceClient,
+    predecessor: str,
+    port: Mapping[str, Json],
+    ports: RestResourceClient,
 ) -> None:
-    path = servers.path(rival, "os-interface", str(port["id"]))
+    path = servers.path(predecessor, "os-interface", str(port["id"]))
     try:
         servers.send("DELETE", path)
     except ResourceGone:
         return
     except Conflict:
-        # One in error detaches nothing: its ports are taken from it.
+        # A server in error cannot detach: its ports are taken from it.
         with suppress(ResourceGone):
             ports.update(str(port["id"]), {"device_id": "", "device_owner": ""})
 

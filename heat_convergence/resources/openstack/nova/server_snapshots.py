@@ -1,4 +1,4 @@
-"""A server's snapshots: images of it."""
+"""Snapshots of a server, which are images."""
 
 from __future__ import annotations
 
@@ -19,39 +19,49 @@ from heat_convergence.resources.protocol.resource_type import ResourceContext, V
 
 Json = Any
 SNAPSHOT_IMAGE_ID = "snapshot_image_id"
-_NOT_WHOLE = frozenset({"ERROR", "BUILD", "DELETED", "SOFT_DELETED"})
+_NO_CONTENT = frozenset({"ERROR", "BUILD", "DELETED", "SOFT_DELETED"})
 
 
 class SnapshottableServer(DeclarativeType):
-    def snapshot(self, view: ResourceContext) -> VerbResult:
-        """Under a name by which it is found when its id was lost."""
-        images = self.client_for(view, "glance.image")
-        found = find_service_snapshot(view, images)
-        if found is None and view.action is Action.DELETE and not self._is_whole(view):
-            return VerbResult(ObservedState.READY, view.physical_id)
-        known = str(found["id"]) if found else self._taken(view, view.resource_snapshot_name)
-        return self._saved(view, images, known)
+    """A server that can be saved as an image and restored from it."""
 
-    def _is_whole(self, view: ResourceContext) -> bool:
-        """Whether there is anything to be saved before it is deleted."""
-        body = self.client(view).get(self._id(view))
-        return str(body.get("status")) not in _NOT_WHOLE
+    def snapshot(self, context: ResourceContext) -> VerbResult:
+        """Create an image, unless an earlier attempt has created it.
 
-    def _taken(self, view: ResourceContext, name: str) -> str:
-        calls = self.client(view)
-        path = calls.path(str(view.physical_id), "action")
-        answer = calls.send("POST", path, {"createImage": {"name": name}})
-        location = {key.lower(): value for key, value in answer.headers.items()}["location"]
+        Before a delete, a server without usable content is skipped.
+        """
+        images = self.client_for(context, "glance.image")
+        found = find_service_snapshot(context, images)
+        if found is None and context.action is Action.DELETE and not self._has_content(context):
+            return VerbResult(ObservedState.READY, context.physical_id)
+        image_id = (
+            str(found["id"])
+            if found
+            else self._create_image(context, context.resource_snapshot_name)
+        )
+        return self._image_result(context, images, image_id)
+
+    def _has_content(self, context: ResourceContext) -> bool:
+        """Return whether the server holds anything worth saving."""
+        body = self.client(context).get(self._id(context))
+        return str(body.get("status")) not in _NO_CONTENT
+
+    def _create_image(self, context: ResourceContext, name: str) -> str:
+        client = self.client(context)
+        path = client.path(str(context.physical_id), "action")
+        response = client.send("POST", path, {"createImage": {"name": name}})
+        location = {key.lower(): value for key, value in response.headers.items()}["location"]
         return location.rstrip("/").rpartition("/")[2]
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        image_id = view.data.get(SNAPSHOT_IMAGE_ID)
-        if view.action is not Action.SNAPSHOT or not image_id:
-            return super().observe(view)
-        return self._saved(view, self.client_for(view, "glance.image"), image_id)
+    def observe(self, context: ResourceContext) -> VerbResult:
+        """Read the image during a snapshot, otherwise the server."""
+        image_id = context.data.get(SNAPSHOT_IMAGE_ID)
+        if context.action is not Action.SNAPSHOT or not image_id:
+            return super().observe(context)
+        return self._image_result(context, self.client_for(context, "glance.image"), image_id)
 
-    def _saved(
-        self, view: ResourceContext, images: RestResourceClient, image_id: str
+    def _image_result(
+        self, context: ResourceContext, images: RestResourceClient, image_id: str
     ) -> VerbResult:
         try:
             status = str(images.get(image_id)["status"])
@@ -62,14 +72,18 @@ class SnapshottableServer(DeclarativeType):
         )
         return VerbResult(
             observed,
-            view.physical_id,
-            data={**view.data, SNAPSHOT_IMAGE_ID: image_id},
+            context.physical_id,
+            data={**context.data, SNAPSHOT_IMAGE_ID: image_id},
             reason="the image was not saved" if observed is ObservedState.FAILED else "",
-            poll_after_s=poll_interval.next_poll_s(view.started_at, view.now),
+            poll_after_s=poll_interval.next_poll_s(context.started_at, context.now),
         )
 
-    def delete_snapshot(self, view: ResourceContext) -> None:
-        delete_service_snapshots(view, self.client_for(view, "glance.image"), SNAPSHOT_IMAGE_ID)
+    def delete_snapshot(self, context: ResourceContext) -> None:
+        """Delete the image."""
+        delete_service_snapshots(
+            context, self.client_for(context, "glance.image"), SNAPSHOT_IMAGE_ID
+        )
 
     def restored_properties(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the image as the server's new ``image``."""
         return {"image": data[SNAPSHOT_IMAGE_ID]} if data.get(SNAPSHOT_IMAGE_ID) else {}

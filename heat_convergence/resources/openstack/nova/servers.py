@@ -1,26 +1,22 @@
-"""``OS::Nova::Server``: made, changed in place where it can be, deleted with its ports.
+"""``OS::Nova::Server``: its creation, observation, deletion and attributes.
 
-Decides which of the compute service's actions takes a server to its properties.
-Looks change two things, as none but a look can know the time for it: the one that sees a
-server resized confirms that, and the one that sees it gone deletes its own ports.
+Updates are in ``server_updates``.  Observations change two things, because no other verb can know
+the time for it: one that finds the server resized confirms the resize, and one that finds it
+deleted deletes the ports that this service created for it.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from heat_convergence.common.errors import Conflict, Forbidden, ResourceFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.ownership_marks import (
     has_any_ownership_mark,
     ownership_mark,
 )
-from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.type_spec import PhysicalResource
 from heat_convergence.resources.openstack.nova import (
     server_agents,
@@ -28,63 +24,64 @@ from heat_convergence.resources.openstack.nova import (
     server_consoles,
     user_data,
 )
-from heat_convergence.resources.openstack.nova.server_networks import (
-    ServerNetworks,
-    has_managed_port,
-    ignore_not_found,
+from heat_convergence.resources.openstack.nova.server_networks import has_managed_port
+from heat_convergence.resources.openstack.nova.server_updates import (
+    EXTENDED_MICROVERSION,
+    NETWORKS,
+    UpdatableServer,
+    build_user_data,
 )
-from heat_convergence.resources.openstack.nova.server_replacement import release_predecessor_ports
-from heat_convergence.resources.openstack.nova.server_snapshots import SnapshottableServer
 from heat_convergence.resources.openstack.scheduler_hints import build_scheduler_hints
 from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 
 Json = Any
-NETWORKS = "networks"
-# Needed for networks "auto" and "none", tags of devices and types of volumes.
-EXTENDED_MICROVERSION = "2.67"
 UPDATE_POLICY_REPLACE = "REPLACE"
 MANAGED_PORTS = "own_ports"
 
 
-class Server(SnapshottableServer, DeclarativeType):
+class Server(UpdatableServer):
+    """A server of the compute service."""
+
     releases_identity: ClassVar[bool] = True
     secret_data: ClassVar[frozenset[str]] = server_agents.SECRET_DATA_KEYS
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        calls, properties = self._rich(view), view.properties
-        self._take_over(view, properties)
-        view = _with_agent(view)
-        arguments = self.create_arguments(view)
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Create the agent user, the managed ports and the server."""
+        client, properties = self.extended_client(context), context.properties
+        self.release_predecessor_ports(context, properties)
+        context = server_agents.with_agent_user(context)
+        arguments = self.create_arguments(context)
         body: dict[str, Json] = {"server": arguments}
-        wishes = build_scheduler_hints(view)
-        if wishes:
-            body["os:scheduler_hints"] = wishes
-        made = calls.send("POST", calls.path(), body).body["server"]
-        look = self.to_result(replace(view, physical_id=made["id"]), made)
-        return replace(look, data=view.data or None)
+        hints = build_scheduler_hints(context)
+        if hints:
+            body["os:scheduler_hints"] = hints
+        server = client.send("POST", client.path(), body).body["server"]
+        result = self.to_result(replace(context, physical_id=server["id"]), server)
+        return replace(result, data=context.data or None)
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        """Its agent's credentials are those that it was made with."""
-        view = _with_agent(view)
-        return replace(super().resume_create(view), data=view.data or None)
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        """Observe the server, with the credentials that its agent was created with."""
+        context = server_agents.with_agent_user(context)
+        return replace(super().resume_create(context), data=context.data or None)
 
-    def create_subresources(self, made: PhysicalResource) -> bool:
-        """Nothing: a create says it all."""
+    def create_subresources(self, resource: PhysicalResource) -> bool:
+        """Do nothing: the create call carries everything."""
         return False
 
-    def create_arguments(self, view: ResourceContext) -> dict[str, Json]:
-        properties = view.properties
-        arguments = super().create_arguments(view)
-        arguments["description"] = ownership_mark(view)
+    def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
+        """Return the arguments of the create call; create the managed ports."""
+        properties = context.properties
+        arguments = super().create_arguments(context)
+        arguments["description"] = ownership_mark(context)
         arguments.update(
-            server_arguments.build_create_arguments(self.argument_builder(view), properties)
+            server_arguments.build_create_arguments(self.argument_builder(context), properties)
         )
         networks = properties.get(NETWORKS)
         if networks:
-            arguments[NETWORKS] = self.server_networks(view, properties).build_nics(networks)
-        elif self._rich(view).rest_resource.microversion == EXTENDED_MICROVERSION:
+            arguments[NETWORKS] = self.server_networks(context, properties).build_nics(networks)
+        elif self.extended_client(context).rest_resource.microversion == EXTENDED_MICROVERSION:
             arguments[NETWORKS] = "auto"
-        text = _user_data(view, properties)
+        text = build_user_data(context, properties)
         if text:
             arguments["user_data"] = text
         return arguments
@@ -92,7 +89,10 @@ class Server(SnapshottableServer, DeclarativeType):
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
-        """A change of an image needs one that was booted from."""
+        """Return whether an update policy demands a replacement.
+
+        So does a change between booting from an image and booting from a volume.
+        """
         if "flavor" in changed and after.get("flavor_update_policy") == UPDATE_POLICY_REPLACE:
             return True
         if "image" in changed and (
@@ -105,325 +105,174 @@ class Server(SnapshottableServer, DeclarativeType):
             and after.get("user_data_update_policy") == UPDATE_POLICY_REPLACE
         )
 
-    def _take_over(self, view: ResourceContext, wanted: Mapping[str, Json]) -> None:
-        if view.predecessors:
-            arguments = self.argument_builder(view)
-            networks = [
-                {**one, "port": arguments.resolve_id("neutron.port", one["port"], "networks.port")}
-                if one.get("port")
-                else one
-                for one in wanted.get(NETWORKS) or ()
-            ]
-            release_predecessor_ports(
-                self.client(view),
-                self.client_for(view, "neutron.port"),
-                view.predecessors,
-                networks,
-            )
+    # -- observation
 
-    # -- update
-
-    def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
-    ) -> VerbResult:
-        calls, thing_id = self.client(view), self._id(view)
-        body = calls.get(thing_id)
-        if body["status"] == "VERIFY_RESIZE":
-            self._confirm(view)
-            raise Conflict("the server is being resized", retry_after_s=2.0)
-        if NETWORKS in changed:
-            self._take_over(view, after)
-        self._change_quickly(view, after, changed)
-        if NETWORKS in changed:
-            self._change_networks(view, after)
-        steps = self._slow_steps(view, after, changed, body)
-        if steps:
-            steps[0]()
-        if len(steps) > 1:
-            raise Conflict("the server is given its properties one after the other")
-        look = self.to_result(replace(view, properties=after), calls.get(thing_id))
-        if server_agents.SOFTWARE_CONFIG_TRANSPORT not in changed:
-            return look
-        return replace(look, data=_with_agent(replace(view, properties=after)).data or None)
-
-    def _change_quickly(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
-    ) -> None:
-        calls, thing_id = self.client(view), self._id(view)
-        if "name" in changed:
-            calls.update(thing_id, {"name": after.get("name") or view.physical_name})
-        if "metadata" in changed:
-            path = calls.path(thing_id, "metadata")
-            values = server_arguments.stringify_values(after.get("metadata"))
-            calls.send("PUT", path, {"metadata": values})
-        if "admin_pass" in changed and after.get("admin_pass"):
-            calls.action(thing_id, "changePassword", {"adminPass": after["admin_pass"]})
-        if "tags" in changed:
-            made = PhysicalResource(calls, thing_id, {}, self.id_lookup(view), view)
-            self.spec.subresources[0].apply(made, after, view.properties)
-
-    def _slow_steps(
-        self,
-        view: ResourceContext,
-        after: Mapping[str, Json],
-        changed: frozenset[str],
-        body: Mapping[str, Json],
-    ) -> list[Callable[[], Json]]:
-        """Each makes the server busy; what is done already is left out."""
-        calls, thing_id, arguments = self.client(view), self._id(view), self.argument_builder(view)
-        steps: list[Callable[[], Json]] = []
-        if "flavor" in changed:
-            flavor = arguments.resolve_id("nova.flavor", after["flavor"], "flavor")
-            if body["flavor"].get("id") != flavor:
-                resize = {"flavorRef": flavor}
-                steps.append(lambda: calls.action(thing_id, "resize", resize))
-        if self._rebuilds(view, after, changed, body):
-            rebuild = server_arguments.build_rebuild_arguments(
-                arguments, after, changed, _user_data(view, after)
-            )
-            rich = self._rich(replace(view, properties=after))
-            steps.append(lambda: rich.action(thing_id, "rebuild", rebuild))
-        return steps
-
-    def _rebuilds(
-        self,
-        view: ResourceContext,
-        after: Mapping[str, Json],
-        changed: frozenset[str],
-        body: Mapping[str, Json],
-    ) -> bool:
-        other_data = view.properties.get("user_data") != after.get("user_data")
-        if other_data and after.get("user_data_update_policy") == "REBUILD":
-            return body.get("status") != "REBUILD"
-        if "image" not in changed or not after.get("image"):
-            return False
-        wanted = self.argument_builder(view).resolve_id("glance.image", after["image"], "image")
-        return (body.get("image") or {}).get("id") != wanted
-
-    def _change_networks(self, view: ResourceContext, after: Mapping[str, Json]) -> None:
-        """What is attached is read first: what is done already is not done again."""
-        calls, thing_id = self.client(view), self._id(view)
-        path = calls.path(thing_id, "os-interface")
-        attached = calls.send("GET", path).body["interfaceAttachments"]
-        networks = self.server_networks(view, after)
-        goal = list(after.get(NETWORKS) or ())
-        kept, missing = [], []
-        for number, network in enumerate(goal):
-            match = next((one for one in attached if networks.matches(network, number, one)), None)
-            if match is None:
-                missing.append((number, network))
-            else:
-                attached.remove(match)
-                kept.append(networks.port_name(number))
-        for one in attached if goal else ():
-            ignore_not_found(lambda port=one: calls.send("DELETE", f"{path}/{port['port_id']}"))
-        for number, network in missing:
-            attachment = networks.build_attachment(network, number)
-            kept.append(networks.port_name(number))
-            calls.send("POST", path, {"interfaceAttachment": attachment})
-        if any(has_managed_port(network) for network in view.properties.get(NETWORKS) or ()):
-            names = {networks.port_name(i) for i in range(len(view.properties[NETWORKS]))}
-            _once_free(lambda: networks.delete_managed_ports(frozenset(names - set(kept))))
-
-    # -- looking
-
-    def to_result(self, view: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
-        if body.get("status") == "VERIFY_RESIZE" and view.action is not Action.DELETE:
-            self._confirm(view)
-        return super().to_result(view, body)
-
-    def _confirm(self, view: ResourceContext) -> None:
-        """The service goes on telling VERIFY_RESIZE while it confirms, and refuses to be
-        asked twice: by 400 at first, by 409 once it is done."""
-        with contextlib.suppress(Conflict, ResourceFailure):
-            self.client(view).action(self._id(view), "confirmResize")
+    def to_result(self, context: ResourceContext, body: Mapping[str, Json]) -> VerbResult:
+        """Return the state of the body; confirm a finished resize."""
+        if body.get("status") == "VERIFY_RESIZE" and context.action is not Action.DELETE:
+            self.confirm_resize(context)
+        return super().to_result(context, body)
 
     def observed_state(
-        self, view: ResourceContext, body: Mapping[str, Json]
+        self, context: ResourceContext, body: Mapping[str, Json]
     ) -> tuple[ObservedState, str]:
-        word = str(body.get("status", "BUILD")).upper()
-        if view.action in (Action.SUSPEND, Action.ADOPT) and word == "SUSPENDED":
+        """Decide from the status and the task state."""
+        status = str(body.get("status", "BUILD")).upper()
+        if context.action in (Action.SUSPEND, Action.ADOPT) and status == "SUSPENDED":
             return ObservedState.READY, ""
-        if view.action is Action.CHECK and word != "ACTIVE":
-            return ObservedState.FAILED, f"the server is {word}, not ACTIVE"
-        observed, reason = super().observed_state(view, body)
+        if context.action is Action.CHECK and status != "ACTIVE":
+            return ObservedState.FAILED, f"the server is {status}, not ACTIVE"
+        observed, reason = super().observed_state(context, body)
         if observed is ObservedState.READY and body.get("OS-EXT-STS:task_state"):
             return ObservedState.BUSY, ""
         return observed, reason
 
-    def failure_reason(self, body: Mapping[str, Json], word: str) -> str:
+    def failure_reason(self, body: Mapping[str, Json], status: str) -> str:
+        """Return Heat's text for a server in error."""
         fault = body.get("fault") or {}
-        told = f"{fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
-        return f'Went to status {word.upper()} due to "Message: {told}"'
+        message = f"{fault.get('message', 'Unknown')}, Code: {fault.get('code', 'Unknown')}"
+        return f'Went to status {status.upper()} due to "Message: {message}"'
 
-    def suspend(self, view: ResourceContext) -> VerbResult:
-        return self._stated(view, "suspend", "SUSPENDED")
+    def suspend(self, context: ResourceContext) -> VerbResult:
+        """Suspend the server."""
+        return self._change_status(context, "suspend", "SUSPENDED")
 
-    def resume(self, view: ResourceContext) -> VerbResult:
-        return self._stated(view, "resume", "ACTIVE")
+    def resume(self, context: ResourceContext) -> VerbResult:
+        """Resume the server."""
+        return self._change_status(context, "resume", "ACTIVE")
 
-    def _stated(self, view: ResourceContext, action: str, goal: str) -> VerbResult:
-        calls, thing_id = self.client(view), self._id(view)
-        body = calls.get(thing_id)
-        if body["status"] != goal:
-            calls.action(thing_id, action)
-            body = calls.get(thing_id)
-            if body["status"] != goal:
-                return self._busy(view)
-        return self.to_result(view, body)
+    def _change_status(self, context: ResourceContext, action: str, desired: str) -> VerbResult:
+        client, physical_id = self.client(context), self._id(context)
+        body = client.get(physical_id)
+        if body["status"] != desired:
+            client.action(physical_id, action)
+            body = client.get(physical_id)
+            if body["status"] != desired:
+                return self._busy(context)
+        return self.to_result(context, body)
 
-    # -- delete
+    # -- deletion
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        """Its own ports are noted while they can be told by it: those of one that was
-        adopted bear another mark."""
-        server_agents.delete_agent_user(view)
-        own = view.data.get(MANAGED_PORTS)
-        if own is None and view.physical_id is not None and self._has_own_ports(view):
-            ports = self.client_for(view, "neutron.port").list(device_id=view.physical_id)
-            own = [port["id"] for port in ports if has_any_ownership_mark(port)]
-            view = replace(view, data={**view.data, MANAGED_PORTS: own})
-        look = super().delete(view)
-        return self._without_ports(view, replace(look, data=look.data or view.data or None))
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Record the managed ports, then delete the agent user and the server.
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        return self._without_ports(view, super().observe(view))
+        An adopted server's ports carry another ownership mark, so they are found by the server.
+        """
+        server_agents.delete_agent_user(context)
+        port_ids = context.data.get(MANAGED_PORTS)
+        if (
+            port_ids is None
+            and context.physical_id is not None
+            and self._may_have_managed_ports(context)
+        ):
+            ports = self.client_for(context, "neutron.port").list(device_id=context.physical_id)
+            port_ids = [port["id"] for port in ports if has_any_ownership_mark(port)]
+            context = replace(context, data={**context.data, MANAGED_PORTS: port_ids})
+        result = super().delete(context)
+        return self._delete_managed_ports(
+            context, replace(result, data=result.data or context.data or None)
+        )
 
-    def _listed(self, view: ResourceContext, body: Json) -> VerbResult:
-        return self._without_ports(view, super()._listed(view, body))
+    def observe(self, context: ResourceContext) -> VerbResult:
+        """Read the server; delete the managed ports once it is absent."""
+        return self._delete_managed_ports(context, super().observe(context))
 
-    def _without_ports(self, view: ResourceContext, look: VerbResult) -> VerbResult:
-        """Ports of ours go once the server is gone: the service lets nobody delete one
-        that is in use."""
-        if view.action is not Action.DELETE or look.observed is not ObservedState.ABSENT:
-            return look
-        if self._has_own_ports(view):
-            ports = self.client_for(view, "neutron.port")
-            for port_id in view.data.get(MANAGED_PORTS) or ():
+    def _listed(self, context: ResourceContext, body: Json) -> VerbResult:
+        return self._delete_managed_ports(context, super()._listed(context, body))
+
+    def _delete_managed_ports(self, context: ResourceContext, result: VerbResult) -> VerbResult:
+        """Delete the managed ports once the server is absent.
+
+        Neutron refuses to delete a port that is in use.
+        """
+        if context.action is not Action.DELETE or result.observed is not ObservedState.ABSENT:
+            return result
+        if self._may_have_managed_ports(context):
+            ports = self.client_for(context, "neutron.port")
+            for port_id in context.data.get(MANAGED_PORTS) or ():
                 ports.delete(port_id)
-            self.server_networks(view, view.properties).delete_managed_ports()
-        return look
+            self.server_networks(context, context.properties).delete_managed_ports()
+        return result
 
     @staticmethod
-    def _has_own_ports(view: ResourceContext) -> bool:
-        networks = view.properties.get(NETWORKS)
-        unknown = not view.properties
+    def _may_have_managed_ports(context: ResourceContext) -> bool:
+        networks = context.properties.get(NETWORKS)
+        unknown = not context.properties
         return unknown or any(has_managed_port(network) for network in networks or ())
 
-    def find(self, view: ResourceContext) -> str | None:
-        found = super().find(view)
-        if found is None and view.action is Action.DELETE:
-            server_agents.delete_agent_user(view)  # the agent is made first
-        if found is None and view.action is Action.DELETE and self._has_own_ports(view):
-            # The ports are made first: there may be some without a server.
-            self.server_networks(view, view.properties).delete_managed_ports()
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the server's id; before a delete, clean up what precedes its creation."""
+        found = super().find(context)
+        if found is None and context.action is Action.DELETE:
+            server_agents.delete_agent_user(context)  # the agent is created before the server
+        if (
+            found is None
+            and context.action is Action.DELETE
+            and self._may_have_managed_ports(context)
+        ):
+            # The ports are created before the server: there may be some without it.
+            self.server_networks(context, context.properties).delete_managed_ports()
         return found
 
-    # -- what is told
+    # -- attributes and validation
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
-        shown = view.attributes.get("show") or {}
+    def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return an attribute, some of which are computed from the body or the agent's data."""
+        shown = context.attributes.get("show") or {}
         if name == NETWORKS:
             return server_arguments.addresses_by_network(shown.get("addresses") or {})
         if name == "first_address":
             addresses = server_arguments.addresses_by_network(shown.get("addresses") or {})
             return next((each[0] for each in addresses.values() if each), "")
         if name == "os_collect_config":
-            return server_agents.agent_metadata(view)
+            return server_agents.agent_metadata(context)
         if name == server_consoles.CONSOLE_URLS:
-            there = view.physical_id
+            server_id = context.physical_id
             return (
-                server_consoles.get_console_urls(self.spec.rest_resource, there) if there else {}
+                server_consoles.get_console_urls(self.spec.rest_resource, server_id)
+                if server_id
+                else {}
             )
-        return super().attribute(view, name)
+        return super().attribute(context, name)
 
-    def attribute_at_path(self, view: ResourceContext, name: str, path: tuple[Json, ...]) -> Json:
-        if name == server_consoles.CONSOLE_URLS and path and view.physical_id:
+    def attribute_at_path(
+        self, context: ResourceContext, name: str, path: tuple[Json, ...]
+    ) -> Json:
+        """Return an attribute; a single console URL is requested alone."""
+        if name == server_consoles.CONSOLE_URLS and path and context.physical_id:
             return server_consoles.get_console_url(
-                self.spec.rest_resource, view.physical_id, str(path[0])
+                self.spec.rest_resource, context.physical_id, str(path[0])
             )
-        return super().attribute_at_path(view, name, path)
+        return super().attribute_at_path(context, name, path)
 
     def shown_metadata(
-        self, view: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        return server_agents.with_agent_metadata(view, given)
+        """Return the metadata with the agent's configuration."""
+        return server_agents.with_agent_metadata(context, metadata)
 
-    def shows_deployments(self, view: ResourceContext) -> bool:
-        return server_agents.has_software_agent(view.properties)
+    def shows_deployments(self, context: ResourceContext) -> bool:
+        """Return whether the server has a software agent."""
+        return server_agents.has_software_agent(context.properties)
 
     def accepts_deployments(self, properties: Mapping[str, Json]) -> bool:
+        """Return whether the server may have a software agent."""
         return server_agents.may_have_software_agent(properties)
 
     def has_secret_data(self, properties: Mapping[str, Json]) -> bool:
-        """Only of an agent; a format that is not known yet may come to one."""
-        usual = self.schema.properties[server_agents.USER_DATA_FORMAT].default
+        """Return whether the server may have an agent, whose credentials are secret."""
+        default = self.schema.properties[server_agents.USER_DATA_FORMAT].default
         return (
-            properties.get(server_agents.USER_DATA_FORMAT, usual)
+            properties.get(server_agents.USER_DATA_FORMAT, default)
             not in user_data.FORMATS_WITHOUT_AGENT
         )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check the devices, the networks and the agent's transport."""
         server_arguments.validate_properties(properties)
         if server_agents.has_software_agent(properties):
             server_agents.validate_transport(properties)
 
-    def validate_property_names(self, given: frozenset[str]) -> None:
-        server_arguments.validate_property_names(given)
-
-    # -- below
-
-    def server_networks(
-        self, view: ResourceContext, properties: Mapping[str, Json]
-    ) -> ServerNetworks:
-        arguments = self.argument_builder(view)
-        groups = (
-            [
-                arguments.resolve_id("neutron.security_group", group, "security_groups")
-                for group in properties.get("security_groups") or ()
-            ]
-            if any(has_managed_port(one) for one in properties.get(NETWORKS) or ())
-            else []
-        )
-        return ServerNetworks(
-            self.client_for(view, "neutron.port"),
-            arguments,
-            view.physical_name,
-            ownership_mark(view),
-            groups,
-        )
-
-    def _rich(self, view: ResourceContext) -> RestResourceClient:
-        """As old a version of the interface as the properties allow."""
-        calls = self.client(view)
-        if server_arguments.needs_extended_microversion(view.properties):
-            return RestResourceClient(
-                calls.cloud, replace(calls.rest_resource, microversion=EXTENDED_MICROVERSION)
-            )
-        return calls
-
-
-def _with_agent(view: ResourceContext) -> ResourceContext:
-    """With what is recorded of its agent, if it has one."""
-    if not server_agents.has_software_agent(view.properties):
-        return view
-    return replace(view, data={**view.data, **server_agents.create_agent_user(view)})
-
-
-def _user_data(view: ResourceContext, properties: Mapping[str, Json]) -> str | None:
-    form = properties.get("user_data_format", user_data.RAW)
-    tools = form == user_data.HEAT_CFNTOOLS
-    return user_data.encode_user_data(
-        form,
-        user_data.resolve_user_data(view, properties),
-        server_agents.with_agent_metadata(replace(view, properties=properties), view.metadata),
-        server_agents.metadata_url(view) if tools else None,
-    )
-
-
-def _once_free(call: Callable[[], None]) -> None:
-    """A port that is being detached may not be deleted yet."""
-    try:
-        call()
-    except Forbidden as error:
-        raise Conflict(str(error), retry_after_s=1.0) from error
+    def validate_property_names(self, names: frozenset[str]) -> None:
+        """Require one source to boot from."""
+        server_arguments.validate_property_names(names)

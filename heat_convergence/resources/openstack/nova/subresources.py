@@ -1,4 +1,4 @@
-"""Parts of host aggregates."""
+"""Subresources of host aggregates and flavors."""
 
 from __future__ import annotations
 
@@ -6,43 +6,63 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
+from heat_convergence.resources.openstack.subresources import ExtraSpecs, ProjectAccess
 
 Json = Any
 
 
 class AggregateHosts(SubResource):
-    """Read before they are changed: adding a host twice is an error to the service."""
+    """The hosts of an aggregate.
+
+    They are read first, because Nova refuses to add a host twice.
+    """
 
     property_names = frozenset({"hosts"})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        there = set(made.client.get(made.path_id).get("hosts") or ())
-        goal = set(wanted.get("hosts") or ())
-        for verb, hosts in (("remove_host", there - goal), ("add_host", goal - there)):
+        """Remove and add hosts until the aggregate has the desired ones."""
+        current = set(resource.client.get(resource.path_id).get("hosts") or ())
+        desired = set(properties.get("hosts") or ())
+        for action, hosts in (("remove_host", current - desired), ("add_host", desired - current)):
             for host in sorted(hosts):
-                made.client.action(made.path_id, verb, {"host": host})
+                resource.client.action(resource.path_id, action, {"host": host})
 
-    def remove(self, made: PhysicalResource, wanted: Mapping[str, Json]) -> None:
-        if wanted.get("hosts"):
-            self.apply(made, {}, wanted)
+    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+        """Remove all hosts; Nova deletes no aggregate that has some."""
+        if properties.get("hosts"):
+            self.apply(resource, {}, properties)
 
 
 class AggregateMetadata(SubResource):
-    """A key is taken away by giving it null."""
+    """The metadata of an aggregate."""
 
     property_names = frozenset({"metadata"})
 
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        resource: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        goal = {key: str(value) for key, value in (wanted.get("metadata") or {}).items()}
-        leaving = ((before or {}).get("metadata") or {}).keys() - goal.keys()
-        values = {**goal, **dict.fromkeys(sorted(leaving))}
+        """Set the desired keys, and the ones to remove to null."""
+        desired = {key: str(value) for key, value in (properties.get("metadata") or {}).items()}
+        removed_keys = ((before or {}).get("metadata") or {}).keys() - desired.keys()
+        values = {**desired, **dict.fromkeys(sorted(removed_keys))}
         if values:
-            made.client.action(made.path_id, "set_metadata", {"metadata": values})
+            resource.client.action(resource.path_id, "set_metadata", {"metadata": values})
 
 
 AGGREGATE_HOSTS = AggregateHosts()
 AGGREGATE_METADATA = AggregateMetadata()
+FLAVOR_EXTRA_SPECS = ExtraSpecs("extra_specs", "os-extra_specs")
+FLAVOR_ACCESS = ProjectAccess(
+    "tenants",
+    "os-flavor-access",
+    ("addTenantAccess", "removeTenantAccess"),
+    "flavor_access/tenant",
+)

@@ -1,8 +1,7 @@
-"""What a server is given to start with.
+"""User data of a server.
 
-Decides the form of user data.  ``RAW`` is handed over as it is; the other formats are a
-multipart document that cloud-init reads, in which the parts after the first are kept as
-files under ``/var/lib/heat-cfntools`` for tools in the guest.
+Decides their form.  ``RAW`` is passed on unchanged; the other formats are a multipart document for
+cloud-init, whose later parts are stored under ``/var/lib/heat-cfntools`` for tools in the guest.
 """
 
 from __future__ import annotations
@@ -55,19 +54,25 @@ def handle_part(data, content_type, filename, payload):
 """
 
 
-def resolve_user_data(view: ResourceContext, properties: Mapping[str, Json]) -> str:
-    """What the template says, or what is in the configuration of which it says the id."""
+def resolve_user_data(context: ResourceContext, properties: Mapping[str, Json]) -> str:
+    """Return the text of the property, or of the software config whose id it is."""
     text: str = properties.get("user_data") or ""
     if properties.get("user_data_format", RAW) in (RAW, SOFTWARE_CONFIG):
-        return config_text(view, text)
+        return config_text(context, text)
     return text
 
 
 def encode_user_data(
     user_data_format: str, text: str, metadata: Mapping[str, Json], metadata_url: str | None = None
 ) -> str | None:
-    """Base64, as the service takes it; None where there is nothing to hand over.
-    ``metadata_url`` is where the tools in the guest ask for later metadata."""
+    """Return the user data in Base64; None if there are none.
+
+    Args:
+        user_data_format: The property of that name.
+        text: The resolved user data.
+        metadata: The server's metadata, for the tools in the guest.
+        metadata_url: The URL where these read later metadata.
+    """
     document = (
         text
         if user_data_format == RAW
@@ -76,30 +81,32 @@ def encode_user_data(
     return base64.b64encode(document.encode()).decode() if document else None
 
 
-def _document(form: str, text: str, metadata: Mapping[str, Json], metadata_url: str | None) -> str:
-    whole = MIMEMultipart(boundary="=" * 15 + "0000000000000000000" + "==")
-    whole.attach(_part(_CLOUD_CONFIG, "cloud-config", "cloud-config"))
-    whole.attach(_part(_KEEPER, "part-handler", "part-handler.py"))
-    if form == SOFTWARE_CONFIG:
+def _document(
+    user_data_format: str, text: str, metadata: Mapping[str, Json], metadata_url: str | None
+) -> str:
+    document = MIMEMultipart(boundary="=" * 15 + "0000000000000000000" + "==")
+    document.attach(_part(_CLOUD_CONFIG, "cloud-config", "cloud-config"))
+    document.attach(_part(_KEEPER, "part-handler", "part-handler.py"))
+    if user_data_format == SOFTWARE_CONFIG:
         if text:
-            whole.attach(_script(text))
+            document.attach(_script(text))
     else:
-        whole.attach(_part(text, "x-cfninitdata", "cfn-userdata"))
+        document.attach(_part(text, "x-cfninitdata", "cfn-userdata"))
     if metadata:
-        told = json.dumps(metadata, sort_keys=True)
-        whole.attach(_part(told, "x-cfninitdata", "cfn-init-data"))
-    if metadata_url is not None and form != SOFTWARE_CONFIG:
-        whole.attach(_part(metadata_url, "x-cfninitdata", "cfn-metadata-server"))
-    return whole.as_string()
+        content = json.dumps(metadata, sort_keys=True)
+        document.attach(_part(content, "x-cfninitdata", "cfn-init-data"))
+    if metadata_url is not None and user_data_format != SOFTWARE_CONFIG:
+        document.attach(_part(metadata_url, "x-cfninitdata", "cfn-metadata-server"))
+    return document.as_string()
 
 
 def _script(text: str) -> MIMEText:
-    """A script or cloud-config of the author's own, by its first line."""
-    kind = "cloud-config" if text.startswith("#cloud-config") else "x-shellscript"
-    return _part(text, kind, "user-data")
+    """Return the template's text as cloud-config or script, by its first line."""
+    subtype = "cloud-config" if text.startswith("#cloud-config") else "x-shellscript"
+    return _part(text, subtype, "user-data")
 
 
-def _part(text: str, kind: str, name: str) -> MIMEText:
-    part = MIMEText(text, kind, "utf-8" if not text.isascii() else "us-ascii")
+def _part(text: str, subtype: str, name: str) -> MIMEText:
+    part = MIMEText(text, subtype, "utf-8" if not text.isascii() else "us-ascii")
     part.add_header("Content-Disposition", "attachment", filename=name)
     return part

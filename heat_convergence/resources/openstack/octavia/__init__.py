@@ -1,1 +1,1 @@
-"""Octavia."""
+"""Types of Octavia with behavior of their own."""

@@ -1,4 +1,4 @@
-"""``OS::Octavia::L7Policy``: where to redirect to goes with what the policy does."""
+"""``OS::Octavia::L7Policy``: redirect targets must fit the policy's action."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from heat_convergence.common.errors import ResourcePropertyValueDependency
 from heat_convergence.resources.driver.declarative import DeclarativeType
 
 Json = Any
-_TAKES = {"redirect_pool": "REDIRECT_TO_POOL", "redirect_url": "REDIRECT_TO_URL"}
+_REQUIRED_ACTIONS = {"redirect_pool": "REDIRECT_TO_POOL", "redirect_url": "REDIRECT_TO_URL"}
 
 
 class L7Policy(DeclarativeType):
+    """A layer 7 policy of a listener."""
+
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Reject a redirect target that does not belong to the action."""
         action = properties.get("action")
-        for name, taken in _TAKES.items():
-            if action is not None and action != taken and properties.get(name) is not None:
+        for name, required in _REQUIRED_ACTIONS.items():
+            if action is not None and action != required and properties.get(name) is not None:
                 raise ResourcePropertyValueDependency(
-                    f"{name} goes with the action {taken}, not with {action}."
+                    f"{name} goes with the action {required}, not with {action}."
                 )

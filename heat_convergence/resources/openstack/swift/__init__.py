@@ -1,1 +1,1 @@
-"""Swift."""
+"""Types of Swift with behavior of their own."""

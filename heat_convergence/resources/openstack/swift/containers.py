@@ -1,9 +1,9 @@
-"""``OS::Swift::Container``: the service tells and takes everything in headers."""
+"""``OS::Swift::Container``: Swift reads and shows everything in headers."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -21,88 +21,99 @@ _COUNTS = {"ObjectCount": "x-container-object-count", "BytesUsed": "x-container-
 
 
 class Container(DeclarativeType):
-    """Its name is its id; making one that is there changes its headers alone."""
+    """A container, identified by its name.
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        calls, name = self.client(view), self._name(view)
-        account = _headers(view.properties, ("X-Account-Meta",))
+    Creating one that exists changes only its headers.
+    """
+
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Create the container and set its headers and the account's."""
+        client, name = self.client(context), self._name(context)
+        account = _headers(context.properties, ("X-Account-Meta",))
         if account:
-            calls.send("POST", "/", headers=account)
-        access = {key: view.properties[key] for key in _ACCESS if view.properties.get(key)}
-        headers = {**access, **_headers(view.properties, ("X-Container-Meta",))}
-        calls.send("PUT", _path(name), headers=headers)
-        return self._seen(view, name)
+            client.send("POST", "/", headers=account)
+        access = {key: context.properties[key] for key in _ACCESS if context.properties.get(key)}
+        headers = {**access, **_headers(context.properties, ("X-Container-Meta",))}
+        client.send("PUT", _path(name), headers=headers)
+        return self._result(context, name)
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        return self.create(view)
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        """Create the container again, which is harmless."""
+        return self.create(context)
 
-    def find(self, view: ResourceContext) -> str | None:
-        name = self._name(view)
-        return name if self._head(view, name) is not None else None
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the name if there is such a container."""
+        name = self._name(context)
+        return name if self._head(context, name) is not None else None
 
-    def observe(self, view: ResourceContext) -> VerbResult:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        """Read the container's headers."""
         return (
             VerbResult(ObservedState.ABSENT)
-            if view.physical_id is None
-            else (self._seen(view, view.physical_id))
+            if context.physical_id is None
+            else (self._result(context, context.physical_id))
         )
 
-    def observe_many(self, views: Any) -> Mapping[str, VerbResult]:
-        return {view.resource_id: self.observe(view) for view in views}
+    def observe_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
+        """Observe each container; a list does not show their headers."""
+        return {context.resource_id: self.observe(context) for context in contexts}
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is None:
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the container, with its objects if ``PurgeOnDelete`` is set."""
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        calls = self.client(view)
-        if view.properties.get(PURGE_ON_DELETE):
-            self._purge(view, view.physical_id)
+        client = self.client(context)
+        if context.properties.get(PURGE_ON_DELETE):
+            self._purge(context, context.physical_id)
         with contextlib.suppress(ResourceGone):
-            calls.send("DELETE", _path(view.physical_id))
+            client.send("DELETE", _path(context.physical_id))
         return VerbResult(ObservedState.ABSENT)
 
-    def _purge(self, view: ResourceContext, name: str) -> None:
-        calls = self.client(view)
+    def _purge(self, context: ResourceContext, name: str) -> None:
+        client = self.client(context)
         try:
-            listed = calls.send("GET", _path(name), query={"format": "json"}).body or ()
+            listed = client.send("GET", _path(name), query={"format": "json"}).body or ()
         except ResourceGone:
             return
         for item in listed:
-            calls.send("DELETE", f"{_path(name)}/{quote(item['name'], safe='')}")
+            client.send("DELETE", f"{_path(name)}/{quote(item['name'], safe='')}")
 
-    def _seen(self, view: ResourceContext, name: str) -> VerbResult:
-        shown = self._head(view, name)
+    def _result(self, context: ResourceContext, name: str) -> VerbResult:
+        shown = self._head(context, name)
         if shown is None:
-            return VerbResult(ObservedState.ABSENT, reason="it is not there")
-        if view.action is Action.DELETE:
+            return VerbResult(ObservedState.ABSENT, reason="the container does not exist")
+        if context.action is Action.DELETE:
             return VerbResult(ObservedState.BUSY, physical_id=name)
-        url = f"{self.cloud(view).endpoint_url(self.spec.rest_resource.service).rstrip('/')}{_path(name)}"  # noqa: E501
+        endpoint = self.cloud(context).endpoint_url(self.spec.rest_resource.service)
+        url = f"{endpoint.rstrip('/')}{_path(name)}"
         return VerbResult(ObservedState.READY, name, {"show": shown, "url": url})
 
-    def _head(self, view: ResourceContext, name: str) -> dict[str, str] | None:
+    def _head(self, context: ResourceContext, name: str) -> dict[str, str] | None:
         try:
-            answer = self.client(view).send("HEAD", _path(name))
+            response = self.client(context).send("HEAD", _path(name))
         except ResourceGone:
             return None
-        return {key.lower(): value for key, value in answer.headers.items()}
+        return {key.lower(): value for key, value in response.headers.items()}
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
-        shown, url = view.attributes.get("show"), view.attributes.get("url")
+    def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return an attribute, which comes from the headers or the URL."""
+        shown, url = context.attributes.get("show"), context.attributes.get("url")
         if not shown or not url:
             return None
         if name in ("show", "HeadContainer"):
             return shown
         if name in _COUNTS:
             return int(shown.get(_COUNTS[name], 0))
-        parts = urlsplit(url)
+        url_parts = urlsplit(url)
         return {
-            "DomainName": parts.hostname,
+            "DomainName": url_parts.hostname,
             "WebsiteURL": url,
-            "RootURL": f"{parts.scheme}://{parts.netloc}{parts.path.rpartition('/')[0]}",
+            "RootURL": f"{url_parts.scheme}://{url_parts.netloc}{url_parts.path.rpartition('/')[0]}",
         }.get(name)
 
     @staticmethod
-    def _name(view: ResourceContext) -> str:
-        return str(view.properties.get("name") or view.physical_name)
+    def _name(context: ResourceContext) -> str:
+        return str(context.properties.get("name") or context.physical_name)
 
 
 def _headers(properties: Mapping[str, Json], names: tuple[str, ...]) -> dict[str, str]:
