@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import JobState
-from heat_convergence.convergence.model.workload import JobRef, Workload
+from heat_convergence.convergence.model.job import JobRef, JobState, ObservedState, Workload
+from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+from tests.contract.conftest import StoreSeeder
 
 DUE = JobState.SCHEDULABLE
 
@@ -113,3 +117,70 @@ def test_projects_with_schedulable_jobs(given):
     ]
     assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 1) == ["other"]
     assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(1), 10) == []
+
+
+class TestTransitions:
+    """Applying transitions of the job state machine to stored rows."""
+
+    def test_apply_sets_the_transition_and_further_columns(self, given):
+        given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+        with given.store.transaction() as tx:
+            tx.jobs.apply(["a", "b", "missing"], job_transitions.post(time_at(3)), must_run=False)
+            tx.jobs.apply([], job_transitions.cancel())
+        for row in given.rows("a", "b"):
+            assert (row.job_state, row.posted_at) == (JobState.POSTED, time_at(3))
+            assert row.must_run is False
+        assert given.row("c") == resource_row("c")
+
+    def test_apply_each_sets_values_by_row(self, given):
+        given.resources(
+            resource_row(
+                "a", job_state=JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY
+            ),
+            resource_row("b", job_state=JobState.RETRY),
+        )
+        with given.store.transaction() as tx:
+            tx.jobs.apply_each({})
+            tx.jobs.apply_each(
+                {
+                    "a": (job_transitions.retry_later(time_at(5)), {"status_reason": "a waits"}),
+                    "b": (job_transitions.retry_later(time_at(6)), {"status_reason": "b waits"}),
+                }
+            )
+        found = [
+            (row.job_state, row.observed, row.observe_at, row.status_reason)
+            for row in given.rows("a", "b")
+        ]
+        assert found == [
+            (JobState.RETRY, None, time_at(5), "a waits"),
+            (JobState.RETRY, None, time_at(6), "b waits"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("token", "version", "written"), [("t", 1, True), ("other", 1, False), ("t", 2, False)]
+    )
+    def test_apply_leased_writes_only_under_the_lease(self, given, token, version, written):
+        leased = resource_row(
+            "a", job_state=JobState.RUNNING, lease_token="t", lease_expires_at=time_at(9)
+        )
+        given.resources(leased)
+        done = job_transitions.await_observation(ObservedState.BUSY, time_at(7))
+        columns = {"physical_id": "p", "data": {"key": 1}, "sensitive": False}
+        with given.store.transaction() as tx:
+            assert tx.jobs.apply_leased("a", token, version, done, columns) is written
+            assert tx.jobs.apply_leased("missing", token, version, done, columns) is False
+        if written:
+            row = given.row("a")
+            assert (row.job_state, row.observe_at) == (JobState.AWAITING_OBSERVATION, time_at(7))
+            assert (row.lease_token, row.lease_expires_at) == (None, None)
+            assert (row.physical_id, row.data) == ("p", {"key": 1})
+        else:
+            assert given.row("a") == leased
+
+
+def test_memory_store_refuses_illegal_transitions():
+    given = StoreSeeder(MemoryStore())
+    given.stack()
+    given.resources(resource_row("a", job_state=JobState.RUNNING))
+    with given.store.transaction() as tx, pytest.raises(job_transitions.IllegalTransition):
+        tx.jobs.apply(["a"], job_transitions.claim("engine", "token", time_at(5)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobRef, JobState, Workload
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.workload import JobRef, Workload
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 POSTED = JobState.POSTED

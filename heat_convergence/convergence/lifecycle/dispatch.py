@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.model.workload import Workload
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, Unpack
 
+from heat_convergence.convergence.model.job import JobRef, Workload
+from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.workload import JobRef, Workload
+from heat_convergence.convergence.ports.resources import ResourceColumns
 
 
 class JobRepository(Protocol):
@@ -30,6 +32,34 @@ class JobRepository(Protocol):
 
     def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
         """Return how much is under way in the project and, if named, in the stack."""
+
+    def apply(
+        self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
+    ) -> None:
+        """Apply a transition to jobs, and set the same further columns of their rows."""
+
+    def apply_each(
+        self, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
+    ) -> None:
+        """Apply transitions and set further columns by row, with one prepared statement.
+
+        Args:
+            changes: resource id → (transition, column → value); all with the same columns.
+        """
+
+    def apply_leased(
+        self,
+        resource_id: str,
+        token: str,
+        version: int,
+        transition: JobTransition,
+        columns: Mapping[str, object],
+    ) -> bool:
+        """Apply a transition if the row still has this lease token and version (RULE 3).
+
+        Returns:
+            Whether the row was written; a late writer matches no row.
+        """
 
     def repost(self, ids: Collection[str], now: datetime) -> None:
         """Make those of the jobs that are RUNNING POSTED again."""

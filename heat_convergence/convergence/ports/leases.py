@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from heat_convergence.convergence.model.resource import Resource
 
@@ -20,7 +20,9 @@ class LeaseRepository(Protocol):
     def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Lock those of the rows still leased under ``token``; return id → current version."""
 
-    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
+    def save(
+        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
+    ) -> bool:
         """Set columns if the row still has this lease token and version.
 
         Returns:

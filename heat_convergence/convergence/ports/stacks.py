@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
+from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.model.workload import Workload
 
 
 class StackRepository(Protocol):

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.model.workload import JobRef
 from heat_convergence.convergence.ports.contents import ContentRepository
 from heat_convergence.convergence.ports.events import EventRepository
 from heat_convergence.convergence.ports.goals import GoalRepository

@@ -7,18 +7,25 @@ of an index that changes with the job's state is ever locked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, Verb
+from heat_convergence.convergence.model.job import (
+    COUNTED_IN_FLIGHT,
+    JobRef,
+    JobState,
+    Verb,
+    Workload,
+)
+from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.workload import JobRef, Workload
 from heat_convergence.convergence.ports.jobs import JobRepository
+from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
@@ -28,6 +35,9 @@ from heat_convergence.db.statements.resource_rows import (
     STACK_INDEX,
     new_values,
     select_narrow_rows,
+    update_each_row,
+    update_leased_row,
+    update_rows,
 )
 from heat_convergence.db.tables import resource
 
@@ -172,6 +182,34 @@ class SqlJobRepository(JobRepository):
             in_flight=sum(found.get(("stack", state), 0) for state in _IN_FLIGHT),
             has_queued=("stack", JobState.QUEUED) in found,
         )
+
+    def apply(
+        self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
+    ) -> None:
+        """Apply a transition to jobs, and set the same further columns of their rows."""
+        update_rows(self._connection, ids, {**transition.values, **columns})
+
+    def apply_each(
+        self, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
+    ) -> None:
+        """Apply transitions and set further columns by row, with one prepared statement."""
+        values = {
+            row_id: {**transition.values, **columns}
+            for row_id, (transition, columns) in changes.items()
+        }
+        update_each_row(self._connection, values)
+
+    def apply_leased(
+        self,
+        resource_id: str,
+        token: str,
+        version: int,
+        transition: JobTransition,
+        columns: Mapping[str, object],
+    ) -> bool:
+        """Apply a transition if the row still has this lease token and version."""
+        values = {**transition.values, **columns}
+        return update_leased_row(self._connection, resource_id, token, version, values)
 
     def repost(self, ids: Collection[str], now: datetime) -> None:
         """Make those of the jobs that are RUNNING POSTED again."""

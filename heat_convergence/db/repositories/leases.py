@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.leases import LeaseRepository
-from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     FOR_NO_KEY_UPDATE,
     FOR_NO_KEY_UPDATE_SKIP_LOCKED,
-    ROW_ID,
-    as_parameters,
-    build_update,
+    LEASE_TOKEN,
     select_by_ids,
     select_rows,
+    update_leased_row,
 )
 from heat_convergence.db.tables import resource
 
-_TOKEN = resource.c.lease_token == sa.bindparam("token")
 _LOCK_CLAIMABLE = select_by_ids(COLUMNS).with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
 _LOCK_HELD = (
     select_by_ids([resource.c.id, resource.c.version])
-    .where(_TOKEN)
+    .where(LEASE_TOKEN)
     .with_for_update(**FOR_NO_KEY_UPDATE)
 )
-_HELD = sa.and_(ROW_ID, _TOKEN, resource.c.version == sa.bindparam("of_version"))
 
 
 class SqlLeaseRepository(LeaseRepository):
@@ -48,12 +42,8 @@ class SqlLeaseRepository(LeaseRepository):
         found = self._connection.execute(_LOCK_HELD, {"ids": sorted(ids), "token": token})
         return {row.id: row.version for row in found}
 
-    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
+    def save(
+        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
+    ) -> bool:
         """Set columns if the row still has this lease token and version."""
-        row = dict(values)
-        value_dedup.store_shared(self._connection, [row])
-        held = {"row_id": resource_id, "token": token, "of_version": version}
-        found = self._connection.execute(
-            build_update(_HELD, tuple(values)), {**as_parameters(row), **held}
-        )
-        return found.rowcount == 1
+        return update_leased_row(self._connection, resource_id, token, version, values)

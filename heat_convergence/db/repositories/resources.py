@@ -19,13 +19,11 @@ from heat_convergence.db.statements.resource_rows import (
     FIELDS,
     FOR_NO_KEY_UPDATE,
     NARROW_COLUMNS,
-    ROW_ID,
     STACK_INDEX,
-    as_parameters,
-    build_update,
     select_by_ids,
     select_narrow_rows,
     select_rows,
+    update_each_row,
     update_rows,
     with_encryption,
 )
@@ -80,17 +78,9 @@ class SqlResourceRepository(ResourceRepository):
         """Set the same values in all of the rows, with one statement."""
         update_rows(self._connection, ids, values)
 
-    def update_each(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    def update_each(self, changes: Mapping[str, Mapping[str, object]]) -> None:
         """Set values by row, with one UPDATE prepared once and sent in the order of ids."""
-        if not changes:
-            return
-        rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
-        value_dedup.store_shared(self._connection, list(rows.values()))
-        names = tuple(next(iter(changes.values())))
-        self._connection.execute(
-            build_update(ROW_ID, names),
-            [{"row_id": row_id} | as_parameters(row) for row_id, row in rows.items()],
-        )
+        update_each_row(self._connection, changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:
         """Set the version of all of the stack's rows."""

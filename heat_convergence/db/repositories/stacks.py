@@ -10,9 +10,8 @@ from oslo_db import exception as db_exc
 from sqlalchemy.engine import Connection
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.model.workload import Workload
 from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row

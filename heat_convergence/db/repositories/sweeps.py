@@ -13,10 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import IN_FLIGHT, JobState, ObservedState
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState, ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.model.workload import JobRef
 from heat_convergence.convergence.ports.store import SweepRepository
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.index_hints import force_index

@@ -28,7 +28,9 @@ NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
 # What runs for every job is built once: building it takes longer than running it.
 IDS = sa.bindparam("ids", expanding=True)
 ANY_OF_IDS = resource.c.id.in_(IDS)
-ROW_ID = resource.c.id == sa.bindparam("row_id")
+_ROW_ID = resource.c.id == sa.bindparam("row_id")
+LEASE_TOKEN = resource.c.lease_token == sa.bindparam("token")
+_LEASED = sa.and_(_ROW_ID, LEASE_TOKEN, resource.c.version == sa.bindparam("of_version"))
 
 # Locks against writers; a foreign key that points at the row may be added meanwhile.
 FOR_NO_KEY_UPDATE = {"key_share": True}
@@ -73,8 +75,8 @@ def select_by_ids(columns: Sequence[Any]) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=128)
-def build_update(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
-    """Build an UPDATE of the columns ``names`` by parameters, see ``as_parameters``."""
+def _build_update(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
+    """Build an UPDATE of the columns ``names`` by parameters."""
     return force_index(resource.update().where(where), resource).values(new_values(names))
 
 
@@ -83,8 +85,8 @@ def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:
     return {name: sa.bindparam(f"new_{name}") for name in names}
 
 
-def as_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return new values of columns as the parameters of ``build_update``."""
+def _as_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return new values of columns as the parameters of an UPDATE."""
     return {f"new_{name}": value for name, value in with_encryption(values).items()}
 
 
@@ -106,7 +108,39 @@ def update_rows(connection: Connection, ids: Iterable[str], values: Mapping[str,
     some = sorted(ids)
     if some:
         parameters = {f"new_{name}": value for name, value in values.items()}
-        connection.execute(build_update(ANY_OF_IDS, tuple(values)), {"ids": some, **parameters})
+        connection.execute(_build_update(ANY_OF_IDS, tuple(values)), {"ids": some, **parameters})
+
+
+def update_each_row(connection: Connection, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Set values by row, with one UPDATE prepared once and sent in the order of ids.
+
+    Args:
+        connection: the transaction's.
+        changes: resource id → column → value; all of them with the same columns.
+    """
+    if not changes:
+        return
+    rows = {row_id: dict(changes[row_id]) for row_id in sorted(changes)}
+    value_dedup.store_shared(connection, list(rows.values()))
+    connection.execute(
+        _build_update(_ROW_ID, tuple(next(iter(changes.values())))),
+        [{"row_id": row_id} | _as_parameters(row) for row_id, row in rows.items()],
+    )
+
+
+def update_leased_row(
+    connection: Connection, row_id: str, token: str, version: int, values: Mapping[str, Any]
+) -> bool:
+    """Set values in a row that still has this lease token and version.
+
+    Returns:
+        Whether there is such a row.
+    """
+    row = dict(values)
+    value_dedup.store_shared(connection, [row])
+    held = {"row_id": row_id, "token": token, "of_version": version}
+    update = _build_update(_LEASED, tuple(values))
+    return connection.execute(update, {**_as_parameters(row), **held}).rowcount == 1
 
 
 def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Unpack
 
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.job import COUNTED_IN_FLIGHT, JobState, Verb
+from heat_convergence.convergence.model.job import (
+    COUNTED_IN_FLIGHT,
+    JobRef,
+    JobState,
+    Verb,
+    Workload,
+)
+from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.workload import JobRef, Workload
 from heat_convergence.convergence.ports.jobs import JobRepository
+from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.testing.memory.tables import MemoryTables
 from heat_convergence.testing.memory.values import narrow
 
@@ -58,6 +66,40 @@ class MemoryJobRepository(JobRepository):
             has_queued=stack[JobState.QUEUED] > 0,
         )
 
+    def apply(
+        self, ids: Collection[str], transition: JobTransition, **columns: Unpack[ResourceColumns]
+    ) -> None:
+        """Apply a transition to jobs, and set the same further columns of their rows."""
+        self._check(ids, transition)
+        self._tables.update_resources(ids, {**transition.values, **columns})
+
+    def apply_each(
+        self, changes: Mapping[str, tuple[JobTransition, Mapping[str, object]]]
+    ) -> None:
+        """Apply transitions and set further columns by row."""
+        for row_id, (transition, _columns) in changes.items():
+            self._check([row_id], transition)
+        self._tables.update_each_resource(
+            {
+                row_id: {**transition.values, **columns}
+                for row_id, (transition, columns) in changes.items()
+            }
+        )
+
+    def apply_leased(
+        self,
+        resource_id: str,
+        token: str,
+        version: int,
+        transition: JobTransition,
+        columns: Mapping[str, object],
+    ) -> bool:
+        """Apply a transition if the row still has this lease token and version."""
+        held = self._tables.has_lease(resource_id, token, version)
+        if held:
+            self.apply_each({resource_id: (transition, columns)})
+        return held
+
     def repost(self, ids: Collection[str], now: datetime) -> None:
         """Make those of the jobs that are RUNNING POSTED again."""
         for row in self._tables.resources_by_id(ids):
@@ -79,6 +121,11 @@ class MemoryJobRepository(JobRepository):
                 suspended=row.suspended and row.job not in _RESUMING,
             )
             self._save(done)
+
+    def _check(self, ids: Collection[str], transition: JobTransition) -> None:
+        """Raise ``IllegalTransition`` where SQL relies on the caller, so that tests find it."""
+        for row in self._tables.resources_by_id(ids):
+            transition.check(row.job_state)
 
     def _save(self, row: Resource) -> None:
         self._tables.resources[row.id] = row

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.leases import LeaseRepository
-from heat_convergence.testing.memory.resources import MemoryResourceRepository
 from heat_convergence.testing.memory.tables import MemoryTables
 
 
@@ -26,9 +24,11 @@ class MemoryLeaseRepository(LeaseRepository):
         rows = self._tables.resources_by_id(ids)
         return {row.id: row.version for row in rows if row.lease_token == token}
 
-    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
+    def save(
+        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
+    ) -> bool:
         """Set columns if the row still has this lease token and version."""
-        held = self.lock_held([resource_id], token) == {resource_id: version}
+        held = self._tables.has_lease(resource_id, token, version)
         if held:
-            MemoryResourceRepository(self._tables).update([resource_id], **values)
+            self._tables.update_resources([resource_id], values)
         return held

@@ -53,15 +53,11 @@ class MemoryResourceRepository(ResourceRepository):
 
     def update(self, ids: Collection[str], **values: Any) -> None:
         """Set the same values in all of the rows."""
-        for row in self.get(ids):
-            self._tables.resources[row.id] = replace(row, **as_stored(values))
+        self._tables.update_resources(ids, values)
 
-    def update_each(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    def update_each(self, changes: Mapping[str, Mapping[str, object]]) -> None:
         """Set values by row."""
-        if len({frozenset(values) for values in changes.values()}) > 1:
-            raise ValueError("the mappings name different columns")
-        for row_id, values in changes.items():
-            self.update([row_id], **values)
+        self._tables.update_each_resource(changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:
         """Set the version of all of the stack's rows."""

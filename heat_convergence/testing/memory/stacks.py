@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.model.workload import Workload
 from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.tables import MemoryTables

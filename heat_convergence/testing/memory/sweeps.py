@@ -7,12 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from heat_convergence.convergence.lifecycle.parent_notification import is_nested_stack_cancelled
-from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
+from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.model.workload import JobRef
 from heat_convergence.convergence.ports.store import SweepRepository, WorkerRepository
 from heat_convergence.testing.memory.transaction import MemorySession
 

@@ -6,8 +6,9 @@ simulator.  Knows no method of the ports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal import Goal
@@ -15,6 +16,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.testing.memory.values import as_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,23 @@ class MemoryTables:
         """Return the stack's resources, by id."""
         rows = self.resources
         return [rows[key] for key in sorted(rows) if rows[key].stack_id == stack_id]
+
+    def update_resources(self, ids: Collection[str], values: Mapping[str, Any]) -> None:
+        """Set the same columns in all of the resources that exist."""
+        for row in self.resources_by_id(ids):
+            self.resources[row.id] = replace(row, **as_stored(values))
+
+    def update_each_resource(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set columns by resource id; all of them the same columns, as in a statement."""
+        if len({frozenset(values) for values in changes.values()}) > 1:
+            raise ValueError("the mappings name different columns")
+        for row_id, values in changes.items():
+            self.update_resources([row_id], values)
+
+    def has_lease(self, row_id: str, token: str, version: int) -> bool:
+        """Return whether the resource has this lease token and version."""
+        row = self.resources.get(row_id)
+        return row is not None and row.lease_token == token and row.version == version
 
     def edges(self, version: int | None = None) -> list[GraphRow]:
         """Return all rows of the graph, or those of a version."""

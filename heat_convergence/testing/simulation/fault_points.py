@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.model.workload import JobRef
 from heat_convergence.convergence.ports.leases import LeaseRepository
 from heat_convergence.convergence.ports.store import (
     Store,
