@@ -45,6 +45,7 @@ from heat_convergence.template.diagnostics import Diagnostics
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import evaluate_template
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.parameters import parameter_values
 from heat_convergence.template.parameters.constraints import CustomConstraintFunction
 from heat_convergence.template.parameters.parameter_values import (
@@ -133,10 +134,12 @@ class StackBuilder:
             source.environment,
             source.files,
             self._facts(stack, source.environment),
-            functions=self._given.functions,
-            custom_constraints=self._constraints(missing_parameters),
-            missing_parameters=missing_parameters,
-            diagnostics=diagnostics,
+            EvaluationOptions(
+                functions=self._given.functions,
+                custom_constraints=self._constraints(missing_parameters),
+                missing_parameters=missing_parameters,
+                diagnostics=diagnostics,
+            ),
         )
 
     def validate(
@@ -231,8 +234,7 @@ class StackBuilder:
             source.template.parameters,
             source.environment.parameters,
             source.environment.parameter_defaults,
-            missing_parameters=MissingParameters.ALLOW,
-            custom_constraints=None,
+            checks=parameter_values.ParameterChecks(missing_parameters=MissingParameters.ALLOW),
             diagnostics=source.template.new_diagnostics(),
         )
 

@@ -1,1 +1,1 @@
-"""Immutable directed graphs: leaves, order, cycles."""
+"""Immutable directed graphs: leaves, order and cycles."""

@@ -1,8 +1,7 @@
-"""An immutable directed graph of what needs what.
+"""An immutable directed graph of requirements.
 
-Decides order, leaves and rings.  Called by the template (dependencies of
-definitions) and by the planner (traversals).  Must not know what its nodes
-stand for.
+Decides order, leaves and cycles.  Called by the template (dependencies of definitions)
+and by the planner (traversals).  Must not know what its nodes stand for.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 
 class Sortable(Protocol):
-    """What a node must be: hashable, and ordered among its like."""
+    """The requirements on a node: hashable, and ordered among its peers."""
 
     def __hash__(self) -> int: ...
     def __lt__(self, other: Any, /) -> bool: ...
@@ -25,9 +24,8 @@ Node = TypeVar("Node", bound=Sortable)
 class Graph(Generic[Node]):
     """Nodes and the nodes that each requires.
 
-    Every operation takes linear time (``order`` a logarithm more, for the sake of
-    a fixed answer) and none recurses, so that a chain of 50,000 is no different
-    from any other shape.
+    Every operation takes linear time (``topological_order`` a logarithmic factor more, to be
+    deterministic) and none recurses, so that a chain of 50,000 nodes is no special case.
     """
 
     __slots__ = ("_needed_by", "_requires")
@@ -42,7 +40,7 @@ class Graph(Generic[Node]):
 
     @classmethod
     def from_requirements(cls, requirements: Mapping[Node, Iterable[Node]]) -> Graph[Node]:
-        """A node that only appears as a requirement is a node too, requiring nothing."""
+        """Build a graph; a node that appears only as a requirement requires nothing itself."""
         requires = {node: frozenset(needed) for node, needed in requirements.items()}
         for needed in tuple(requires.values()):
             for node in needed:
@@ -59,25 +57,25 @@ class Graph(Generic[Node]):
         return iter(sorted(self._requires))
 
     def requires(self, node: Node) -> frozenset[Node]:
-        """What must be ready before the node."""
+        """Return the nodes that must be ready before this node."""
         return self._requires[node]
 
     def needed_by(self, node: Node) -> frozenset[Node]:
-        """What waits for the node."""
+        """Return the nodes that require this node."""
         return self._needed_by[node]
 
     def leaves(self) -> tuple[Node, ...]:
-        """Nodes that require nothing, sorted."""
+        """Return the nodes that require nothing, sorted."""
         return tuple(sorted(node for node, needed in self._requires.items() if not needed))
 
     def reversed(self) -> Graph[Node]:
-        """The same nodes, every edge turned round: the order of deleting."""
+        """Return the same nodes with every edge reversed: the order of deletion."""
         return Graph(self._needed_by)
 
     def topological_order(self) -> tuple[Node, ...]:
-        """All nodes, each after what it requires; the smallest first where free.
+        """Return the nodes, each after those it requires; ties go to the smallest node.
 
-        Nodes in a ring, and those that need one, are left out: ask ``cycle``.
+        Nodes of a cycle, and those that depend on one, are left out: see ``find_cycle``.
         """
         missing = {node: len(needed) for node, needed in self._requires.items()}
         ready = list(self.leaves())  # sorted, hence a heap
@@ -92,35 +90,35 @@ class Graph(Generic[Node]):
         return tuple(ordered)
 
     def find_cycle(self) -> tuple[Node, ...] | None:
-        """One ring, in order: each requires the next, the last the first."""
+        """Return one cycle in order: each node requires the next, the last one the first."""
         settled = set(self.topological_order())
         start = min((node for node in self._requires if node not in settled), default=None)
         if start is None:
             return None
-        # What is left has, each, something left that it requires: walking on must
-        # come back to a node that was passed.
+        # Every remaining node requires another remaining node, so that following the
+        # requirements must return to a visited node.
         path: dict[Node, int] = {}
         node = start
         while node not in path:
             path[node] = len(path)
             node = min(other for other in self._requires[node] if other not in settled)
-        ring = list(path)[path[node] :]
-        first = ring.index(min(ring))
-        return tuple(ring[first:] + ring[:first])
+        cycle = list(path)[path[node] :]
+        first = cycle.index(min(cycle))
+        return tuple(cycle[first:] + cycle[:first])
 
     def with_dependents(self, start: Collection[Node]) -> frozenset[Node]:
-        """The given nodes and everything that needs them, near or far."""
-        seen = set(start)
+        """Return the start nodes and everything that requires them, directly or indirectly."""
+        found = set(start)
         pending = list(start)
         while pending:
             for user in self._needed_by[pending.pop()]:
-                if user not in seen:
-                    seen.add(user)
+                if user not in found:
+                    found.add(user)
                     pending.append(user)
-        return frozenset(seen)
+        return frozenset(found)
 
     def to_dot(self, name: str = "resources") -> str:
-        """Graphviz text; an arrow points from what is needed to what needs it."""
+        """Return Graphviz text; an arrow points from a required node to its dependent."""
         lines = [f"digraph {_quoted(name)} {{"]
         for node in self:
             lines.append(f"  {_quoted(str(node))};")

@@ -48,6 +48,7 @@ from heat_convergence.stacks.preview import (
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import evaluate_template
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.functions.function import Function
 from heat_convergence.template.parameters.parameter_values import MissingParameters, StackContext
 from heat_convergence.template.template import Template
@@ -239,8 +240,9 @@ class NestedPreview:
             environment,
             files,
             facts,
-            functions=self._functions(),
-            missing_parameters=MissingParameters.ALLOW,
+            EvaluationOptions(
+                functions=self._functions(), missing_parameters=MissingParameters.ALLOW
+            ),
         )
 
     def _functions(self) -> Mapping[str, Function]:

@@ -1,1 +1,1 @@
-"""Template text to partly evaluated definitions."""
+"""The template language: template text to partly evaluated resource definitions."""

@@ -1,16 +1,16 @@
-"""What is left of a function call that needs a resource's value.
+"""Function calls that wait for the value of a resource.
 
-A partly evaluated value is plain JSON in which some nodes are ``Expression``.
-Decides how such a value is written as plain JSON and read back.  Called by the
-evaluator and by definitions; must not evaluate anything.
+A partly evaluated value is plain JSON in which some nodes are ``Expression``.  Decides
+how such a value is stored as plain JSON and loaded again.  Called by the evaluator and
+by definitions.  Must not evaluate anything.
 
-The written form has four marks, each a map with one key.  User data that looks
-like a mark is wrapped, so that reading gives back exactly what was written:
+The stored form has four marks, each a map with a single key.  User data that looks
+like a mark is wrapped, so that loading returns exactly what was dumped:
 
-* ``{"$call": [function, variant, argument_builder]}``  an expression
-* ``{"$data": {...}}``  a map of the user's that has a mark as its only key
-* ``{"$build_content": hash}``  a long string, kept by its hash (see ``share``)
-* ``{"$json": hash}``  a long map or list, kept by the hash of its JSON
+* ``{"$call": [function, variant, arguments]}``  an expression
+* ``{"$data": {...}}``  a map of the user that has a mark as its only key
+* ``{"$content": hash}``  a long string, stored by its hash (see ``deduplicate_value``)
+* ``{"$json": hash}``  a long map or list, stored by the hash of its JSON
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Json = Any  # plain JSON
 Value = Any  # JSON with expressions in it
 
 _CALL, _DATA, _CONTENT, _JSON = "$call", "$data", "$content", "$json"
-# Stored definitions were shared by it: changing it asks for a migration.
+# Stored definitions depend on it: changing it needs a migration.
 MIN_SHARED_LENGTH = 4096
-_LEAVES = frozenset({str, int, float, bool, type(None)})  # most of every value
+_LEAVES = frozenset({str, int, float, bool, type(None)})  # checked first: most nodes are leaves
 _MARKS = frozenset({_CALL, _DATA, _CONTENT, _JSON})
-_MAPS = (dict, Mapping)  # the first is tried first, and takes a tenth of the time
+_MAPS = (dict, Mapping)  # isinstance() tries dict first, which takes a tenth of the time
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A call that cannot be evaluated yet; its arguments are, as far as possible.
+    """A function call that cannot be evaluated yet; its arguments are partly evaluated.
 
-    ``variant`` names the behaviour that the template's version gives the function,
-    so that the template is not needed to finish it.
+    ``variant`` names the behaviour that the template's version gives the function, so that
+    the template is not needed to resolve the call.
     """
 
     function: str
@@ -46,7 +46,7 @@ class Expression:
 
 
 def is_known(value: Value) -> bool:
-    """Whether no expression is left in it."""
+    """Return whether the value contains no expression."""
     if type(value) in _LEAVES:
         return True
     if isinstance(value, dict):
@@ -56,23 +56,23 @@ def is_known(value: Value) -> bool:
     return not isinstance(value, Expression)
 
 
-def iter_expressions(value: Value, where: str = "") -> Iterator[tuple[str, Expression]]:
-    """Every expression with its place, as ``a.b[0]``, the outer before the inner."""
+def iter_expressions(value: Value, location: str = "") -> Iterator[tuple[str, Expression]]:
+    """Yield every expression with its location, such as ``a.b[0]``; outer before inner."""
     if type(value) in _LEAVES:
         return
     if isinstance(value, Expression):
-        yield where, value
-        yield from iter_expressions(value.arguments, _under(where, value.function))
+        yield location, value
+        yield from iter_expressions(value.arguments, _child_location(location, value.function))
     elif isinstance(value, _MAPS):
         for key, item in value.items():
-            yield from iter_expressions(item, _under(where, key))
+            yield from iter_expressions(item, _child_location(location, key))
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from iter_expressions(item, f"{where}[{index}]")
+            yield from iter_expressions(item, f"{location}[{index}]")
 
 
 def to_template_form(value: Value) -> Json:
-    """For people: what is not known yet as the template's call."""
+    """Return the value with its expressions written as the template's calls, for display."""
     if isinstance(value, Expression):
         return {value.function: to_template_form(value.arguments)}
     if isinstance(value, _MAPS):
@@ -83,7 +83,7 @@ def to_template_form(value: Value) -> Json:
 
 
 def dump(value: Value) -> Json:
-    """The value as plain JSON."""
+    """Return the value in its stored form."""
     if type(value) in _LEAVES:
         return value
     if isinstance(value, Expression):
@@ -97,7 +97,7 @@ def dump(value: Value) -> Json:
 
 
 def load(data: Json) -> Value:
-    """What ``dump`` was given; raises ``ValueError`` for what it cannot have made."""
+    """Return the value that ``dump`` was called with; raises ``ValueError`` for other data."""
     if type(data) in _LEAVES:
         return data
     if isinstance(data, list):
@@ -117,9 +117,9 @@ def load(data: Json) -> Value:
 def deduplicate_value(
     dumped: Json, contents: dict[str, str], *, min_chars: int = MIN_SHARED_LENGTH
 ) -> Json:
-    """Move long strings of a dumped value into ``contents``, by SHA-256.
+    """Move long strings of a dumped value into ``contents``, keyed by their SHA-256.
 
-    Definitions that carry the same file then hold only its hash.
+    Definitions that carry the same file then store only its hash.
     """
     if isinstance(dumped, str):
         if len(dumped) < min_chars:
@@ -135,21 +135,24 @@ def deduplicate_value(
 
 
 def dump_values(values: Mapping[str, Value]) -> dict[str, Json]:
-    """Each value of a map dumped by itself."""
+    """Dump each value of a map separately."""
     return {name: dump(value) for name, value in values.items()}
 
 
 def deduplicate_values(
     dumped: Mapping[str, Json], contents: dict[str, str], *, min_chars: int = MIN_SHARED_LENGTH
 ) -> dict[str, Json]:
-    """As ``share``, each value of a map by itself; those that are long maps or lists as
-    a whole, unless there are expressions in them."""
+    """Deduplicate each value of a dumped map separately.
+
+    Long maps and lists are moved as a whole unless they contain expressions; of the others,
+    only their long strings are moved.
+    """
     shared = {}
     for name, value in dumped.items():
         text = ""
         if isinstance(value, (*_MAPS, list)):
             text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-        if len(text) >= min_chars and not _calls(value):
+        if len(text) >= min_chars and not _contains_call(value):
             digest = hashlib.sha256(text.encode()).hexdigest()
             contents[digest] = text
             shared[name] = {_JSON: digest}
@@ -163,8 +166,7 @@ def deduplicate_values(
 def deduplicate_plain_values(
     values: Mapping[str, Json], contents: dict[str, str]
 ) -> dict[str, Json]:
-    """``deduplicate_values`` of ``dump_values``, quicker for what has neither expressions nor
-    marks in it: its text alone tells."""
+    """Return ``deduplicate_values(dump_values(values))``; faster without expressions."""
     shared = {}
     for name, value in values.items():
         if type(value) in _LEAVES and not isinstance(value, str):
@@ -183,23 +185,23 @@ def deduplicate_plain_values(
 
 
 def _unmarked_text(value: Value) -> str | None:
-    """The map or list as JSON; None for a string and for what needs a closer look."""
+    """Return a map or list as JSON; None for strings and for values that may hold marks."""
     if isinstance(value, str):
         return None
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    except TypeError:  # an expression, or names of different kinds
+    except TypeError:  # an expression, or keys of different types
         return None
     return None if _may_have_marks(text) else text
 
 
 def _may_have_marks(text: str) -> bool:
-    """Whether a closer look is needed at JSON of ours."""
+    """Return whether JSON written by this module might contain a mark."""
     return any(f'"{mark}"' in text for mark in _MARKS)
 
 
 def deduplicate_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
-    """``deduplicate_values`` of a dumped map, which may be an expression as a whole."""
+    """Deduplicate the values of a dumped map, which may itself be one expression."""
     if not _looks_marked(dumped):
         return deduplicate_values(dumped, contents)
     mark, body = next(iter(dumped.items()))
@@ -209,17 +211,17 @@ def deduplicate_map(dumped: Mapping[str, Json], contents: dict[str, str]) -> dic
     return shared
 
 
-def _calls(dumped: Json) -> bool:
+def _contains_call(dumped: Json) -> bool:
     if type(dumped) in _LEAVES:
         return False
     if isinstance(dumped, _MAPS):
         called = _looks_marked(dumped) and _CALL in dumped
-        return called or any(_calls(item) for item in dumped.values())
-    return isinstance(dumped, list) and any(_calls(item) for item in dumped)
+        return called or any(_contains_call(item) for item in dumped.values())
+    return isinstance(dumped, list) and any(_contains_call(item) for item in dumped)
 
 
 def restore_value(shared: Json, content: Callable[[str], str]) -> Json:
-    """The dumped value again; ``build_content`` gives a text by its hash."""
+    """Return the dumped value; ``content`` returns a text by its hash."""
     if type(shared) in _LEAVES:
         return shared
     if isinstance(shared, list):
@@ -232,7 +234,7 @@ def restore_value(shared: Json, content: Callable[[str], str]) -> Json:
             return content(body)
         if mark == _JSON:
             return json.loads(content(body) or "null")
-        if mark == _DATA:  # the map within is the user's, whatever it looks like
+        if mark == _DATA:  # The inner map is user data even if it resembles a mark.
             return {_DATA: {key: restore_value(item, content) for key, item in body.items()}}
     return {key: restore_value(item, content) for key, item in shared.items()}
 
@@ -240,8 +242,14 @@ def restore_value(shared: Json, content: Callable[[str], str]) -> Json:
 def load_deduplicated(
     shared: Json, content: Callable[[str], str], cache: dict[str, Value] | None = None
 ) -> Value:
-    """``load`` of ``unshare``.  What several values lead to is made once and is the same
-    object in all that are restored with the same ``made``: nobody may change it."""
+    """Load a deduplicated value.
+
+    Args:
+        shared: The deduplicated, dumped value.
+        content: Returns a text by its hash.
+        cache: Values by hash.  Values loaded with the same cache share objects, which must
+            therefore not be changed.
+    """
     if type(shared) in _LEAVES:
         return shared
     cache = {} if cache is None else cache
@@ -267,14 +275,14 @@ def _parsed(text: str) -> Value:
 
 
 def collect_content_hashes(shared: Json) -> frozenset[str]:
-    """The hashes that ``unshare`` will ask for."""
+    """Return the hashes of the contents that a deduplicated value refers to."""
     found: set[str] = set()
 
-    def note(digest: str) -> str:
+    def collect(digest: str) -> str:
         found.add(digest)
         return ""
 
-    restore_value(shared, note)
+    restore_value(shared, collect)
     return frozenset(found)
 
 
@@ -282,5 +290,5 @@ def _looks_marked(value: Mapping[str, Json]) -> bool:
     return len(value) == 1 and next(iter(value)) in _MARKS
 
 
-def _under(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
+def _child_location(location: str, key: str) -> str:
+    return f"{location}.{key}" if location else key

@@ -1,8 +1,7 @@
-"""The bounds within which a template is read and evaluated.
+"""Limits on the size and cost of reading and evaluating a template.
 
-Decides nothing itself: the loader, the evaluator and the functions ask it.  Made
-by the daemons from their options, handed in by whoever parses.  Must not read
-options: this package knows none.
+Read by the loader, the evaluator and the functions.  Built by the daemons from their
+options and passed in by the caller that parses.  Must not read options itself.
 """
 
 from __future__ import annotations
@@ -12,16 +11,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TemplateLimits:
-    """Sizes are characters unless the name says otherwise.
+    """Limits for one template; sizes are in characters unless the name has another unit.
 
-    ``max_nodes`` counts maps, lists and scalars after aliases are followed, and
-    ``max_expanded_size`` the characters of their scalars.  ``max_result_size``
-    bounds what the functions of one definition may produce together, at about
-    one unit a character or list item.  YAQL is bounded by steps, not by a clock: a
-    step is one function call and takes some 25 microseconds; ``yaql_max_steps``
-    are for all expressions of a template together.  Regular expressions have their
-    matcher's clock: so many matches of an evaluation may take longer than
-    ``regex_first_timeout_s``, none longer than ``regex_timeout_s``.
+    Attributes:
+        max_nodes: Maps, lists and scalars after aliases are expanded.
+        max_expanded_size: Characters of the scalars after aliases are expanded.
+        max_result_size: The output of all functions of one definition together, about one
+            unit per character or list item.
+        yaql_max_steps: Function calls of all YAQL expressions of a template together; a
+            step takes about 25 microseconds.  Steps, unlike a clock, are reproducible.
+        regex_first_timeout_s: The time a match may take without counting as slow.
+        regex_timeout_s: The time a slow match may take.
+        regex_max_slow_matches: The number of slow matches in one evaluation.
     """
 
     max_template_size: int = 524_288

@@ -1,8 +1,7 @@
-"""A template: its version, its sections, and nothing evaluated yet.
+"""A template: its version and its sections, not evaluated.
 
-Decides whether a document is a template at all.  Called by the api when a request
-arrives and by whoever reads a stored template.  Must not look into resources:
-``evaluate`` does.
+Decides whether a document is a template at all.  Called when a request arrives and by
+readers of stored templates.  Must not look into resources: ``evaluation`` does.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ DEFAULT_TEMPLATE_DESCRIPTION = "No description"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """``raw`` is the document as plain JSON; ``version`` what its key names."""
+    """A parsed template with the language version that its version key names."""
 
     document: Document
     version: TemplateVersion
@@ -54,9 +53,19 @@ class Template:
         limits: TemplateLimits = DEFAULT_LIMITS,
         section_error: Callable[[str], Error] | None = StackValidationFailed,
     ) -> Template:
-        """Raises ``HTTPBadRequest`` (unreadable, not a map, no version key),
-        ``RequestLimitExceeded``, ``InvalidTemplateVersion``, and ``section_error``
-        for sections that the version does not have; None: ``check_sections`` will."""
+        """Parse a template from text or a map.
+
+        Args:
+            source: The document.
+            limits: Limits on size, depth and evaluation.
+            section_error: The error class for sections that the version does not have; None
+                leaves that check to ``check_sections``.
+
+        Raises:
+            HTTPBadRequest: The document is unreadable, not a map, or has no version key.
+            RequestLimitExceeded: A limit is exceeded.
+            InvalidTemplateVersion: The version is unknown or ambiguous.
+        """
         document = load_document(source, limits=limits)
         if not isinstance(document.data, dict):
             raise HTTPBadRequest(f"The template is not a map but a {_json_type(document.data)}.")
@@ -68,70 +77,72 @@ class Template:
 
     @classmethod
     def empty(cls, *, limits: TemplateLimits = DEFAULT_LIMITS) -> Template:
-        """The template of a stack that has none."""
+        """Return the template of a stack that has none."""
         raw = {EMPTY_TEMPLATE_VERSION.key: EMPTY_TEMPLATE_VERSION.date}
         return cls(Document(raw), EMPTY_TEMPLATE_VERSION, limits)
 
     @property
     def raw(self) -> dict[str, Json]:
+        """The document as plain JSON."""
         data: dict[str, Json] = self.document.data
         return data
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections that are there, in the order of the document."""
+        """The names of the sections that are present, in document order."""
         return tuple(self.raw)
 
     @property
     def description(self) -> str:
+        """The template's description, or the default one."""
         return str(self.raw.get(self.version.dialect.description) or DEFAULT_TEMPLATE_DESCRIPTION)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """As declared, rightly or not."""
+        """The names of all declared parameters, including invalid declarations."""
         section = self.section(self.version.dialect.parameters)
         return tuple(section) if isinstance(section, dict) else ()
 
     @property
     def resource_names(self) -> tuple[str, ...]:
-        """All of them, those with a false condition too."""
+        """The names of all resources, including those whose condition is false."""
         section = self.section(self.version.dialect.resources)
         return tuple(section) if isinstance(section, dict) else ()
 
     @property
     def parameters(self) -> Mapping[str, ParameterSchema]:
-        """The declared parameters; raises what ``parse_parameter_schemas`` finds wrong."""
-        problems = self.new_diagnostics()
-        schemas = self.parameter_schemas(problems)
-        problems.raise_if_any()
+        """The declared parameters; raises the first error of an invalid declaration."""
+        diagnostics = self.new_diagnostics()
+        schemas = self.parameter_schemas(diagnostics)
+        diagnostics.raise_if_any()
         return schemas
 
     def section(self, name: str) -> Json:
-        """A section's content; an absent or null one is an empty map."""
+        """Return a section's content; an absent or null section is an empty map."""
         content = self.raw.get(name)
         return {} if content is None else content
 
-    def parameter_schemas(self, problems: Diagnostics) -> dict[str, ParameterSchema]:
-        """The declared parameters; mistakes go to ``problems``."""
+    def parameter_schemas(self, diagnostics: Diagnostics) -> dict[str, ParameterSchema]:
+        """Return the valid parameter declarations and add errors to ``diagnostics``."""
         name = self.version.dialect.parameters
         with regex_budget(self.limits):
-            return parse_parameter_schemas(self.section(name), self.version, problems)
+            return parse_parameter_schemas(self.section(name), self.version, diagnostics)
 
     def new_diagnostics(self) -> Diagnostics:
-        """An empty collection that knows where things stand in this text."""
+        """Return an empty collection of errors that can find positions in this text."""
         return Diagnostics(self.document.find_position, limit=self.limits.max_diagnostics)
 
     def check_sections(
         self, section_error: Callable[[str], Error] = StackValidationFailed
     ) -> None:
-        """Raises the error for sections that the version does not have."""
-        problems = self.new_diagnostics()
+        """Raise ``section_error`` if the template has sections that its version does not."""
+        diagnostics = self.new_diagnostics()
         for name in self.raw:
             if name not in self.version.sections:
                 hint = did_you_mean(name, self.version.sections)
                 message = f'The template section is invalid: "{name}"{hint}'
-                problems.add(ValidationPhase.TEMPLATE, section_error(message), (name,))
-        problems.raise_if_any()
+                diagnostics.add(ValidationPhase.TEMPLATE, section_error(message), (name,))
+        diagnostics.raise_if_any()
 
 
 def _version(raw: Mapping[str, Json]) -> TemplateVersion:
@@ -146,18 +157,18 @@ def _version(raw: Mapping[str, Json]) -> TemplateVersion:
             f"Ambiguous template version: {' and '.join(present)} are both given."
         )
     (key,) = present
-    given = raw[key]
-    if not isinstance(given, str):
+    value = raw[key]
+    if not isinstance(value, str):
         raise InvalidTemplateVersion(
-            f'The template version is invalid: "{key}: {given}" is a {_json_type(given)},'
+            f'The template version is invalid: "{key}: {value}" is a {_json_type(value)},'
             " not a string."
         )
-    version = TEMPLATE_VERSIONS_BY_NAME.get((key, given))
+    version = TEMPLATE_VERSIONS_BY_NAME.get((key, value))
     if version is None:
         known = sorted(name for known_key, name in TEMPLATE_VERSIONS_BY_NAME if known_key == key)
         raise InvalidTemplateVersion(
-            f'The template version is invalid: "{key}: {given}".'
-            f' "{key}" should be one of: {", ".join(known)}{did_you_mean(given, known)}'
+            f'The template version is invalid: "{key}: {value}".'
+            f' "{key}" should be one of: {", ".join(known)}{did_you_mean(value, known)}'
         )
     return version
 
@@ -176,6 +187,6 @@ def _json_type(value: Json) -> str:
 
 
 def find_template_version(name: str) -> TemplateVersion | None:
-    """The version that the API calls ``<key>.<date>``; an alias serves too."""
+    """Return the version that the API calls ``<key>.<date>``; a date alias is accepted."""
     key, _, date = name.partition(".")
     return TEMPLATE_VERSIONS.get(name) or TEMPLATE_VERSIONS_BY_NAME.get((key, date))

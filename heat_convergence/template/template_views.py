@@ -1,9 +1,10 @@
-"""What the API tells of templates: validation view, versions, functions.
+"""The API's views of templates, template versions and template functions.
 
-Called by the api's controllers.  Decides only the shapes; must not validate.
+Called by the API's controllers.  Decides only the shape of responses; must not
+validate.
 
-Source: heat-facts ``rest_api.md``, views ``validate_properties``, ``template_versions`` and
-``template_functions``.
+Source: docs/reference/rest-api.rst, views ``validate_properties``, ``template_versions``
+and ``template_functions``.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ Json = Any
 
 
 def validation_view(evaluated: EvaluatedTemplate, environment: Environment) -> dict[str, Json]:
-    """The answer to POST /validate, for a template built with missing values allowed."""
-    shown = environment.to_dict()
-    del shown["encrypted_param_names"]
-    return {**template_view(evaluated), "Environment": shown}
+    """Return the response to POST /validate.
+
+    ``evaluated`` must have been built with missing parameters allowed.
+    """
+    environment_view = environment.to_dict()
+    del environment_view["encrypted_param_names"]
+    return {**template_view(evaluated), "Environment": environment_view}
 
 
 def template_view(evaluated: EvaluatedTemplate) -> dict[str, Json]:
-    """Description, parameters and groups: also of each nested template."""
+    """Return description, parameters and parameter groups, also of a nested template."""
     view: dict[str, Json] = {
         "Description": evaluated.description,
         "Parameters": {
@@ -56,7 +60,7 @@ def template_view(evaluated: EvaluatedTemplate) -> dict[str, Json]:
 
 
 def parameter_view(parameter: ParameterValue) -> dict[str, Json]:
-    """One parameter; keys without a value are left out."""
+    """Return the view of one parameter without the keys that have no value."""
     schema = parameter.schema
     view: dict[str, Json] = {
         "Type": schema.type.value,
@@ -72,21 +76,21 @@ def parameter_view(parameter: ParameterValue) -> dict[str, Json]:
         view["Tags"] = list(schema.tags)
     descriptions = []
     for constraint in schema.constraints:
-        view.update(_constraint_keys(constraint))
+        view.update(_constraint_view(constraint))
         if constraint.description:
             descriptions.append(constraint.description)
-    told = schema.constraint_description or " ".join(descriptions)
-    if told:
-        view["ConstraintDescription"] = told
+    constraint_description = schema.constraint_description or " ".join(descriptions)
+    if constraint_description:
+        view["ConstraintDescription"] = constraint_description
     return view
 
 
-def _constraint_keys(constraint: Constraint) -> dict[str, Json]:
+def _constraint_view(constraint: Constraint) -> dict[str, Json]:
     match constraint:
         case Range(low, high):
-            return _given(MinValue=low, MaxValue=high)
+            return _without_none(MinValue=low, MaxValue=high)
         case Length(low, high):
-            return _given(MinLength=low, MaxLength=high)
+            return _without_none(MinLength=low, MaxLength=high)
         case Modulo(step, offset):
             return {"Step": step, "Offset": offset}
         case AllowedValues(values):
@@ -98,12 +102,12 @@ def _constraint_keys(constraint: Constraint) -> dict[str, Json]:
     return {}
 
 
-def _given(**entries: Json) -> dict[str, Json]:
+def _without_none(**entries: Json) -> dict[str, Json]:
     return {key: value for key, value in entries.items() if value is not None}
 
 
 def template_versions() -> list[dict[str, Json]]:
-    """Every version with its kind and other names."""
+    """Return every version of the language with its format and aliases."""
     return [
         {
             "version": version.id,
@@ -117,12 +121,21 @@ def template_versions() -> list[dict[str, Json]]:
 def template_functions(
     version_name: str, *, with_conditions: bool = False, plugins: Mapping[str, str] | None = None
 ) -> list[dict[str, str]]:
-    """The functions of a version, named ``<key>.<date>``; ``plugins`` are summaries by
-    name.  Raises ``NotFound``."""
+    """Return the functions of a version with their summaries, sorted by name.
+
+    Args:
+        version_name: The version as ``<key>.<date>``.
+        with_conditions: Whether to include the functions allowed in conditions.
+        plugins: Summaries of plug-in functions by name.
+
+    Raises:
+        NotFound: There is no such version.
+    """
     version = find_template_version(version_name)
     if version is None:
         raise NotFound(
-            f"Template with version {version_name} not found{did_you_mean(version_name, TEMPLATE_VERSIONS)}"  # noqa: E501
+            f"Template with version {version_name} not found"
+            f"{did_you_mean(version_name, TEMPLATE_VERSIONS)}"
         )
     variants = dict(version.functions)
     if with_conditions:

@@ -1,4 +1,4 @@
-"""Goals are stored in parts and come back whole."""
+"""Goals are stored in parts and restored in full."""
 
 from __future__ import annotations
 
@@ -45,17 +45,18 @@ _FIELDS = {
 }  # fmt: skip
 
 
-@given(given=st.dictionaries(st.text(max_size=3), json_values, max_size=4))
-def test_it_comes_back_whole(given: dict) -> None:
+@given(parameters=st.dictionaries(st.text(max_size=3), json_values, max_size=4))
+def test_deduplicated_goal_is_restored_in_full(parameters: dict[str, object]) -> None:
     before = make_goal(
-        parameters=given, environment={"parameters": given, "parameter_defaults": {"d": 1}}
+        parameters=parameters,
+        environment={"parameters": parameters, "parameter_defaults": {"d": 1}},
     )
-    lean, texts = deduplicate(before)
-    assert restore_full(lean, lambda keys: {key: texts[key] for key in keys}) == before
-    assert set(texts) == {*lean.content_hashes, lean.common_part_hash}
+    goal_row, texts = deduplicate(before)
+    assert restore_full(goal_row, lambda keys: {key: texts[key] for key in keys}) == before
+    assert set(texts) == {*goal_row.content_hashes, goal_row.common_part_hash}
 
 
-def test_what_is_common_is_one_text() -> None:
+def test_common_parts_of_goals_are_one_text() -> None:
     first, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
     other = make_goal(id="o", stack_id="p", environment={"parameters": {"b": LONG_MAP},
                  "parameter_defaults": {"d": 1}, "event_sinks": []})  # fmt: skip
@@ -65,32 +66,32 @@ def test_what_is_common_is_one_text() -> None:
     assert file_hashes_of_common_part(texts[first.common_part_hash or ""]) == {"f": "hash of f"}
 
 
-def test_what_it_says_to_inherit_stays() -> None:
-    own = make_goal(common_part_hash="h", environment={"parameters": {"a": 1}}, files={})
-    lean, texts = deduplicate(own)
-    assert (lean, texts) == (own, {})
+def test_goal_that_inherits_its_common_part_is_unchanged() -> None:
+    original = make_goal(common_part_hash="h", environment={"parameters": {"a": 1}}, files={})
+    goal_row, texts = deduplicate(original)
+    assert (goal_row, texts) == (original, {})
 
 
-def test_its_parameters_alone() -> None:
-    lean, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
-    asked: list[str] = []
+def test_parameters_are_loaded_without_the_common_part() -> None:
+    goal_row, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
+    loaded_hashes: list[str] = []
 
     def load(keys: frozenset[str]) -> dict[str, str]:
-        asked.extend(keys)
+        loaded_hashes.extend(keys)
         return texts
 
-    assert with_parameter_values(lean, load).parameters == {"a": LONG_MAP}
-    assert lean.common_part_hash not in asked
+    assert with_parameter_values(goal_row, load).parameters == {"a": LONG_MAP}
+    assert goal_row.common_part_hash not in loaded_hashes
 
 
 @pytest.mark.parametrize("common_part_hash", [None, "h"])
-def test_short_values_need_no_text(common_part_hash: str | None) -> None:
-    lean, _texts = deduplicate(
+def test_short_values_are_stored_in_the_row(common_part_hash: str | None) -> None:
+    goal_row, _texts = deduplicate(
         make_goal(parameters={"a": "short"}, common_part_hash=common_part_hash)
     )
-    assert with_parameter_values(lean, lambda _keys: pytest.fail("asked")).parameters == {
+    assert with_parameter_values(goal_row, lambda _keys: pytest.fail("asked")).parameters == {
         "a": "short"
     }
-    assert replace(lean, common_part_hash=None) == restore_full(
-        replace(lean, common_part_hash=None), dict
+    assert replace(goal_row, common_part_hash=None) == restore_full(
+        replace(goal_row, common_part_hash=None), dict
     )

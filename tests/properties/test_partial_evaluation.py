@@ -1,7 +1,8 @@
-"""Folding first and finishing later gives what evaluating everything at the end gives."""
+"""Partial evaluation followed by resolution equals evaluation of everything at the end."""
 
 import json
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,7 @@ PLAIN_DATA = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-# Attributes of the resources a and b, with what the functions below like to be given.
+# Attributes of the resources a and b, suitable as arguments of the functions.
 ATTRIBUTE_VALUES = {
     "text": "a,b",
     "list": ["a", "$x"],
@@ -47,8 +48,8 @@ ATTRIBUTE_VALUES = {
 }
 
 
-def function_calls(inner):
-    """Calls of every family around ``inner``, rightly formed or not."""
+def function_calls(inner: Any) -> Any:
+    """Return calls of every family of functions around ``inner``, well-formed or not."""
     texts, lists = st.one_of(TEXT, inner), st.one_of(st.lists(inner, max_size=3), inner)
     maps = st.one_of(st.dictionaries(TEXT, inner, max_size=3), inner)
     return st.one_of(
@@ -93,12 +94,12 @@ TEMPLATE_NODES = st.recursive(
 
 
 class ReferenceInliner:
-    """The same values written into the template: nothing is left to be finished."""
+    """Replaces references by parameters of the same value, so that nothing is unresolved."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
 
-    def replaced(self, node):
+    def replaced(self, node: Any) -> Any:
         if isinstance(node, list):
             return [self.replaced(item) for item in node]
         if not isinstance(node, dict):
@@ -114,18 +115,18 @@ class ReferenceInliner:
         return {key: self.replaced(item) for key, item in node.items()}
 
     @staticmethod
-    def value(value):
+    def value(value: Any) -> Any:
         return {"get_param": ["all", json.dumps(value)]}
 
 
-def result_or_error(action):
+def result_or_error(action: Any) -> Any:
     try:
         return action()
     except Error as error:
         return type(error)
 
 
-def evaluate_output(value, parameters=None):
+def evaluate_output(value: Any, parameters: Any = None) -> Any:
     parameters = parameters or {}
     declared = {name: {"type": "json", "default": {}} for name in parameters}
     source = hot_template(
@@ -143,32 +144,32 @@ RESOURCE_VALUES = FakeResourceValues(
 
 @settings(max_examples=150)
 @given(TEMPLATE_NODES)
-def test_folding_first_equals_evaluating_all_at_the_end(node):
-    reading = ReferenceInliner(RESOURCE_VALUES)
+def test_partial_evaluation_then_resolution_equals_full_evaluation(node: Any) -> None:
+    inliner = ReferenceInliner(RESOURCE_VALUES)
     everything = {json.dumps(v): v for v in [*ATTRIBUTE_VALUES.values(), "id-a", "id-b", 1]}
 
-    def at_once():
+    def at_once() -> Any:
         return resolve_value(
-            evaluate_output(reading.replaced(node), {"all": everything}), RESOURCE_VALUES
+            evaluate_output(inliner.replaced(node), {"all": everything}), RESOURCE_VALUES
         )
 
-    def in_turns():
-        folded = evaluate_output(node)
-        return resolve_value(load(json.loads(json.dumps(dump(folded)))), RESOURCE_VALUES)
+    def in_turns() -> Any:
+        evaluated = evaluate_output(node)
+        return resolve_value(load(json.loads(json.dumps(dump(evaluated)))), RESOURCE_VALUES)
 
     assert result_or_error(in_turns) == result_or_error(at_once)
 
 
 class PartialResourceValues:
-    """Answers as ``INPUTS``, for the names that are there already."""
+    """The values of the resources that are known already."""
 
-    def __init__(self, known):
+    def __init__(self, known: Any) -> None:
         self.known = known
 
-    def reference_id(self, resource):
+    def reference_id(self, resource: str) -> Any:
         return RESOURCE_VALUES.reference_id(resource) if resource in self.known else UNKNOWN
 
-    def attribute(self, resource, name, path):
+    def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> Any:
         return (
             RESOURCE_VALUES.attribute(resource, name, path) if resource in self.known else UNKNOWN
         )
@@ -176,24 +177,24 @@ class PartialResourceValues:
 
 @settings(max_examples=80)
 @given(TEMPLATE_NODES, st.permutations([{"a"}, {"b"}, set()]))
-def test_the_order_of_arrival_does_not_matter(node, arrivals):
-    folded = result_or_error(lambda: evaluate_output(node))
-    if isinstance(folded, type):
+def test_order_in_which_values_arrive_does_not_matter(node: Any, arrivals: Any) -> None:
+    evaluated = result_or_error(lambda: evaluate_output(node))
+    if isinstance(evaluated, type):
         return
 
-    def step_by_step():
-        value = folded
+    def step_by_step() -> Any:
+        value = evaluated
         for known in arrivals:
             value = resolve_partially(value, PartialResourceValues(known))
         return resolve_value(value, RESOURCE_VALUES)
 
     assert result_or_error(step_by_step) == result_or_error(
-        lambda: resolve_value(folded, RESOURCE_VALUES)
+        lambda: resolve_value(evaluated, RESOURCE_VALUES)
     )
 
 
 @given(PLAIN_DATA)
-def test_dumped_data_is_never_mistaken_for_an_expression(data):
+def test_dumped_data_is_never_mistaken_for_an_expression(data: Any) -> None:
     for mark in ("$call", "$data", "$content"):
         value = {mark: data, "deep": [{mark: data}, {mark: {mark: data}}]}
         for item in (value, value["deep"], {mark: data}):
@@ -204,12 +205,12 @@ def test_dumped_data_is_never_mistaken_for_an_expression(data):
             assert load(restore_value(shared, contents.__getitem__)) == item
 
 
-def test_malformed_dump():
+def test_malformed_dumps_are_refused() -> None:
     with pytest.raises(ValueError, match="malformed"):
         load({"$call": 1})
 
 
-def test_equal_long_texts_are_shared():
+def test_equal_long_texts_are_stored_once() -> None:
     contents = {}
     deduplicate_value([{"user_data": "x" * 5000}, {"user_data": "x" * 5000}, "short"], contents)
     assert list(contents.values()) == ["x" * 5000]
@@ -220,7 +221,7 @@ UNRESOLVED_EXPRESSION = Expression("get_attr", "attr_optional_name", ["a", "x"])
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "left"),
+    ("function", "arguments", "unresolved"),
     [
         ("list_join", ["-", ["a", None, "b", UNRESOLVED_NODE, "c", "d"], ["e", "f"]],
          ["-", ["a--b", UNRESOLVED_EXPRESSION, "c-d"], ["e-f"]]),
@@ -232,28 +233,28 @@ UNRESOLVED_EXPRESSION = Expression("get_attr", "attr_optional_name", ["a", "x"])
         ("list_concat_unique", [["a"], ["a"], [UNRESOLVED_NODE]], [["a", "a"], [UNRESOLVED_EXPRESSION]]),  # noqa: E501
     ],
 )  # fmt: skip
-def test_neighbours_that_are_known_are_put_together(function, arguments, left):
-    assert evaluate_output({function: arguments}).arguments == left
+def test_known_neighbours_are_joined(function: Any, arguments: Any, unresolved: Any) -> None:
+    assert evaluate_output({function: arguments}).arguments == unresolved
 
 
-def test_smallest_expression_and_what_it_reads():
+def test_expression_is_minimal_and_lists_its_references() -> None:
     value = {"list_join": ["-", [{"get_param": "p"}, {"get_attr": ["a", "map", "k"]}]]}
-    folded = evaluate_output(value)
+    evaluated = evaluate_output(value)
     read = Expression("get_attr", "attr_optional_name", ["a", "map", "k"])
-    assert folded == Expression("list_join", "multi_list_json_items", ["-", ["a", read]])
-    assert referenced_resources(folded) == {"a"}
-    assert not is_known(folded)
-    (use,) = attribute_references({"x": [folded]})
-    assert (use.resource, use.attribute, use.path) == ("a", "map", ("k",))
-    assert use.location == "x[0].list_join[1][1]"
-    assert resolve_value(folded, RESOURCE_VALUES) == "a-a"
+    assert evaluated == Expression("list_join", "multi_list_json_items", ["-", ["a", read]])
+    assert referenced_resources(evaluated) == {"a"}
+    assert not is_known(evaluated)
+    (reference,) = attribute_references({"x": [evaluated]})
+    assert (reference.resource, reference.attribute, reference.path) == ("a", "map", ("k",))
+    assert reference.location == "x[0].list_join[1][1]"
+    assert resolve_value(evaluated, RESOURCE_VALUES) == "a-a"
 
 
-def test_all_attributes_and_applied_paths():
+def test_all_attributes_and_applied_paths_are_resolved() -> None:
     assert resolve_value(evaluate_output({"get_attr": ["a"]}), RESOURCE_VALUES) == ATTRIBUTE_VALUES
 
     class Applied(FakeResourceValues):
-        def attribute(self, resource, name, path):
+        def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> Any:
             return ValueAtPath(list(path))
 
     assert resolve_value(evaluate_output({"get_attr": ["a", "outputs", "x", 0]}), Applied()) == [
@@ -262,15 +263,15 @@ def test_all_attributes_and_applied_paths():
     ]
 
 
-def test_mistakes_at_the_end_tell_where():
-    folded = evaluate_output({"str_split": [",", {"get_attr": ["a", "text"]}, 7]})
+def test_errors_of_resolution_have_a_path() -> None:
+    evaluated = evaluate_output({"str_split": [",", {"get_attr": ["a", "text"]}, 7]})
     with pytest.raises(StackValidationFailed, match=r"r\.properties\.v: The index 7"):
-        resolve_value(folded, RESOURCE_VALUES, location="r.properties.v")
+        resolve_value(evaluated, RESOURCE_VALUES, location="r.properties.v")
     with pytest.raises(StackValidationFailed, match="no value yet"):
-        resolve_value(folded, PartialResourceValues(set()))
+        resolve_value(evaluated, PartialResourceValues(set()))
 
 
-def test_fingerprint_ignores_order_but_nothing_else():
+def test_fingerprint_ignores_order_but_nothing_else() -> None:
     one = ResourceDefinition("r", "T", {"a": 1, "b": {"c": 2, "d": 3}}, requires=frozenset("x"))
     other = ResourceDefinition("r", "T", {"b": {"d": 3, "c": 2}, "a": 1})
     assert definition_fingerprint(one) == definition_fingerprint(other)
@@ -283,7 +284,7 @@ def test_fingerprint_ignores_order_but_nothing_else():
     ) != definition_fingerprint(ResourceDefinition("r", "T", {"a": dump(call)}))
 
 
-def test_definitions_and_outputs_survive_storage():
+def test_stored_definitions_and_outputs_load_unchanged() -> None:
     found = evaluate(
         hot_template(
             parameters={"s": {"type": "string", "default": "x", "hidden": True}},
@@ -302,8 +303,8 @@ def test_definitions_and_outputs_survive_storage():
         assert again == stored
 
 
-def test_functions_of_plugins():
-    def shout(arguments, scope):
+def test_plugin_functions_are_evaluated() -> None:
+    def shout(arguments: Any, scope: object) -> Any:
         return arguments.upper()
 
     plugins = {"shout": Function("Louder.", shout), "get_param": Function("Never.", shout)}
@@ -320,8 +321,8 @@ def test_functions_of_plugins():
         resolve_value(outputs["later"].value, RESOURCE_VALUES)
 
 
-def wide_template(count):
-    """Each resource reads the one before it, and makes something of the parameters."""
+def wide_template(count: Any) -> Any:
+    """Return a template of resources that each read the previous one and the parameters."""
     named = {"r0": {"type": "T"}}
     for at in range(1, count):
         before = f"r{at - 1}"
@@ -337,16 +338,16 @@ def wide_template(count):
     )
 
 
-def count_python_calls(action):
-    """How many functions of Python's are called."""
+def count_python_calls(action: Any) -> Any:
+    """Return the number of Python function calls."""
     count = 0
 
-    def note(frame, event, argument):
+    def count_call(frame: Any, event: Any, argument: Any) -> None:
         nonlocal count
         count += event == "call"
 
     before = sys.getprofile()
-    sys.setprofile(note)
+    sys.setprofile(count_call)
     try:
         action()
     finally:
@@ -354,8 +355,8 @@ def count_python_calls(action):
     return count
 
 
-def test_cost_follows_the_number_of_resources():
-    def build_and_dump(count):
+def test_cost_grows_linearly_with_the_number_of_resources() -> None:
+    def build_and_dump(count: Any) -> None:
         for definition in evaluate(wide_template(count)).definitions.values():
             definition.dump()
             definition_fingerprint(definition)

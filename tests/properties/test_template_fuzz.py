@@ -1,7 +1,8 @@
-"""Mutated templates: only documented errors come out of parsing and evaluating."""
+"""Mutated templates: parsing and evaluation raise only documented errors."""
 
 import json
 from functools import partial
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from heat_convergence.template.evaluation.evaluation import (
     evaluate_template,
     resolve_value,
 )
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.template_versions import KNOWN_FUNCTIONS, TEMPLATE_VERSIONS
 from heat_convergence.template.template import Template
@@ -70,18 +72,18 @@ ARBITRARY_JSON = st.recursive(
 )  # fmt: skip
 
 
-def container_slots(node):
-    """Every list and map in a document, with the keys in it."""
+def container_slots(node: Any) -> Any:
+    """Return every list and map in a document with the keys in it."""
     children = node.items() if isinstance(node, dict) else enumerate(node)
-    found = [(node, key) for key, _ in children]
+    result = [(node, key) for key, _ in children]
     for _, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
         if isinstance(child, dict | list):
-            found += container_slots(child)
-    return found
+            result += container_slots(child)
+    return result
 
 
 @st.composite
-def mutated_documents(draw):
+def mutated_documents(draw: Any) -> Any:
     document = json.loads(json.dumps(draw(st.sampled_from([HOT_TEMPLATE, CFN_TEMPLATE]))))
     for _ in range(draw(st.integers(1, 3))):
         node, key = draw(st.sampled_from(container_slots(document) or [(document, "x")]))
@@ -100,37 +102,39 @@ def mutated_documents(draw):
     return document
 
 
-def result_unless_documented_error(action):
-    """What it gives, or None when it fails as documented: anything but an ``Error``
-    that says something fails the test."""
+def result_unless_documented_error(action: Any) -> Any:
+    """Return the action's result, or None after a documented error.
+
+    Any other exception, or an error without a text, fails the test.
+    """
     try:
         return action()
     except Error as error:
-        told = error
-    assert str(told)
-    assert told.http_status == 400
+        documented = error
+    assert str(documented)
+    assert documented.http_status == 400
     return None
 
 
-def evaluate_and_resolve(source, missing):
-    """Parse, build, store and finish."""
+def evaluate_and_resolve(source: Any, missing: Any) -> None:
+    """Parse, evaluate, store and resolve a template."""
     inputs = FakeResourceValues({name: {"x": "v", "y": [1]} for name in "abAB"})
-    found = result_unless_documented_error(
+    result = result_unless_documented_error(
         lambda: evaluate_template(
             Template.parse(source, limits=SMALL_LIMITS),
             Environment(),
             {"f": "x"},
             STACK_CONTEXT,
-            missing_parameters=missing,
+            EvaluationOptions(missing_parameters=missing),
         )
     )
-    if found is None:
+    if result is None:
         return
-    for definition in found.definitions.values():
-        again = type(definition).load(definition.name, json.loads(json.dumps(definition.dump())))
-        assert again == definition
-    values = [definition.properties for definition in found.definitions.values()]
-    for value in [*values, *(output.value for output in found.outputs.values())]:
+    for definition in result.definitions.values():
+        loaded = type(definition).load(definition.name, json.loads(json.dumps(definition.dump())))
+        assert loaded == definition
+    values = [definition.properties for definition in result.definitions.values()]
+    for value in [*values, *(output.value for output in result.outputs.values())]:
         plain = result_unless_documented_error(
             partial(resolve_value, value, inputs, limits=SMALL_LIMITS)
         )
@@ -139,13 +143,13 @@ def evaluate_and_resolve(source, missing):
 
 @settings(max_examples=100)
 @given(mutated_documents(), st.sampled_from(MissingParameters))
-def test_mutated_documents(document, missing):
+def test_mutated_documents_raise_only_documented_errors(document: Any, missing: Any) -> None:
     evaluate_and_resolve(document, missing)
 
 
 @settings(max_examples=100)
 @given(mutated_documents(), st.data())
-def test_mutated_text(document, data):
+def test_mutated_texts_raise_only_documented_errors(document: Any, data: Any) -> None:
     text = json.dumps(document, indent=1)
     for _ in range(data.draw(st.integers(0, 3))):
         start = data.draw(st.integers(0, len(text)))
@@ -157,14 +161,14 @@ def test_mutated_text(document, data):
 
 @settings(max_examples=100)
 @given(ARBITRARY_JSON, NAMES)
-def test_environments_of_any_kind(content, name):
+def test_arbitrary_environments_raise_only_documented_errors(content: Any, name: str) -> None:
     for source in (content, {name: content}, {"resource_registry": content},
                    {"resource_registry": {"resources": content}}):  # fmt: skip
         if isinstance(source, dict | str):
             result_unless_documented_error(partial(exercise_environment, source))
 
 
-def exercise_environment(source):
+def exercise_environment(source: Any) -> None:
     environment = Environment.parse(source)
     environment.registry.resolve("a", "a")
     environment.for_nested_stack("a", {}).registry.hooks("b")

@@ -45,6 +45,7 @@ from heat_convergence.stacks.snapshot_data import with_resource_properties
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import evaluate_template
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parameters.constraints import CustomConstraintFunction
@@ -242,8 +243,9 @@ class NestedStackBuilder:
             environment,
             parent.files,
             facts,
-            functions=self.functions,
-            custom_constraints=self.custom_constraints,
+            EvaluationOptions(
+                functions=self.functions, custom_constraints=self.custom_constraints
+            ),
         )
         if row.definition.get("sensitive"):
             evaluated = _sealed(evaluated)

@@ -50,6 +50,7 @@ from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import evaluate_template
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.evaluation.references import attribute_references
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
@@ -260,10 +261,12 @@ class NestedStackValidator:
                 _without_absent(template, environment),
                 level.files,
                 replace(self.stack_context, id=None, facade=facade),
-                functions={**self.functions, UNKNOWN_VALUE_NAME: UNKNOWN_VALUE_FUNCTION},
-                custom_constraints=self.custom_constraints,
-                missing_parameters=self.missing_parameters,
-                diagnostics=problems,
+                EvaluationOptions(
+                    functions={**self.functions, UNKNOWN_VALUE_NAME: UNKNOWN_VALUE_FUNCTION},
+                    custom_constraints=self.custom_constraints,
+                    missing_parameters=self.missing_parameters,
+                    diagnostics=problems,
+                ),
             )
         except Forbidden:
             raise

@@ -1,1 +1,1 @@
-"""Environment."""
+"""Environments and the resource registry that they hold."""

@@ -1,10 +1,10 @@
-"""An environment: parameter values, type mappings, hooks, event sinks.
+"""Environments: parameter values, type mappings, hooks and event sinks.
 
-Decides what an environment document means.  Called when a request arrives, when a
-goal is planned and when a nested stack is made.  Must not read files: documents
-arrive as text or maps.
+Decides the meaning of an environment document.  Called when a request arrives, when a
+goal is planned and when a nested stack is built.  Must not read files: documents arrive
+as text or maps.
 
-Source: heat-facts ``events_and_states.md``, "Environment".
+Source: docs/reference/events-and-states.rst.
 """
 
 from __future__ import annotations
@@ -24,16 +24,20 @@ Json = Any
 _MAPS = ("parameters", "parameter_defaults", "resource_registry")
 _LISTS = ("encrypted_param_names", "event_sinks")
 MERGE_STRATEGIES_SECTION = "parameter_merge_strategies"
-AVAILABILITY_ZONES = "availability_zones"  # stored beside the sections, never given nor shown
+AVAILABILITY_ZONES = "availability_zones"  # stored with the sections; not part of the API
 ENVIRONMENT_SECTIONS = (*_MAPS, *_LISTS, MERGE_STRATEGIES_SECTION)
 _EMPTY_REGISTRY = ResourceRegistry({})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """``registry`` knows the operator's environment beneath the user's; ``zones`` are
-    the cloud's availability zones as they were when the stack was given, None where
-    nobody asked for them."""
+    """A parsed environment.
+
+    Attributes:
+        registry: The user's resource registry, on top of the operator's.
+        availability_zones: The cloud's availability zones when the stack was created or
+            last updated with a whole template; None if they were not fetched.
+    """
 
     parameters: Mapping[str, Json] = field(default_factory=dict)
     parameter_defaults: Mapping[str, Json] = field(default_factory=dict)
@@ -50,18 +54,20 @@ class Environment:
         base: Environment | None = None,
         limits: TemplateLimits = DEFAULT_LIMITS,
     ) -> Environment:
-        """``base`` is the operator's global environment.
+        """Parse an environment on top of ``base``, the operator's global environment.
 
-        Raises ``HTTPBadRequest`` for what is not an environment,
-        ``InvalidBreakPointHook`` and ``InvalidRestrictedAction``.
+        Raises:
+            HTTPBadRequest: The document is not an environment.
+            InvalidBreakPointHook: A hook has an unknown type.
+            InvalidRestrictedAction: A restricted action is unknown.
         """
         sections = parse_environment_sections(source, limits=limits)
-        below = base.registry if base is not None else None
+        base_registry = base.registry if base is not None else None
         defaults = dict(base.parameter_defaults) if base is not None else {}
         return cls(
             parameters=sections.get("parameters", {}),
             parameter_defaults={**defaults, **sections.get("parameter_defaults", {})},
-            registry=ResourceRegistry.parse(sections.get("resource_registry", {}), below),
+            registry=ResourceRegistry.parse(sections.get("resource_registry", {}), base_registry),
             event_sinks=tuple(sections.get("event_sinks", ())),
             encrypted_param_names=tuple(sections.get("encrypted_param_names", ())),
         )
@@ -74,7 +80,7 @@ class Environment:
         base: Environment | None = None,
         limits: TemplateLimits = DEFAULT_LIMITS,
     ) -> Environment:
-        """The other way round from ``to_stored``."""
+        """Load an environment that ``to_stored`` dumped."""
         sections = {
             name: section for name, section in stored.items() if name != AVAILABILITY_ZONES
         }
@@ -83,7 +89,7 @@ class Environment:
         return found if zones is None else replace(found, availability_zones=tuple(zones))
 
     def to_stored(self) -> dict[str, Json]:
-        """With what a later evaluation needs to come to the same."""
+        """Dump all that is needed to evaluate the template again with the same result."""
         zones = (
             {}
             if self.availability_zones is None
@@ -92,7 +98,7 @@ class Environment:
         return {**self.to_dict(), **zones}
 
     def to_dict(self) -> dict[str, Json]:
-        """As the API shows it."""
+        """Return the environment as the API shows it."""
         return {
             "parameters": dict(self.parameters),
             "parameter_defaults": dict(self.parameter_defaults),
@@ -104,8 +110,10 @@ class Environment:
     def merged_with(
         self, other: Environment, clear_parameters: Collection[str] = ()
     ) -> Environment:
-        """This environment under another: a PATCH keeps what the new one is silent
-        about.  ``clear_parameters`` go back to their defaults."""
+        """Return this environment overlaid by another, for an update by PATCH.
+
+        Parameters named in ``clear_parameters`` return to their defaults.
+        """
         kept = {k: v for k, v in self.parameters.items() if k not in clear_parameters}
         defaults = {k: v for k, v in self.parameter_defaults.items() if k not in clear_parameters}
         return replace(
@@ -121,8 +129,11 @@ class Environment:
         )
 
     def for_nested_stack(self, resource_name: str, parameters: Mapping[str, Json]) -> Environment:
-        """What the stack behind a resource is given: its own parameters, everybody's
-        defaults, and the part of the registry that concerns it."""
+        """Return the environment of the nested stack of a resource.
+
+        It has parameters of its own, all parameter defaults, and the part of the registry that
+        applies to the resource.
+        """
         return replace(
             self,
             parameters=dict(parameters),
@@ -134,7 +145,7 @@ class Environment:
 def parse_environment_sections(
     source: Mapping[str, Json] | str | bytes | None, *, limits: TemplateLimits = DEFAULT_LIMITS
 ) -> dict[str, Json]:
-    """The sections of an environment document, each of its right type."""
+    """Return the sections of an environment document, with their types checked."""
     if source is None or source in ("", b""):
         return {}
     data = load_document(source, limits=limits, document_type="environment").data
@@ -147,17 +158,16 @@ def parse_environment_sections(
             raise HTTPBadRequest(
                 f'environment has wrong section "{name}"{did_you_mean(name, ENVIRONMENT_SECTIONS)}'
             )
-        wanted = list if name in _LISTS else dict
-        if not isinstance(content, wanted):
-            kind = "list" if wanted is list else "map"
-            raise HTTPBadRequest(f'The section "{name}" of the environment is not a {kind}.')
+        expected, type_name = (list, "list") if name in _LISTS else (dict, "map")
+        if not isinstance(content, expected):
+            raise HTTPBadRequest(f'The section "{name}" of the environment is not a {type_name}.')
     if not all(isinstance(sink, dict) for sink in data.get("event_sinks", ())):
         raise HTTPBadRequest("Each of event_sinks in the environment must be a map.")
     return data
 
 
 def _merged_registry(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, Json]:
-    """Entries of both; null removes, and what is said per resource is merged."""
+    """Merge two registries: null removes an entry, entries per resource are merged."""
     merged = dict(old)
     for name, entry in new.items():
         if name == "resources" and isinstance(entry, dict):
@@ -167,9 +177,9 @@ def _merged_registry(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[s
                 **{key: _merged_body(before.get(key), body) for key, body in entry.items()},
             }
         elif entry is None:
-            for gone in _removed_by(name, merged):
-                del merged[gone]
-            merged[name] = None  # still hides what the operator's environment says
+            for removed in _removed_by(name, merged):
+                del merged[removed]
+            merged[name] = None  # It still hides the operator's entry of that name.
         else:
             merged[name] = entry
     return merged

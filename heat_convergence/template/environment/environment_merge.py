@@ -1,9 +1,9 @@
-"""Several environment files → one environment, as their strategies say.
+"""Merging of several environment files into one environment.
 
-Decides how sections and parameters of files merge.  Called when a request names
+Decides how sections and parameters of the files merge.  Called when a request names
 ``environment_files``.  Must not read files: their contents arrive by name.
 
-Source: heat-facts ``events_and_states.md``, "Merging environment_files".
+Source: docs/reference/events-and-states.rst, "Merging environment_files".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Json = Any
 
 
 class MergeStrategy(StrEnum):
-    """How two files' values of one parameter become one."""
+    """The way in which two files' values of one parameter are combined."""
 
     OVERWRITE = "overwrite"
     MERGE = "merge"
@@ -50,11 +50,20 @@ def merge_environment_files(
     base: Environment | None = None,
     limits: TemplateLimits = DEFAULT_LIMITS,
 ) -> Environment:
-    """One environment from the files in their order, over the request's own.
+    """Merge environment files, in their order, over the request's own environment.
 
-    ``parameter_schemas`` are those of the root template and of templates among the files.
-    Raises ``HTTPBadRequest`` for files that are malformed or did not come with the
-    request, ``InvalidMergeStrategyForParam`` and ``ConflictingMergeStrategyForParam``.
+    Args:
+        files: Contents of the request's files by name.
+        names: The environment files to merge.
+        schemas: Parameters of the root template and of templates among the files.
+        request: The sections of the request's own environment.
+        base: The operator's global environment.
+        limits: Limits on the size of each document.
+
+    Raises:
+        HTTPBadRequest: A file is malformed or missing from the request.
+        InvalidMergeStrategyForParam: The parameter's type does not support the strategy.
+        ConflictingMergeStrategyForParam: Two files name different strategies.
     """
     merged: dict[str, Json] = dict(request or {})
     merged.pop(MERGE_STRATEGIES_SECTION, None)
@@ -92,7 +101,7 @@ def _merge_parameters(
     chosen: dict[str, MergeStrategy],
 ) -> dict[str, Json]:
     if not before:
-        # Nothing to merge with: all names are kept, so that unknown ones are told.
+        # Nothing to merge with: all names are kept, so that unknown ones are reported.
         for name in after:
             if name in strategies:
                 _choose(name, strategies, chosen)
@@ -113,12 +122,16 @@ def _merge_parameters(
 def _choose(
     name: str, strategies: Mapping[str, Json], chosen: dict[str, MergeStrategy]
 ) -> MergeStrategy:
-    """The file's word for the parameter, else what is chosen already, else its default."""
-    own = strategies.get(name)
-    if own is None:
+    """Return the strategy for a parameter.
+
+    The file's entry for the parameter takes precedence over an earlier choice, which takes
+    precedence over the file's default.
+    """
+    explicit = strategies.get(name)
+    if explicit is None:
         by_default = _strategy(name, strategies.get("default", "overwrite"))
         return chosen.setdefault(name, by_default)
-    strategy = _strategy(name, own)
+    strategy = _strategy(name, explicit)
     if chosen.setdefault(name, strategy) is not strategy:
         raise ConflictingMergeStrategyForParam(
             f'Conflicting merge strategies "{chosen[name]}" and "{strategy}" for the'

@@ -1,10 +1,9 @@
-"""Which type or template implements a resource, and what guards it.
+"""The resource registry: implementations, hooks and restricted actions of resources.
 
-Decides mappings, hooks and restricted actions from an environment's
-``resource_registry``.  Called when a goal is planned and whenever a resource is
-about to act.  Must not load templates or know resource types.
+Decides them from an environment's ``resource_registry``.  Called when a goal is planned
+and whenever a resource is about to act.  Must not load templates or know resource types.
 
-Source: heat-facts ``events_and_states.md``, "resource_registry forms".
+Source: docs/reference/events-and-states.rst, "resource_registry forms".
 """
 
 from __future__ import annotations
@@ -33,45 +32,59 @@ HOOK_TYPES = (
 )
 RESTRICTED_ACTION_TYPES = ("update", "replace")
 _RESOURCES, _HOOKS, _RESTRICTED, _BASE_URL = "resources", "hooks", "restricted_actions", "base_url"
-RESTORED_PROPERTIES = "restored_properties"  # what brings a nested stack's resource back
+RESTORED_PROPERTIES = "restored_properties"  # see ResourceRegistry.restored_properties()
 _MAX_CHAIN = 50
 
 
 def is_template_name(implementation: str) -> bool:
-    """Whether it names a template rather than a type."""
+    """Return whether a registry target names a template rather than a resource type."""
     return implementation.endswith((".yaml", ".template"))
 
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """What implements a type.  ``from_user`` False: the operator's environment said
-    so, whose templates may come from files of the host."""
+    """The type or template that implements a resource type.
+
+    ``from_user`` is False if the operator's environment chose it: templates that the
+    operator names may come from files of the host.
+    """
 
     target: str
     from_user: bool = True
 
     @property
     def is_template(self) -> bool:
+        """True if the target is a template."""
         return is_template_name(self.target)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRegistry:
-    """``entries`` is a ``resource_registry`` as written; ``base`` the operator's."""
+    """A ``resource_registry`` on top of the operator's.
+
+    Attributes:
+        entries: The user's entries as written.
+        base: The operator's registry.
+    """
 
     entries: Mapping[str, Json]
     base: ResourceRegistry | None = None
     _wildcards: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Of hundreds of entries few are wildcards; the others are found by their names.
+        # Few of hundreds of entries are wildcards; the others are found by their names.
         names = (name for name in self.entries if isinstance(name, str))
         object.__setattr__(self, "_wildcards", tuple(n for n in names if n.endswith("*")))
 
     @classmethod
     def parse(cls, entries: Json, base: ResourceRegistry | None = None) -> ResourceRegistry:
-        """Raises ``HTTPBadRequest``, ``InvalidBreakPointHook`` and
-        ``InvalidRestrictedAction``."""
+        """Check the entries and build a registry.
+
+        Raises:
+            HTTPBadRequest: An entry has the wrong form.
+            InvalidBreakPointHook: A hook has an unknown type.
+            InvalidRestrictedAction: A restricted action is unknown.
+        """
         if not isinstance(entries, dict):
             raise HTTPBadRequest('"resource_registry" in the environment is not a map.')
         for name, target in entries.items():
@@ -82,27 +95,30 @@ class ResourceRegistry:
         return cls(entries, base)
 
     def resolve(self, type_name: str, resource_name: str | None = None) -> str:
-        """The implementing type's name or template's key; the type itself when no
-        entry concerns it."""
+        """Return the name of the type or template that implements a type.
+
+        Without an entry for the type, that is the type itself.
+        """
         return self.find_implementation(type_name, resource_name).target
 
     def find_implementation(
         self, type_name: str, resource_name: str | None = None
     ) -> Implementation:
-        """As ``resolve``, with where the answer comes from.
+        """Return the implementation of a type and who chose it.
 
-        Raises ``StackValidationFailed`` for entries that lead round in a ring.
+        Raises:
+            StackValidationFailed: The entries form a cycle.
         """
-        seen = [type_name]
+        visited = [type_name]
         found = Implementation(type_name)
         while not is_template_name(found.target):
             following = self._next(found.target, resource_name)
             if following is None or following.target == found.target:
                 return found
-            if following.target in seen or len(seen) > _MAX_CHAIN:
-                ring = " -> ".join([*seen, following.target])
-                raise StackValidationFailed(f"The resource_registry leads round: {ring}")
-            seen.append(following.target)
+            if following.target in visited or len(visited) > _MAX_CHAIN:
+                cycle = " -> ".join([*visited, following.target])
+                raise StackValidationFailed(f"The resource_registry leads round: {cycle}")
+            visited.append(following.target)
             found = following
         return found
 
@@ -122,23 +138,23 @@ class ResourceRegistry:
     def _matches(
         self, type_name: str, resource_name: str | None
     ) -> Iterator[tuple[int, tuple[str, ...], str]]:
-        """Sortable: a longer path comes first, then by path."""
+        """Yield matching entries in a form that sorts by precedence: longer paths first."""
         specific = self._resources().get(resource_name) if resource_name is not None else None
         if isinstance(specific, dict) and resource_name is not None:
-            for pattern, target in _applying(specific, type_name):
+            for pattern, target in _matching_targets(specific, type_name):
                 yield (-3, (_RESOURCES, resource_name, pattern), target)
-        telling = {name: self.entries[name] for name in self._telling(type_name)}
-        for pattern, target in _applying(telling, type_name):
+        entry_by_pattern = {name: self.entries[name] for name in self._patterns_for(type_name)}
+        for pattern, target in _matching_targets(entry_by_pattern, type_name):
             yield (-1, (pattern,), target)
 
     def _removes(self, type_name: str) -> bool:
-        """Whether the entry that tells most exactly of the type is null."""
-        telling = self._telling(type_name)
-        closest = max(telling, key=lambda name: (name == type_name, len(name)), default=None)
+        """Return whether the most specific entry for the type is null."""
+        patterns = self._patterns_for(type_name)
+        closest = max(patterns, key=lambda name: (name == type_name, len(name)), default=None)
         return closest is not None and self.entries[closest] is None
 
-    def _telling(self, type_name: str) -> list[str]:
-        """The entries that concern the type, whatever they say."""
+    def _patterns_for(self, type_name: str) -> list[str]:
+        """Return the names of the entries that apply to the type, null or not."""
         found = [type_name] if type_name in self.entries else []
         wild = (name for name in self._wildcards if name != type_name)
         return [*found, *(name for name in wild if type_name.startswith(name[:-1]))]
@@ -148,45 +164,48 @@ class ResourceRegistry:
         return resources if isinstance(resources, dict) else {}
 
     def hooks(self, resource_name: str) -> frozenset[str]:
-        """Where the user wants a stop at this resource."""
-        return self._guards(resource_name, _HOOKS)
+        """Return the hooks on a resource."""
+        return self._items_for(resource_name, _HOOKS)
 
     def restricted_actions(self, resource_name: str) -> frozenset[str]:
-        """``update`` and ``replace``, where they are forbidden."""
-        return self._guards(resource_name, _RESTRICTED)
+        """Return the actions (``update``, ``replace``) that are forbidden for a resource."""
+        return self._items_for(resource_name, _RESTRICTED)
 
     def hooks_and_restrictions(self, resource_name: str) -> frozenset[str]:
-        """Hooks and restricted actions of the resource."""
+        """Return the hooks and restricted actions of a resource."""
         return self.hooks(resource_name) | self.restricted_actions(resource_name)
 
-    def _guards(self, resource_name: str, key: str) -> frozenset[str]:
+    def _items_for(self, resource_name: str, key: str) -> frozenset[str]:
         found = {
             item
             for pattern, body in self._resources().items()
             if isinstance(body, dict) and fnmatchcase(resource_name, pattern)
-            for item in _listed(body.get(key))
+            for item in _as_list(body.get(key))
         }
-        inherited = self.base._guards(resource_name, key) if self.base else frozenset()
+        inherited = self.base._items_for(resource_name, key) if self.base else frozenset()
         return frozenset(found) | inherited
 
     def for_nested_stack(self, resource_name: str) -> ResourceRegistry:
-        """What the stack behind a resource inherits: all mappings, and what is nested
-        under entries that match the resource; an exact entry is applied last."""
+        """Return the registry of the nested stack of a resource.
+
+        It has all type mappings, and what is nested under the entries that match the resource;
+        an exact entry takes precedence over patterns.
+        """
         inner: dict[str, Json] = {}
         resources = self._resources()
         patterns = [name for name in resources if name != resource_name]
         for pattern in [*patterns, resource_name]:
             body = resources.get(pattern)
             if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
-                inner.update(_inner(body, inner))
-        below = self.base and self.base.for_nested_stack(resource_name)
-        if self.entries.get(_RESOURCES) == {} and below is self.base:
-            return self  # as for all that lie below it
-        mine = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
-        return ResourceRegistry({**mine, _RESOURCES: inner}, below)
+                inner.update(_entries_for_nested(body, inner))
+        base = self.base and self.base.for_nested_stack(resource_name)
+        if self.entries.get(_RESOURCES) == {} and base is self.base:
+            return self  # All nested stacks share the object.
+        general = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
+        return ResourceRegistry({**general, _RESOURCES: inner}, base)
 
     def restored_properties(self) -> dict[str, Mapping[str, Json]]:
-        """Resource name → the properties that bring it back as a snapshot saved it."""
+        """Return, by resource name, the properties that restore a resource from a snapshot."""
         bodies = self._resources().items()
         return {
             name: body[RESTORED_PROPERTIES]
@@ -195,17 +214,18 @@ class ResourceRegistry:
         }
 
     def with_restored_properties(self, resources: Mapping[str, Json]) -> ResourceRegistry:
-        """With what ``resources`` say of this kind about stacks below."""
-        merged = _restoring(self._resources(), resources)
+        """Return a registry that also restores the given resources of nested stacks."""
+        merged = _merge_restored(self._resources(), resources)
         return ResourceRegistry({**self.entries, _RESOURCES: merged}, self.base)
 
     def without_hooks(self) -> ResourceRegistry:
-        """The same, but nothing stops anywhere."""
-        below = self.base and self.base.without_hooks()
-        return ResourceRegistry({**self.entries, _RESOURCES: _unhooked(self._resources())}, below)
+        """Return the same registry without any hooks."""
+        base = self.base and self.base.without_hooks()
+        resources = _without_hooks(self._resources())
+        return ResourceRegistry({**self.entries, _RESOURCES: resources}, base)
 
     def type_names(self) -> frozenset[str]:
-        """Types that the entries define, wildcards left out."""
+        """Return the types that entries define, without wildcards."""
         own = {
             name
             for name, target in self.entries.items()
@@ -214,21 +234,23 @@ class ResourceRegistry:
         return frozenset(own) | (self.base.type_names() if self.base else frozenset())
 
     def template_names(self) -> frozenset[str]:
-        """The templates that entries name, anywhere."""
+        """Return the templates that entries name at any depth."""
         return frozenset(_templates(self.entries)) | (
             self.base.template_names() if self.base else frozenset()
         )
 
     def to_dict(self) -> dict[str, Json]:
-        """The user's entries in a stable form, always with ``resources``."""
+        """Return the user's entries in a stable form that always has ``resources``."""
         entries = dict(sorted(self.entries.items()))
         entries[_RESOURCES] = dict(self._resources())
         return entries
 
 
-def _inner(body: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Json]:
-    """What an entry says of the resources of the stack behind it; what brings them back
-    stands beside what other entries that match say."""
+def _entries_for_nested(body: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what one entry states about the resources of a nested stack.
+
+    Restored properties are merged with what other matching entries state.
+    """
     found = {}
     for key, item in body.items():
         if isinstance(item, dict) and key != RESTORED_PROPERTIES:
@@ -236,24 +258,24 @@ def _inner(body: Mapping[str, Json], known: Mapping[str, Json]) -> dict[str, Jso
     return found
 
 
-def _restoring(body: Mapping[str, Json], told: Mapping[str, Json]) -> dict[str, Json]:
+def _merge_restored(body: Mapping[str, Json], added: Mapping[str, Json]) -> dict[str, Json]:
     merged = dict(body)
-    for name, below in told.items():
+    for name, entry in added.items():
         before = merged.get(name)
         known = before if isinstance(before, dict) and name != RESTORED_PROPERTIES else None
-        merged[name] = below if known is None else _restoring(known, below)
+        merged[name] = entry if known is None else _merge_restored(known, entry)
     return merged
 
 
-def _unhooked(body: Mapping[str, Json]) -> dict[str, Json]:
+def _without_hooks(body: Mapping[str, Json]) -> dict[str, Json]:
     return {
-        key: _unhooked(item) if isinstance(item, dict) else item
+        key: _without_hooks(item) if isinstance(item, dict) else item
         for key, item in body.items()
         if key != _HOOKS
     }
 
 
-def _applying(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
+def _matching_targets(entries: Mapping[str, Json], type_name: str) -> Iterator[tuple[str, str]]:
     for pattern, target in entries.items():
         if not isinstance(target, str) or pattern in (_RESOURCES, _BASE_URL):
             continue
@@ -279,9 +301,9 @@ def _check_resources(resources: Json) -> None:
 def _check_body(body: Mapping[str, Json]) -> None:
     for key, value in body.items():
         if key == _HOOKS:
-            _check_hooks(_listed(value))
+            _check_hooks(_as_list(value))
         elif key == _RESTRICTED:
-            _check_restricted(_listed(value))
+            _check_restricted(_as_list(value))
         elif key == RESTORED_PROPERTIES and not isinstance(value, dict):
             raise HTTPBadRequest(f'"{RESTORED_PROPERTIES}" in the resource_registry is not a map.')
         elif isinstance(value, dict) and key != RESTORED_PROPERTIES:
@@ -304,7 +326,7 @@ def _check_restricted(actions: list[Json]) -> None:
             )
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

@@ -1,1 +1,1 @@
-"""Evaluation."""
+"""Evaluation of templates, and resolution of what waits for other resources."""

@@ -1,10 +1,10 @@
-"""Which conditions hold.
+"""Evaluation of conditions.
 
-Decides named conditions, and those written where they are used.  Called by the
-evaluator for resources, outputs and ``if``.  Must not read resources: conditions
-are decided before any exists.
+Decides named conditions, and conditions written where they are used.  Called by the
+evaluator for resources, outputs and ``if``.  Must not read resources: conditions are
+evaluated before any resource exists.
 
-Source: heat-facts ``template_functions.json``, ``condition_rules``.
+Source: docs/reference/template-language.rst, "Condition rules".
 """
 
 from __future__ import annotations
@@ -27,51 +27,58 @@ from heat_convergence.template.parsing.template_versions import TemplateVersion
 
 Json = Any
 
-_OF_CONDITIONS = frozenset({"and", "or", "not", "Fn::And", "Fn::Or", "Fn::Not"})
+_CONNECTIVES = frozenset({"and", "or", "not", "Fn::And", "Fn::Or", "Fn::Not"})
 _ALL = frozenset({"and", "Fn::And"})
 _ANY = frozenset({"or", "Fn::Or"})
 
 
 class _Undecided(Exception):
-    """A value is missing, or a mistake was found and told."""
+    """A value is missing, or an error was found and reported."""
 
 
 class Conditions:
-    """The conditions of one template.
-
-    ``decide`` answers None where a missing parameter (allowed in a mere validation)
-    or a mistake leaves it open.
-    """
+    """The conditions of one template."""
 
     def __init__(
-        self, section: Json, version: TemplateVersion, scope: TemplateScope, problems: Diagnostics
+        self,
+        section: Json,
+        version: TemplateVersion,
+        scope: TemplateScope,
+        diagnostics: Diagnostics,
     ) -> None:
         self._section: Mapping[str, Json] = section if isinstance(section, dict) else {}
         self._version = version
         self._scope = scope
-        self._problems = problems
-        self._where = version.dialect.conditions
+        self._diagnostics = diagnostics
+        self._section_name = version.dialect.conditions
         self._calls = bind_functions(version.condition_functions, {})
         self._known: dict[str, bool | None] = {}
-        self._open: list[str] = []
+        self._evaluating: list[str] = []
         self._shapes_only = False
         if not isinstance(section, dict):
-            problems.add(
+            diagnostics.add(
                 ValidationPhase.CONDITIONS,
-                f"The section {self._where} must be a map.",
-                (self._where,),
+                f"The section {self._section_name} must be a map.",
+                (self._section_name,),
             )
 
     def validate_all(self) -> None:
-        """Find the mistakes of conditions that nothing uses, too: of those, what
-        their functions are given is not judged."""
+        """Report the errors of all conditions, including unused ones.
+
+        Values that unused conditions read are not checked.
+        """
         self._shapes_only = True
         for name in self._section:
             self._named(name)
         self._shapes_only = False
 
     def evaluate(self, condition: Json, path: SourcePath) -> bool | None:
-        """A condition where it is used: a name, a boolean or a condition function."""
+        """Evaluate a condition where it is used: a name, a boolean or a condition function.
+
+        Returns:
+            None if a missing parameter (allowed in POST /validate) or an error leaves the
+            condition undecided.
+        """
         try:
             return self._condition(condition, path)
         except _Undecided:
@@ -83,54 +90,54 @@ class Conditions:
         if isinstance(condition, str):
             if condition not in self._section:
                 hint = did_you_mean(condition, self._section)
-                raise self._mistake(f'The condition "{condition}" is not defined{hint}', path)
-            decided = self._named(condition)
-            if decided is None:
+                raise self._report(f'The condition "{condition}" is not defined{hint}', path)
+            result = self._named(condition)
+            if result is None:
                 raise _Undecided
-            return decided
+            return result
         return self._function(condition, path)
 
     def _named(self, name: str) -> bool | None:
         if name in self._known:
             return self._known[name]
-        path = (self._where, name)
-        if name in self._open:
-            ring = " -> ".join([*self._open[self._open.index(name) :], name])
-            self._mistake(f"Circular definition of conditions: {ring}", path)
+        path = (self._section_name, name)
+        if name in self._evaluating:
+            cycle = " -> ".join([*self._evaluating[self._evaluating.index(name) :], name])
+            self._report(f"Circular definition of conditions: {cycle}", path)
             return None
-        self._open.append(name)
+        self._evaluating.append(name)
         definition = self._section[name]
         try:
             if isinstance(definition, bool):
-                decided: bool | None = definition
+                result: bool | None = definition
             else:
-                decided = self._function(definition, path)
+                result = self._function(definition, path)
         except _Undecided:
-            decided = None
+            result = None
         finally:
-            self._open.pop()
-        if decided is not None or not self._shapes_only:
-            self._known[name] = decided
-        return decided
+            self._evaluating.pop()
+        if result is not None or not self._shapes_only:
+            self._known[name] = result
+        return result
 
     def _function(self, node: Json, path: SourcePath) -> bool:
         if not isinstance(node, dict) or len(node) != 1 or next(iter(node)) not in self._calls:
-            self._refuse_foreign(node, path)
-            raise self._mistake(
+            self._reject_other_functions(node, path)
+            raise self._report(
                 "A condition must be true, false or a condition function"
                 f" ({', '.join(sorted(self._calls))})",
                 path,
             )
         result = self._call(node, path)
         if not isinstance(result, bool):
-            raise self._mistake(f"The condition gives {result!r}, not true or false", path)
+            raise self._report(f"The condition gives {result!r}, not true or false", path)
         return result
 
     def _call(self, node: dict[str, Json], path: SourcePath) -> Json:
         name, raw = next(iter(node.items()))
         _, function = self._calls[name]
         path = (*path, name)
-        if name in _OF_CONDITIONS:
+        if name in _CONNECTIVES:
             return self._combined(name, function, raw, path)
         arguments = self._value(raw, path)
         try:
@@ -138,7 +145,7 @@ class Conditions:
             result = function.evaluate(arguments, self._scope)
         except FunctionError as error:
             if not (self._shapes_only and isinstance(error.error, UserParameterMissing)):
-                self._problems.add(ValidationPhase.CONDITIONS, error.error, path)
+                self._diagnostics.add(ValidationPhase.CONDITIONS, error.error, path)
             raise _Undecided from error
         if result is UNKNOWN or not is_known(result):
             raise _Undecided
@@ -148,11 +155,11 @@ class Conditions:
         try:
             function.check(raw)
         except FunctionError as error:
-            raise self._mistake(error.message, path) from error
+            raise self._report(error.message, path) from error
         if not isinstance(raw, list):
             return not self._condition(raw, path)
         members = [self.evaluate(member, (*path, index)) for index, member in enumerate(raw)]
-        # One false member decides "and", one true member "or", whatever the others are.
+        # One false member decides "and", one true member "or", even if others are unknown.
         if name in _ALL and False in members:
             return False
         if name in _ANY and True in members:
@@ -162,26 +169,26 @@ class Conditions:
         if name in _ALL or name in _ANY:
             return name in _ALL
         if len(members) != 1:
-            raise self._mistake("There must be one condition", path)
+            raise self._report("There must be one condition", path)
         return not members[0]
 
     def _value(self, node: Json, path: SourcePath) -> Json:
-        """Arguments that are values: they may hold condition functions again."""
+        """Evaluate arguments that are values, which may hold condition functions again."""
         if isinstance(node, dict):
             if len(node) == 1 and next(iter(node)) in self._calls:
                 return self._call(node, path)
-            self._refuse_foreign(node, path)
+            self._reject_other_functions(node, path)
             return {key: self._value(item, (*path, key)) for key, item in node.items()}
         if isinstance(node, list):
             return [self._value(item, (*path, index)) for index, item in enumerate(node)]
         return node
 
-    def _refuse_foreign(self, node: Json, path: SourcePath) -> None:
+    def _reject_other_functions(self, node: Json, path: SourcePath) -> None:
         if isinstance(node, dict) and len(node) == 1:
             name = next(iter(node))
             if name in self._version.functions or name in self._version.removed_functions:
-                raise self._mistake(f'"{name}" cannot be used in conditions', (*path, name))
+                raise self._report(f'"{name}" cannot be used in conditions', (*path, name))
 
-    def _mistake(self, message: str, path: SourcePath) -> _Undecided:
-        self._problems.add(ValidationPhase.CONDITIONS, message, path)
+    def _report(self, message: str, path: SourcePath) -> _Undecided:
+        self._diagnostics.add(ValidationPhase.CONDITIONS, message, path)
         return _Undecided()

@@ -1,6 +1,6 @@
-"""What a template comes to: the record that ``evaluate.build`` gives.
+"""The result of evaluating a template.
 
-Read by the planner, the api's views and the validators.  Decides nothing.
+Read by the planner, the API's views and the validators.  Decides nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedTemplate:
-    """All that a goal needs of its template.
+    """A template with everything evaluated that does not depend on a resource.
 
-    ``definitions`` lack resources whose condition is false.  ``parameters`` has the
-    pseudo parameters too.  Definitions and outputs that hold the value of a hidden
-    parameter say so (``sensitive``), and ``hidden_parameter_values`` has those values: what is
-    stored of either must be encrypted.
+    ``sensitive`` definitions and outputs hold the value of a hidden parameter: they, and
+    ``hidden_parameter_values``, must be stored encrypted.
+
+    Attributes:
+        parameters: Parameter values, including pseudo parameters.
+        definitions: Resource definitions, without resources whose condition is false.
     """
 
     template: Template
@@ -37,7 +39,7 @@ class EvaluatedTemplate:
 
     @property
     def hidden_parameter_values(self) -> Mapping[str, Json]:
-        """By the parameter's name."""
+        """The values of hidden parameters by name."""
         return {
             name: value.value
             for name, value in self.parameters.items()
@@ -46,11 +48,11 @@ class EvaluatedTemplate:
 
     @property
     def graph(self) -> Graph[str]:
-        """What needs what; there is no ring in it."""
+        """The acyclic graph of requirements between the resources."""
         return Graph.from_requirements(
             {name: definition.requires for name, definition in self.definitions.items()}
         )
 
     def api_parameters(self) -> dict[str, str]:
-        """As the stack's view shows them."""
+        """Return the parameter values as the API's view of the stack shows them."""
         return {name: value.display_text for name, value in sorted(self.parameters.items())}

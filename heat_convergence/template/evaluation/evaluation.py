@@ -1,10 +1,9 @@
-"""A template, an environment and files → definitions; definitions → plain values.
+"""Evaluation of a template, and resolution of values that wait for resources.
 
-``build`` is called once, when a goal arrives; ``finish`` by the engine for each
-resource whose turn has come and by the api for outputs.  Decides nothing itself
-beyond what it hands to ``building`` and ``folding``.  Must not know resource types:
-whether an attribute exists is asked by whoever has their schemas
-(``attribute_references``).
+``evaluate_template`` is called once, when a goal is set; ``resolve_value`` by the engine
+for each resource that is due, and by the API for outputs.  Delegates all decisions to
+``evaluator`` and ``partial_evaluation``.  Must not know resource types: callers that have
+their schemas check attributes (``attribute_references``).
 """
 
 from __future__ import annotations
@@ -14,10 +13,13 @@ from typing import Any
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.template import bounded_regex
-from heat_convergence.template.diagnostics import Diagnostics
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
-from heat_convergence.template.evaluation.evaluator import Extensions, TemplateEvaluator
+from heat_convergence.template.evaluation.evaluation_options import (
+    DEFAULT_OPTIONS,
+    EvaluationOptions,
+)
+from heat_convergence.template.evaluation.evaluator import TemplateEvaluator
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.partial_evaluation import ExpressionResolver
 from heat_convergence.template.evaluation.references import (
@@ -39,7 +41,6 @@ from heat_convergence.template.functions.function import (
     FunctionError,
 )
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
-from heat_convergence.template.parameters.constraints import CustomConstraintFunction
 from heat_convergence.template.parameters.parameter_values import MissingParameters, StackContext
 from heat_convergence.template.template import Template
 
@@ -50,6 +51,7 @@ __all__ = [
     "UNKNOWN",
     "AttributeReference",
     "EvaluatedTemplate",
+    "EvaluationOptions",
     "MissingParameters",
     "OutputDefinition",
     "ResourceValues",
@@ -69,25 +71,27 @@ def evaluate_template(
     environment: Environment,
     files: Mapping[str, str],
     stack: StackContext,
-    *,
-    functions: Mapping[str, Function] = NO_FUNCTIONS,
-    custom_constraints: Mapping[str, CustomConstraintFunction] | None = None,
-    missing_parameters: MissingParameters = MissingParameters.REJECT,
-    diagnostics: Diagnostics | None = None,
+    options: EvaluationOptions = DEFAULT_OPTIONS,
 ) -> EvaluatedTemplate:
-    """Everything evaluated that does not depend on a resource.
+    """Evaluate everything that does not depend on a resource.
 
-    ``functions`` and ``custom_constraints`` come from plug-ins, by name;
-    ``custom_constraints`` None leaves such constraints unchecked.
+    Args:
+        template: The template.
+        environment: Parameter values and the resource registry.
+        files: Contents for ``get_file`` by name.
+        stack: Facts about the stack that the template may read.
+        options: Plug-ins, and the treatment of missing parameters and errors.
 
-    Raises the error of the first mistake, in the order of heat-facts
-    ``validation.md``; its text tells all others too.  With ``problems`` they are added
-    there instead: what is returned is then good for finding more of them, and for
-    nothing else if there are any.
+    Returns:
+        The result.  If ``options.diagnostics`` collected errors, it serves only to find more
+        of them.
+
+    Raises:
+        Error: The first error in the order of docs/reference/validation.rst; its text holds
+            all others too.  Raised only without ``options.diagnostics``.
     """
-    additions = Extensions(functions, custom_constraints, missing_parameters, diagnostics)
     with bounded_regex.regex_budget(template.limits):
-        return TemplateEvaluator(template, environment, files, stack, additions).evaluate()
+        return TemplateEvaluator(template, environment, files, stack, options).evaluate()
 
 
 def resolve_value(
@@ -98,18 +102,20 @@ def resolve_value(
     functions: Mapping[str, Function] = NO_FUNCTIONS,
     location: str = "",
 ) -> Json:
-    """The value as plain JSON, with what it reads of other resources.
+    """Return the value as plain JSON, with its references to other resources resolved.
 
-    Raises what the functions say is wrong (``StackValidationFailed`` mostly, with
-    ``where`` as its path) and ``RequestLimitExceeded``.
+    Raises:
+        StackValidationFailed: A function failed, or a referenced value is not available;
+            ``location`` is the error's path.
+        RequestLimitExceeded: The result is too large.
     """
-    reduced = resolve_partially(
+    resolved = resolve_partially(
         value, inputs, limits=limits, functions=functions, location=location
     )
-    if not is_known(reduced):
-        left = next(iter_expressions(reduced))[1]
-        raise StackValidationFailed(f"{left.function} has no value yet", path=location)
-    return reduced
+    if not is_known(resolved):
+        unresolved = next(iter_expressions(resolved))[1]
+        raise StackValidationFailed(f"{unresolved.function} has no value yet", path=location)
+    return resolved
 
 
 def resolve_partially(
@@ -121,20 +127,24 @@ def resolve_partially(
     location: str = "",
     allow_unknown_parameters: bool = False,
 ) -> Value:
-    """As ``finish``, leaving expressions where ``inputs`` answer ``MISSING_REFERENCES``, or, with
-    ``later``, what the template was built from was ``MISSING_REFERENCES`` itself."""
+    """Resolve a value as far as possible.
+
+    Expressions remain where ``inputs`` return ``UNKNOWN`` and, if
+    ``allow_unknown_parameters`` is set, where the template itself was evaluated without the
+    parameter or the parent resource.
+    """
     if is_known(value):
         return value
     scope = ResolutionScope(limits, inputs, allow_unknown_parameters=allow_unknown_parameters)
     try:
         with bounded_regex.regex_budget(limits):
-            reduced = ExpressionResolver(scope, functions).resolve(value)
+            resolved = ExpressionResolver(scope, functions).resolve(value)
     except FunctionError as error:
-        raise _placed(error.error, location) from error
-    return None if reduced is OMIT else reduced
+        raise _with_path(error.error, location) from error
+    return None if resolved is OMIT else resolved
 
 
-def _placed(error: Error, where: str) -> Error:
+def _with_path(error: Error, where: str) -> Error:
     if where and not error.path:
         error.path = where
     return error

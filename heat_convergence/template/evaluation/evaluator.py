@@ -1,17 +1,16 @@
-"""The sections of a template, evaluated in the order in which clients are told.
+"""Evaluation of the sections of a template.
 
-Decides what a resource's or an output's statement means.  Called through
-``evaluate.build``.  Must not stop at a mistake, and must not evaluate calls itself:
-``folding`` does.
+Decides the meaning of resources and outputs, section by section in the order in which
+errors are reported.  Called through ``evaluate_template``.  Must not stop at an error,
+and must not evaluate calls itself: ``partial_evaluation`` does.
 
-Source: heat-facts ``template_functions.json`` (rules of definitions and outputs) and
-``validation.md``.
+Source: docs/reference/template-language.rst (resource and output rules) and
+docs/reference/validation.rst.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.errors import (
@@ -21,7 +20,6 @@ from heat_convergence.common.errors import (
 )
 from heat_convergence.graph.graph import Graph
 from heat_convergence.template.diagnostics import (
-    Diagnostics,
     SourcePath,
     ValidationPhase,
     did_you_mean,
@@ -30,6 +28,7 @@ from heat_convergence.template.diagnostics import (
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.conditions import Conditions
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.evaluation.output_definition import (
     DEFAULT_OUTPUT_DESCRIPTION,
     OutputDefinition,
@@ -44,11 +43,10 @@ from heat_convergence.template.evaluation.resource_definition import (
     RETAIN,
     ResourceDefinition,
 )
-from heat_convergence.template.evaluation.scopes import TemplateScope
+from heat_convergence.template.evaluation.scopes import TemplateData, TemplateScope
 from heat_convergence.template.expression import Expression
-from heat_convergence.template.functions.function import OMIT, Function
+from heat_convergence.template.functions.function import OMIT
 from heat_convergence.template.parameters import parameter_groups, parameter_values
-from heat_convergence.template.parameters.constraints import CustomConstraintFunction
 from heat_convergence.template.parameters.parameter_values import MissingParameters, StackContext
 from heat_convergence.template.parsing.template_versions import TemplateFormat
 from heat_convergence.template.template import Template
@@ -60,18 +58,8 @@ _DEFINITION = EvaluationSite(ValidationPhase.DEFINITIONS, wrap_errors=False)
 _OUTPUT = EvaluationSite(ValidationPhase.OUTPUTS, defer_errors=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Extensions:
-    """What plug-ins add, by name, and how a missing parameter is taken."""
-
-    functions: Mapping[str, Function]
-    custom_constraints: Mapping[str, CustomConstraintFunction] | None
-    missing_parameters: MissingParameters
-    diagnostics: Diagnostics | None = None  # where mistakes go, instead of being raised
-
-
 class TemplateEvaluator:
-    """Evaluates one template; used once."""
+    """Evaluates one template, once."""
 
     def __init__(
         self,
@@ -79,60 +67,67 @@ class TemplateEvaluator:
         environment: Environment,
         files: Mapping[str, str],
         stack: StackContext,
-        additions: Extensions,
+        options: EvaluationOptions,
     ) -> None:
-        self._defer = additions.missing_parameters is MissingParameters.ALLOW
+        self._defer_errors = options.missing_parameters is MissingParameters.ALLOW
         self._template = template
         self._version = template.version
-        self._words = template.version.dialect
-        self._functions = additions.functions
-        self._raises = additions.diagnostics is None
-        collected = additions.diagnostics
-        self._problems = template.new_diagnostics() if collected is None else collected
-        self._schemas = template.parameter_schemas(self._problems)
-        given = parameter_values.resolve_parameters(
+        self._dialect = template.version.dialect
+        self._functions = options.functions
+        self._raises = options.diagnostics is None
+        collected = options.diagnostics
+        self._diagnostics = template.new_diagnostics() if collected is None else collected
+        self._schemas = template.parameter_schemas(self._diagnostics)
+        values = parameter_values.resolve_parameters(
             self._schemas,
             environment.parameters,
             environment.parameter_defaults,
-            missing_parameters=additions.missing_parameters,
-            custom_constraints=additions.custom_constraints,
-            diagnostics=self._problems,
-            section=self._words.parameters,
-            declared=template.parameter_names,
+            checks=parameter_values.ParameterChecks(
+                missing_parameters=options.missing_parameters,
+                custom_constraints=options.custom_constraints,
+                section=self._dialect.parameters,
+                declared=template.parameter_names,
+            ),
+            diagnostics=self._diagnostics,
         )
-        named = environment.encrypted_param_names
-        self._problems.redact_values(
-            each.value for name, each in given.items() if each.schema.hidden or name in named
+        names = environment.encrypted_param_names
+        self._diagnostics.redact_values(
+            each.value for name, each in values.items() if each.schema.hidden or name in names
         )
-        self._parameters = given | parameter_values.pseudo_parameters(self._version, stack)
-        self._resources = self._section_map(self._words.resources)
+        self._parameters = values | parameter_values.pseudo_parameters(self._version, stack)
+        self._resources = self._section_map(self._dialect.resources)
         self._enabled: dict[str, bool] = {}
         self._scope = TemplateScope(
             template.limits,
             stack,
-            parameters=self._parameters,
-            files=files,
-            mappings=template.section(self._words.mappings),
-            resources=self._resources,
+            TemplateData(
+                parameters=self._parameters,
+                files=files,
+                mappings=template.section(self._dialect.mappings),
+                resources=self._resources,
+                invalid_parameters=frozenset(template.parameter_names) - self._schemas.keys(),
+            ),
             is_enabled=self._is_enabled,
-            invalid_parameters=frozenset(template.parameter_names) - self._schemas.keys(),
         )
         self._conditions = Conditions(
-            template.section(self._words.conditions), self._version, self._scope, self._problems
-        )
-        self._folder = PartialEvaluator(
+            template.section(self._dialect.conditions),
             self._version,
             self._scope,
-            self._problems,
-            plugins=additions.functions,
+            self._diagnostics,
+        )
+        self._evaluator = PartialEvaluator(
+            self._version,
+            self._scope,
+            self._diagnostics,
+            plugins=options.functions,
             evaluate_condition=self._conditions.evaluate,
         )
 
     def evaluate(self) -> EvaluatedTemplate:
-        """Raises the first mistake's error, unless somebody collects them."""
-        group_section = self._template.section(self._words.parameter_groups)
+        """Evaluate all sections; raise the first error unless diagnostics are collected."""
+        group_section = self._template.section(self._dialect.parameter_groups)
         parameter_groups.validate_parameter_groups(
-            group_section, self._words.parameter_groups, self._schemas, self._problems
+            group_section, self._dialect.parameter_groups, self._schemas, self._diagnostics
         )
         self._conditions.validate_all()
         definitions = {}
@@ -142,9 +137,9 @@ class TemplateEvaluator:
                 definitions[name] = definition
         self._check_names()
         outputs = self._outputs()
-        self._check_ring(definitions)
+        self._check_cycle(definitions)
         if self._raises:
-            self._problems.raise_if_any()
+            self._diagnostics.raise_if_any()
         return EvaluatedTemplate(
             template=self._template,
             description=self._template.description,
@@ -158,21 +153,21 @@ class TemplateEvaluator:
         section = self._template.section(name)
         if isinstance(section, dict):
             return section
-        self._mistake(f'"{name}" must be a map', (name,))
+        self._report(f'"{name}" must be a map', (name,))
         return {}
 
-    def _mistake(self, message: str, path: SourcePath) -> None:
-        self._problems.add(ValidationPhase.DEFINITIONS, message, path)
+    def _report(self, message: str, path: SourcePath) -> None:
+        self._diagnostics.add(ValidationPhase.DEFINITIONS, message, path)
 
     def _is_enabled(self, name: str) -> bool:
         if name not in self._enabled:
             raw = self._resources[name]
-            condition = raw.get(self._words.condition) if isinstance(raw, dict) else None
-            path = (self._words.resources, name, self._words.condition)
-            self._enabled[name] = self._holds(condition, path)
+            condition = raw.get(self._dialect.condition) if isinstance(raw, dict) else None
+            path = (self._dialect.resources, name, self._dialect.condition)
+            self._enabled[name] = self._condition_holds(condition, path)
         return self._enabled[name]
 
-    def _holds(self, condition: Json, path: SourcePath) -> bool:
+    def _condition_holds(self, condition: Json, path: SourcePath) -> bool:
         if condition is None or not self._version.has_conditions:
             return True
         return self._conditions.evaluate(condition, path) is not False
@@ -180,42 +175,42 @@ class TemplateEvaluator:
     # -- resources ------------------------------------------------------------
 
     def _definition(self, name: str, raw: Json) -> ResourceDefinition | None:
-        words = self._words
-        path = (words.resources, name)
+        dialect = self._dialect
+        path = (dialect.resources, name)
         if "/" in name:
-            self._mistake('A resource name must not contain "/"', path)
+            self._report('A resource name must not contain "/"', path)
         if not isinstance(raw, dict):
-            self._mistake("A resource must be a map", path)
+            self._report("A resource must be a map", path)
             return None
         self._check_keys(raw, path)
-        type_name = raw.get(words.type)
+        type_name = raw.get(dialect.type)
         if not isinstance(type_name, str) or not type_name:
-            told = "is missing" if type_name is None else "must be a string that is not empty"
-            self._mistake(f"The resource's {words.type} {told}", (*path, words.type))
+            reason = "is missing" if type_name is None else "must be a string that is not empty"
+            self._report(f"The resource's {dialect.type} {reason}", (*path, dialect.type))
             return None
         if not self._is_enabled(name):
             return None
         self._scope.reset_size()
         self._scope.reads_hidden_parameter = False
-        # A validation with values missing does not judge what properties come to.
+        # A validation with missing parameters does not report errors in property values.
         values = EvaluationSite(
-            ValidationPhase.RESOURCES, prefix="Property error", defer_errors=self._defer
+            ValidationPhase.RESOURCES, prefix="Property error", defer_errors=self._defer_errors
         )
-        others = EvaluationSite(
-            ValidationPhase.RESOURCES, wrap_errors=False, defer_errors=self._defer
+        other_sections = EvaluationSite(
+            ValidationPhase.RESOURCES, wrap_errors=False, defer_errors=self._defer_errors
         )
         sections = {
-            key: self._map(raw, key, path, values if key == words.properties else others)
-            for key in (words.properties, words.metadata, words.update_policy)
+            key: self._map(raw, key, path, values if key == dialect.properties else other_sections)
+            for key in (dialect.properties, dialect.metadata, dialect.update_policy)
         }
         external_id = self._external_id(raw, path)
         depends_on = self._depends_on(raw, path)
         if external_id is not None and depends_on:
-            self._problems.add(
+            self._diagnostics.add(
                 ValidationPhase.DEFINITIONS,
                 InvalidExternalResourceDependency(
                     f"Invalid dependency with external resource {name}:"
-                    f" {words.depends_on} is given."
+                    f" {dialect.depends_on} is given."
                 ),
                 path,
             )
@@ -224,9 +219,9 @@ class TemplateEvaluator:
         return ResourceDefinition(
             name=name,
             type=type_name,
-            properties=sections[words.properties],
-            metadata=sections[words.metadata],
-            update_policy=sections[words.update_policy],
+            properties=sections[dialect.properties],
+            metadata=sections[dialect.metadata],
+            update_policy=sections[dialect.update_policy],
             deletion_policy=RETAIN if external_id is not None else policy,
             external_id=external_id,
             description=self._description(raw, path),
@@ -237,82 +232,82 @@ class TemplateEvaluator:
 
     def _check_keys(self, raw: dict[str, Json], path: SourcePath) -> None:
         if self._version.template_format is TemplateFormat.CFN:
-            return  # unknown keys are accepted there
+            return  # CFN templates may have unknown keys.
         for key in raw:
             if key not in self._version.resource_keys:
                 hint = did_you_mean(key, self._version.resource_keys)
-                self._mistake(f'"{key}" is not a valid keyword inside a resource{hint}',
+                self._report(f'"{key}" is not a valid keyword inside a resource{hint}',
                               (*path, key))  # fmt: skip
 
     def _map(
-        self, raw: dict[str, Json], key: str, path: SourcePath, place: EvaluationSite
+        self, raw: dict[str, Json], key: str, path: SourcePath, site: EvaluationSite
     ) -> Value:
-        """A section that is a map, or as a whole a call that gives one."""
+        """Evaluate a section that is a map, or a call that returns one."""
         content = raw.get(key)
         if content is None:
             return {}
         path = (*path, key)
         if not isinstance(content, dict):
-            self._mistake(f"The resource's {key} must be a map", path)
+            self._report(f"The resource's {key} must be a map", path)
             return {}
-        folded = self._folder.evaluate(content, path, place)
-        if folded is OMIT or folded is None:
+        evaluated = self._evaluator.evaluate(content, path, site)
+        if evaluated is OMIT or evaluated is None:
             return {}
-        if not isinstance(folded, dict | Expression):
-            self._mistake(f"The resource's {key} must be a map", path)
+        if not isinstance(evaluated, dict | Expression):
+            self._report(f"The resource's {key} must be a map", path)
             return {}
-        return folded
+        return evaluated
 
     def _external_id(self, raw: dict[str, Json], path: SourcePath) -> str | None:
-        key = self._words.external_id
+        key = self._dialect.external_id
         if key not in self._version.resource_keys or raw.get(key) is None:
             return None
-        folded = self._folder.evaluate(raw[key], (*path, key), _DEFINITION)
-        if folded is OMIT or folded is None:
+        evaluated = self._evaluator.evaluate(raw[key], (*path, key), _DEFINITION)
+        if evaluated is OMIT or evaluated is None:
             return None
-        if not isinstance(folded, str):
-            self._mistake(f"{key} must be a string that is known at once", (*path, key))
+        if not isinstance(evaluated, str):
+            self._report(f"{key} must be a string that is known at once", (*path, key))
             return None
-        return folded
+        return evaluated
 
     def _deletion_policy(self, raw: dict[str, Json], path: SourcePath) -> str:
-        key = self._words.deletion_policy
+        key = self._dialect.deletion_policy
         if raw.get(key) is None:
             return DELETE
         policies = self._version.deletion_policies
-        folded = self._folder.evaluate(raw[key], (*path, key), _DEFINITION)
-        if folded is OMIT or folded is None:
+        evaluated = self._evaluator.evaluate(raw[key], (*path, key), _DEFINITION)
+        if evaluated is OMIT or evaluated is None:
             return DELETE
-        if not isinstance(folded, str) or folded not in policies:
-            shown = folded if isinstance(folded, str) else "what is given"
-            hint = did_you_mean(folded, policies) if isinstance(folded, str) else ""
-            self._mistake(f'Invalid deletion policy "{shown}"{hint}', (*path, key))
+        if not isinstance(evaluated, str) or evaluated not in policies:
+            shown = evaluated if isinstance(evaluated, str) else "value"
+            hint = did_you_mean(evaluated, policies) if isinstance(evaluated, str) else ""
+            self._report(f'Invalid deletion policy "{shown}"{hint}', (*path, key))
             return DELETE
-        return policies[folded]
+        return policies[evaluated]
 
     def _description(self, raw: dict[str, Json], path: SourcePath) -> str:
-        description = raw.get(self._words.description)
+        description = raw.get(self._dialect.description)
         if isinstance(description, dict | list):
-            where = (*path, self._words.description)
-            self._mistake("A resource's description must be a string", where)
+            where = (*path, self._dialect.description)
+            self._report("A resource's description must be a string", where)
             return ""
         return "" if description is None else str(description)
 
     def _depends_on(self, raw: dict[str, Json], path: SourcePath) -> frozenset[str]:
-        key = self._words.depends_on
-        named = raw.get(key)
+        key = self._dialect.depends_on
+        names = raw.get(key)
         path = (*path, key)
-        if named is None:
+        if names is None:
             return frozenset()
-        names = named if isinstance(named, list) else [named]
+        names = names if isinstance(names, list) else [names]
         found = set()
         for name in names:
             if not isinstance(name, str):
-                self._mistake(f"{key} must be a string or a list of strings", path)
+                self._report(f"{key} must be a string or a list of strings", path)
             elif name not in self._resources:
                 hint = did_you_mean(name, self._resources)
                 error = InvalidTemplateReference(name, format_path(path), hint)
-                self._problems.add(ValidationPhase.DEPENDENCIES, error, path)
+                self._diagnostics.add(ValidationPhase.DEPENDENCIES, error, path)
             elif self._is_enabled(name):
                 found.add(name)
         return frozenset(found)
@@ -320,49 +315,51 @@ class TemplateEvaluator:
     def _check_names(self) -> None:
         for name in self._schemas:
             if name in self._resources:
-                self._problems.add(
+                self._diagnostics.add(
                     ValidationPhase.NAME_CONFLICTS,
                     f'"{name}" is the name of a parameter and of a resource',
-                    (self._words.resources, name),
+                    (self._dialect.resources, name),
                 )
 
-    def _check_ring(self, definitions: Mapping[str, ResourceDefinition]) -> None:
+    def _check_cycle(self, definitions: Mapping[str, ResourceDefinition]) -> None:
         graph = Graph.from_requirements(
             {name: definition.requires for name, definition in definitions.items()}
         )
-        ring = graph.find_cycle()
-        if ring is not None:
-            path = (self._words.resources, ring[0])
-            self._problems.add(
-                ValidationPhase.DEPENDENCIES, CircularDependencyException(ring), path
+        cycle = graph.find_cycle()
+        if cycle is not None:
+            path = (self._dialect.resources, cycle[0])
+            self._diagnostics.add(
+                ValidationPhase.DEPENDENCIES, CircularDependencyException(cycle), path
             )
 
     # -- outputs --------------------------------------------------------------
 
     def _outputs(self) -> dict[str, OutputDefinition]:
         outputs = {}
-        for name, raw in self._section_map(self._words.outputs).items():
+        for name, raw in self._section_map(self._dialect.outputs).items():
             output = self._output(name, raw)
             if output is not None:
                 outputs[name] = output
         return outputs
 
     def _output(self, name: str, raw: Json) -> OutputDefinition | None:
-        words = self._words
-        path = (words.outputs, name)
+        dialect = self._dialect
+        path = (dialect.outputs, name)
         if not isinstance(raw, dict):
-            self._problems.add(ValidationPhase.OUTPUTS, "An output must be a map", path)
+            self._diagnostics.add(ValidationPhase.OUTPUTS, "An output must be a map", path)
             return None
-        if words.value not in raw:
-            self._problems.add(ValidationPhase.OUTPUTS, f"The output has no {words.value}", path)
+        if dialect.value not in raw:
+            self._diagnostics.add(
+                ValidationPhase.OUTPUTS, f"The output has no {dialect.value}", path
+            )
             return None
-        description = raw.get(words.description)
+        description = raw.get(dialect.description)
         text = DEFAULT_OUTPUT_DESCRIPTION if description is None else str(description)
-        if not self._holds(raw.get(words.condition), (*path, words.condition)):
+        if not self._condition_holds(raw.get(dialect.condition), (*path, dialect.condition)):
             return OutputDefinition(name, None, text, enabled=False)
         self._scope.reset_size()
         self._scope.reads_hidden_parameter = False
-        value = self._folder.evaluate(raw[words.value], (*path, words.value), _OUTPUT)
+        value = self._evaluator.evaluate(raw[dialect.value], (*path, dialect.value), _OUTPUT)
         return OutputDefinition(
             name,
             None if value is OMIT else value,

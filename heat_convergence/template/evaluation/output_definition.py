@@ -1,7 +1,7 @@
-"""One output of a stack, evaluated as far as the template alone allows.
+"""The definition of one output, evaluated as far as the template alone allows.
 
-Made by ``evaluate.build``, stored with the goal, finished whenever somebody reads
-the stack.  Must not look at resources itself.
+Built by ``evaluate_template``, stored with the goal, resolved whenever the stack's outputs
+are read.  Must not read resources itself.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ DEFAULT_OUTPUT_DESCRIPTION = "No description given"
 
 @dataclass(frozen=True, slots=True)
 class OutputDefinition:
-    """``enabled`` False: its condition is false; it stays listed and its value is
-    null.  ``sensitive``: the value of a hidden parameter went into it."""
+    """A partly evaluated output.
+
+    Attributes:
+        enabled: False if its condition is false: it is listed with the value null.
+        sensitive: Whether it holds the value of a hidden parameter.
+    """
 
     name: str
     value: Value
@@ -29,7 +33,7 @@ class OutputDefinition:
     sensitive: bool = False
 
     def dump(self) -> dict[str, Json]:
-        """Plain JSON; fields at their default are left out, as is the name."""
+        """Return plain JSON without the name and without fields that have their default."""
         data: dict[str, Json] = {"value": expression.dump(self.value)}
         if self.description != DEFAULT_OUTPUT_DESCRIPTION:
             data["description"] = self.description
@@ -41,7 +45,7 @@ class OutputDefinition:
 
     @classmethod
     def load(cls, name: str, data: Mapping[str, Json]) -> OutputDefinition:
-        """The output that ``dump`` wrote."""
+        """Load an output that ``dump`` wrote."""
         return cls(
             name=name,
             value=expression.load(data["value"]),

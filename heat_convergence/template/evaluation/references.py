@@ -1,6 +1,6 @@
-"""What a partly evaluated value reads of other resources.
+"""The references to other resources in a partly evaluated value.
 
-Called for dependencies, and by whoever checks attributes against the types'
+Called to find dependencies, and by callers that check attributes against the types'
 schemas.  Must not evaluate anything.
 """
 
@@ -19,10 +19,12 @@ Value = Any
 
 @dataclass(frozen=True, slots=True)
 class AttributeReference:
-    """One reading of an attribute; ``attribute`` None reads all of them.
+    """One reference to an attribute of a resource.
 
-    ``where`` is the place within the value that was asked about.  ``path`` may hold
-    expressions.
+    Attributes:
+        attribute: The attribute's name; None refers to all attributes.
+        path: The path into the attribute; it may hold expressions.
+        location: The position within the value that was searched.
     """
 
     resource: str
@@ -34,7 +36,7 @@ class AttributeReference:
 def referenced_resources(
     value: Value, functions: Mapping[str, Function] = NO_FUNCTIONS
 ) -> frozenset[str]:
-    """The names of the resources whose values it reads."""
+    """Return the names of the resources whose values the value reads."""
     found = set()
     for _, call in iter_expressions(value):
         function = get_function(call.function, call.variant, functions)
@@ -46,13 +48,13 @@ def referenced_resources(
 
 
 def attribute_references(value: Value) -> Iterator[AttributeReference]:
-    """Every reading of an attribute in a partly evaluated value."""
-    for where, call in iter_expressions(value):
+    """Yield every reference to an attribute in a partly evaluated value."""
+    for location, call in iter_expressions(value):
         if call.function not in ("get_attr", "Fn::GetAtt"):
             continue
         if not isinstance(call.arguments, list) or not call.arguments:
-            continue  # told as a mistake, or left to whoever reads an output
+            continue  # Reported as an error, or raised when the output is read.
         resource, *rest = call.arguments
         name = rest[0] if rest else None
         if isinstance(resource, str) and not isinstance(name, Expression):
-            yield AttributeReference(resource, name, tuple(rest[1:]), where)
+            yield AttributeReference(resource, name, tuple(rest[1:]), location)

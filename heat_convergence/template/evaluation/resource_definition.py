@@ -1,7 +1,7 @@
-"""One resource as the goal wants it, evaluated as far as the template alone allows.
+"""The definition of one resource, evaluated as far as the template alone allows.
 
-Made by ``evaluate.build``, stored with the resource's row, finished by the engine
-once what it draws on is ready.  Must not look at other resources.
+Built by ``evaluate_template``, stored with the resource's row, and resolved by the engine
+once the referenced resources are ready.  Must not read other resources.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ Json = Any
 Value = Any
 
 NO_SHARED_CONTENTS: Mapping[str, str] = {}
-_VALUES = ("properties", "metadata", "update_policy")  # what may hold expressions
-ADOPTED_PROPERTIES = "handed"  # in a stored one: the properties of what is still to be adopted
+_SECTIONS = ("properties", "metadata", "update_policy")  # the parts that may hold expressions
+# A key of stored definitions: properties of a resource that is still to be adopted.
+ADOPTED_PROPERTIES = "handed"
 DELETE, RETAIN, SNAPSHOT = "Delete", "Retain", "Snapshot"
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """``type`` is the template's word, the registry is not applied yet.
+    """A partly evaluated resource of a template.
 
-    ``property_texts``, ``metadata`` and ``update_policy`` hold expressions where they
-    read other resources; each is a map, or as a whole one expression.
-    ``requires`` are the names that must be ready first (``depends_on`` and every
-    reference), ``referenced_names`` those of them whose values are read.  ``sensitive``
-    says that the value of a hidden parameter went into it: the store encrypts it.
+    Attributes:
+        type: The type in the template, before the resource registry is applied.
+        properties: A map with expressions where it reads other resources, or one
+            expression; ``metadata`` and ``update_policy`` likewise.
+        requires: Names of resources that must be ready first: ``depends_on`` and every
+            reference.
+        referenced_names: Those of them whose values are read.
+        sensitive: Whether the value of a hidden parameter is part of it, so that it must be
+            stored encrypted.
     """
 
     name: str
@@ -47,7 +52,7 @@ class ResourceDefinition:
     sensitive: bool = False
 
     def dump(self) -> dict[str, Json]:
-        """Plain JSON; fields at their default are left out, as is the name."""
+        """Return plain JSON without the name and without fields that have their default."""
         data = self._content()
         if self.requires:
             data["requires"] = sorted(self.requires)
@@ -61,12 +66,14 @@ class ResourceDefinition:
     def load(
         cls, name: str, data: Mapping[str, Json], contents: Mapping[str, str] = NO_SHARED_CONTENTS
     ) -> ResourceDefinition:
-        """The definition that ``dump`` wrote; ``contents`` are the texts, by their hashes,
-        that ``share`` moved out of it."""
+        """Load a definition that ``dump`` wrote.
+
+        ``contents`` are the texts, by hash, that ``deduplicate_definition`` moved out of it.
+        """
         return cls(
             name=name,
             type=data["type"],
-            **{key: load_section(data, key, contents) for key in _VALUES},
+            **{key: load_section(data, key, contents) for key in _SECTIONS},
             deletion_policy=data.get("deletion_policy", DELETE),
             external_id=data.get("external_id"),
             description=data.get("description", ""),
@@ -77,7 +84,7 @@ class ResourceDefinition:
 
     def _content(self) -> dict[str, Json]:
         data: dict[str, Json] = {"type": self.type}
-        for key in _VALUES:
+        for key in _SECTIONS:
             dumped = expression.dump(getattr(self, key))
             if dumped:
                 data[key] = dumped
@@ -91,22 +98,21 @@ class ResourceDefinition:
 
 
 def deduplicate_definition(data: Mapping[str, Json], contents: dict[str, str]) -> dict[str, Json]:
-    """A dumped definition whose long texts, maps and lists are moved to ``contents``, by
-    their hashes."""
-    shared = {
-        key: expression.deduplicate_map(data[key], contents) for key in _VALUES if key in data
+    """Move long texts, maps and lists of a dumped definition to ``contents``, by hash."""
+    deduplicated = {
+        key: expression.deduplicate_map(data[key], contents) for key in _SECTIONS if key in data
     }
-    return {**data, **shared}
+    return {**data, **deduplicated}
 
 
 def restore_definition(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, Json]:
-    """The dumped definition again."""
-    whole = {
+    """Return the dumped definition with its deduplicated contents restored."""
+    restored = {
         key: expression.restore_value(data[key], contents.__getitem__)
-        for key in _VALUES
+        for key in _SECTIONS
         if key in data
     }
-    return {**data, **whole}
+    return {**data, **restored}
 
 
 def load_section(
@@ -115,23 +121,32 @@ def load_section(
     contents: Mapping[str, str],
     cache: dict[str, Value] | None = None,
 ) -> Value:
-    """``property_texts``, ``metadata`` or ``update_policy`` of a stored definition; with the
-    same ``made``, definitions have the same objects for what they share."""
+    """Load one section of a stored definition.
+
+    Args:
+        data: The stored definition.
+        section: ``properties``, ``metadata`` or ``update_policy``.
+        contents: Deduplicated texts by hash.
+        cache: Values by hash.  Definitions loaded with the same cache share the objects
+            that they have in common.
+    """
     return expression.load_deduplicated(data.get(section, {}), contents.__getitem__, cache)
 
 
 def collect_definition_hashes(
-    data: Mapping[str, Json], sections: Collection[str] = (*_VALUES, ADOPTED_PROPERTIES)
+    data: Mapping[str, Json], sections: Collection[str] = (*_SECTIONS, ADOPTED_PROPERTIES)
 ) -> frozenset[str]:
-    """The hashes of the contents that a stored definition leads to."""
+    """Return the hashes of the contents that a stored definition refers to."""
     return expression.collect_content_hashes([data[key] for key in sections if key in data])
 
 
 def definition_fingerprint(definition: ResourceDefinition) -> str:
-    """SHA-256, in hex, of what the definition says, and of whether it is secret; the
-    order of maps does not count, nor does an explicit ``depends_on``."""
-    said = definition._content()
+    """Return the SHA-256, in hex, of the definition's content and sensitivity.
+
+    The order of maps and an explicit ``depends_on`` do not count.
+    """
+    content = definition._content()
     if definition.sensitive:
-        said["sensitive"] = True
-    text = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        content["sensitive"] = True
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

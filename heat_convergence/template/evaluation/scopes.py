@@ -1,12 +1,13 @@
-"""What functions may ask: while a template is built, and when a value is finished.
+"""The data that functions may read when a template is evaluated and a value resolved.
 
-Decides where answers come from and what is not known yet.  Called by the
+Decides the source of each value, and which values are not known yet.  Called by the
 functions through the evaluator.  Must not evaluate calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heat_convergence.common.errors import (
@@ -25,11 +26,11 @@ from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parameters.parameter_values import ParameterValue, StackContext
 
 Json = Any
-_ONLY_ZONE = ("nova",)  # where no cloud is asked: the one that a compute service begins with
+_DEFAULT_ZONES = ("nova",)  # a compute service's default, for stacks without a cloud
 
 
 class ValueAtPath:
-    """Wraps an attribute's value when ``Inputs.attribute`` has followed the path."""
+    """An attribute's value to which the path has been applied already."""
 
     __slots__ = ("value",)
 
@@ -38,20 +39,24 @@ class ValueAtPath:
 
 
 class ResourceValues(Protocol):
-    """What ``finish`` and ``advance`` read of other resources.
+    """The values of other resources, for ``resolve_value`` and ``resolve_partially``.
 
-    ``attribute`` gives the attribute's value; the path is followed by the caller,
-    and only told for types whose attributes depend on it (such answer with
-    ``ValueAtPath``).  ``name`` None asks for a map of all attributes.  Either may
-    answer ``MISSING_REFERENCES`` to ``advance``.
+    Both methods may return ``UNKNOWN`` to ``resolve_partially``.
     """
 
-    def reference_id(self, resource: str) -> Json: ...
-    def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json: ...
+    def reference_id(self, resource: str) -> Json:
+        """Return the value of ``get_resource``."""
+
+    def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
+        """Return an attribute's whole value, or a map of all attributes if the name is None.
+
+        The caller applies the path.  It is passed for types whose attributes depend on it, which
+        return ``ValueAtPath``.
+        """
 
 
 class EvaluationBudget:
-    """What one scope's functions may make and take."""
+    """The output size and the YAQL steps that the functions of one scope may still use."""
 
     def __init__(self, limits: TemplateLimits) -> None:
         self._limits = limits
@@ -60,65 +65,81 @@ class EvaluationBudget:
 
     @property
     def limits(self) -> TemplateLimits:
+        """The limits that the budget started with."""
         return self._limits
 
     def reset_size(self) -> None:
-        """Size is for one definition or output, steps are for the whole template."""
+        """Start the next definition or output; YAQL steps count for the whole template."""
         self._size_left = self._limits.max_result_size
 
     def charge(self, size: int) -> None:
+        """Account for a result; raises ``RequestLimitExceeded`` beyond the limit."""
         self._size_left -= size
         if self._size_left < 0:
             raise RequestLimitExceeded(
-                "What the template's functions make is larger than"
+                "The output of the template's functions is larger than"
                 f" {self._limits.max_result_size}."
             )
 
 
-class TemplateScope(EvaluationBudget):
-    """Answers from the template and the request; resources are only looked up.
+@dataclass(frozen=True, slots=True)
+class TemplateData:
+    """The contents of a template and its request that functions may read.
 
-    ``reads_hidden_parameter`` is set when a hidden parameter is read; the caller resets it.
-    ``invalid_parameters`` are parameters whose declaration is wrong, and told already.
+    Attributes:
+        invalid_parameters: Parameters whose declaration is invalid and reported already.
+    """
+
+    parameters: Mapping[str, ParameterValue]
+    files: Mapping[str, str]
+    mappings: Json
+    resources: Mapping[str, Json]
+    invalid_parameters: Collection[str] = ()
+
+
+class TemplateScope(EvaluationBudget):
+    """Values from the template and the request; other resources are unknown.
+
+    Attributes:
+        reads_hidden_parameter: Set when a hidden parameter is read; the caller resets it.
     """
 
     def __init__(
         self,
         limits: TemplateLimits,
-        facts: StackContext,
+        stack: StackContext,
+        data: TemplateData,
         *,
-        parameters: Mapping[str, ParameterValue],
-        files: Mapping[str, str],
-        mappings: Json,
-        resources: Mapping[str, Json],
         is_enabled: Callable[[str], bool],
-        invalid_parameters: Collection[str] = (),
     ) -> None:
         super().__init__(limits)
-        self._facts = facts
-        self._parameters = parameters
-        self._files = files
-        self._mappings = mappings
-        self._resources = resources
+        self._stack = stack
+        self._parameters = data.parameters
+        self._files = data.files
+        self._mappings = data.mappings
+        self._resources = data.resources
         self._is_enabled = is_enabled
-        self._unusable = invalid_parameters
+        self._invalid_parameters = data.invalid_parameters
         self.reads_hidden_parameter = False
 
     def has_parameter(self, name: str) -> bool:
-        return name in self._parameters or name in self._unusable
+        """Return whether the parameter is declared, even if its declaration is invalid."""
+        return name in self._parameters or name in self._invalid_parameters
 
     def parameter(self, name: str) -> Json:
+        """Return a parameter's value, or ``UNKNOWN`` if it has none yet."""
         found = self._parameters.get(name)
-        if found is None and name in self._unusable:
+        if found is None and name in self._invalid_parameters:
             return UNKNOWN
         if found is None:
-            hint = did_you_mean(name, [*self._parameters, *self._unusable])
+            hint = did_you_mean(name, [*self._parameters, *self._invalid_parameters])
             message = f"The Parameter ({name}) was not provided{hint or '.'}"
             raise FunctionError(message, UserParameterMissing(message))
         self.reads_hidden_parameter = self.reads_hidden_parameter or found.schema.hidden
         return found.value if found.has_value else UNKNOWN
 
     def file(self, name: str) -> Json:
+        """Return the content of a file of the request."""
         if name not in self._files:
             raise FunctionError(
                 f'No content found in the "files" section for "{name}"'
@@ -127,33 +148,38 @@ class TemplateScope(EvaluationBudget):
         return self._files[name]
 
     def facade(self, key: str) -> Json:
-        facade = self._facts.facade
+        """Return a section of the resource in the parent stack that this stack implements."""
+        facade = self._stack.facade
         if facade is None:
             return "Delete" if key == "deletion_policy" else {}
         return facade.get(key)
 
     def mapping(self, name: str) -> Json:
+        """Return a map of the Mappings section (CFN)."""
         if not isinstance(self._mappings, dict) or name not in self._mappings:
             raise FunctionError(f'There is no mapping "{name}"')
         return self._mappings[name]
 
     def availability_zones(self) -> Json:
+        """Return the cloud's availability zones, or the default one."""
         return list(
-            _ONLY_ZONE
-            if self._facts.availability_zones is None
-            else self._facts.availability_zones
+            _DEFAULT_ZONES
+            if self._stack.availability_zones is None
+            else self._stack.availability_zones
         )
 
     def reference_id(self, resource: str) -> Json:
+        """Check that the resource exists and return ``UNKNOWN``."""
         self.check_reference(resource, "get_resource")
         return UNKNOWN
 
     def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
+        """Check that the resource exists and return ``UNKNOWN``."""
         self.check_reference(resource, "get_attr")
         return UNKNOWN
 
     def check_reference(self, resource: Json, key: str) -> None:
-        """Raises ``FunctionError`` unless the template has it, with a true condition."""
+        """Raise ``FunctionError`` unless the template has the resource, with a true condition."""
         if not isinstance(resource, str):
             raise FunctionError("The name of a resource must be known when the stack is planned")
         if resource not in self._resources or not self._is_enabled(resource):
@@ -165,8 +191,11 @@ class TemplateScope(EvaluationBudget):
 
 
 class ResolutionScope(EvaluationBudget):
-    """Answers from other resources.  What belongs to the template was folded when
-    it was built, if it was there at all; with ``later``, what was not may come yet."""
+    """Values of other resources.
+
+    Values that belong to the template were evaluated with it, if they existed at all; with
+    ``allow_unknown_parameters``, missing ones may still be provided later.
+    """
 
     def __init__(
         self,
@@ -176,37 +205,45 @@ class ResolutionScope(EvaluationBudget):
         allow_unknown_parameters: bool = False,
     ) -> None:
         super().__init__(limits)
-        self._inputs = inputs
-        self._later = allow_unknown_parameters
+        self._resource_values = inputs
+        self._allow_unknown_parameters = allow_unknown_parameters
 
     def has_parameter(self, name: str) -> bool:
-        return self._later
+        """Return whether a missing parameter may still be provided."""
+        return self._allow_unknown_parameters
 
     def parameter(self, name: str) -> Json:
-        if self._later:
+        """Return ``UNKNOWN``; raise ``FunctionError`` if no value can be provided any more."""
+        if self._allow_unknown_parameters:
             return Marker.UNKNOWN
         message = f"The Parameter ({name}) was not provided."
         raise FunctionError(message, UserParameterMissing(message))
 
     def file(self, name: str) -> Json:
+        """Raise ``FunctionError``: files were read when the template was evaluated."""
         raise FunctionError(f'No content found in the "files" section for "{name}"')
 
     def facade(self, key: str) -> Json:
-        if self._later:
+        """Return ``UNKNOWN``; raise ``FunctionError`` if the parent cannot be known any more."""
+        if self._allow_unknown_parameters:
             return Marker.UNKNOWN
         raise FunctionError(f"The parent's {key} was not known when the stack was planned")
 
     def mapping(self, name: str) -> Json:
+        """Raise ``FunctionError``: mappings were read when the template was evaluated."""
         raise FunctionError(f'There is no mapping "{name}"')
 
     def availability_zones(self) -> Json:
+        """Raise ``FunctionError``: the zones were read when the template was evaluated."""
         raise FunctionError("Availability zones were not known when the stack was planned")
 
     def reference_id(self, resource: str) -> Json:
-        return self._inputs.reference_id(resource)
+        """Return the reference id of another resource."""
+        return self._resource_values.reference_id(resource)
 
     def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
-        value = self._inputs.attribute(resource, name, path)
+        """Return an attribute of another resource with the path applied."""
+        value = self._resource_values.attribute(resource, name, path)
         if isinstance(value, Marker):
             return value
         if isinstance(value, ValueAtPath):

@@ -1,1 +1,1 @@
-"""The template language's functions, one file a family."""
+"""The functions of the template language, one module per family."""

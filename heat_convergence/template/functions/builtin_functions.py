@@ -1,7 +1,7 @@
-"""Every function of the language by name and variant.
+"""All functions of the language by name and variant.
 
-Called by the evaluator.  ``versions`` says which version has which; functions of
-plug-ins are handed to the evaluator beside these.
+Called by the evaluator.  ``template_versions`` states which version has which; functions
+of plug-ins are passed to the evaluator separately.
 """
 
 from __future__ import annotations

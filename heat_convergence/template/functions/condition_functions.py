@@ -1,7 +1,7 @@
 """Functions of conditions.
 
-``and``, ``or``, ``not`` and ``if`` take conditions as arguments, which only the
-evaluator can judge: here they are with arguments that are judged already.
+``and``, ``or``, ``not`` and ``if`` take conditions as arguments, which only the evaluator
+can evaluate: the functions here receive evaluated arguments.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _check_one_in_list(arguments: Value) -> None:
 
 
 def check_if_arguments(arguments: Value, variant: str) -> None:
-    """The shape of ``if``, before any branch is looked at."""
+    """Check the form of the arguments of ``if`` before any branch is evaluated."""
     if variant == "three_args":
         require_list(
             arguments, "[condition, value if true, value if false]", at_least=3, at_most=3
@@ -62,14 +62,14 @@ def check_if_arguments(arguments: Value, variant: str) -> None:
         raise FunctionError("Arguments must be a list")
 
 
-def _undecided(arguments: Json, scope: FunctionScope) -> Value:
-    # What is left as an expression had a condition that no value was given for.
+def _unknown(arguments: Json, scope: FunctionScope) -> Value:
+    # The call was kept because its condition reads a parameter without a value.
     return UNKNOWN
 
 
-EQUALS = Function("Whether two values are equal.", _equals, _check_equals)
-AND = Function("Whether all conditions are true.", _and, _check_many)
-OR = Function("Whether any condition is true.", _or, _check_many)
+EQUALS = Function("True if two values are equal.", _equals, _check_equals)
+AND = Function("True if all conditions are true.", _and, _check_many)
+OR = Function("True if any condition is true.", _or, _check_many)
 NOT = Function("The opposite of a condition.", _not)
 FN_NOT = Function("The opposite of a condition.", _not, _check_one_in_list)
-IF = Function("One of two values, as a condition says.", _undecided)
+IF = Function("One of two values, chosen by a condition.", _unknown)

@@ -1,8 +1,7 @@
-"""What a template function is, and what it may ask.
+"""The interface between the evaluator and the template functions.
 
-Decides the contract between the evaluator and the functions.  Functions are pure:
-they see their arguments, already evaluated, and a scope; they must not know
-templates, environments or stacks.
+Functions are pure: they receive their evaluated arguments and a scope.  They must not
+know templates, environments or stacks.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ Value = Any
 
 
 class Marker(Enum):
-    """Results that are no values."""
+    """Results of a function that are not values."""
 
-    UNKNOWN = "unknown"  # not to be had yet: the call stays as an expression
-    OMIT = "omit"  # drop the member, key or property that the call stands for
+    UNKNOWN = "unknown"  # not available yet: the call stays an expression
+    OMIT = "omit"  # drop the member, key or property that the call is the value of
 
 
 UNKNOWN: Final = Marker.UNKNOWN
@@ -34,7 +33,7 @@ OMIT: Final = Marker.OMIT
 
 
 class FunctionError(Exception):
-    """A call that cannot be right; ``error`` is what the client is to get."""
+    """A call is invalid; ``error`` is the error for the client."""
 
     def __init__(self, message: str, error: Error | None = None) -> None:
         super().__init__(message)
@@ -43,47 +42,66 @@ class FunctionError(Exception):
 
 
 class FunctionScope(Protocol):
-    """What a function may ask.  Each answer may be ``MISSING_REFERENCES``, and each question
-    may raise ``FunctionError``."""
+    """The data that a function may read.
 
-    yaql_steps_left: int  # of YAQL, for all that is evaluated within this scope
+    Every method may return ``UNKNOWN`` and may raise ``FunctionError``.
+    """
+
+    yaql_steps_left: int  # for all YAQL expressions evaluated within this scope
 
     @property
-    def limits(self) -> TemplateLimits: ...
+    def limits(self) -> TemplateLimits:
+        """The limits of this evaluation."""
 
     def charge(self, size: int) -> None:
         """Account for a result; raises ``RequestLimitExceeded`` beyond the limit."""
 
-    def parameter(self, name: str) -> Json: ...
-    def has_parameter(self, name: str) -> bool: ...
-    def file(self, name: str) -> Json: ...
-    def facade(self, key: str) -> Json: ...
-    def mapping(self, name: str) -> Json: ...
-    def availability_zones(self) -> Json: ...
+    def parameter(self, name: str) -> Json:
+        """Return the value of a parameter."""
 
-    def reference_id(self, resource: str) -> Json: ...
+    def has_parameter(self, name: str) -> bool:
+        """Return whether the template declares the parameter."""
+
+    def file(self, name: str) -> Json:
+        """Return the content of a file of the request."""
+
+    def facade(self, key: str) -> Json:
+        """Return a section of the resource that this stack implements in its parent."""
+
+    def mapping(self, name: str) -> Json:
+        """Return a map of the Mappings section (CFN)."""
+
+    def availability_zones(self) -> Json:
+        """Return the names of the availability zones."""
+
+    def reference_id(self, resource: str) -> Json:
+        """Return the reference id of another resource."""
 
     def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
-        """The attribute, with ``path`` applied; all attributes when ``name`` is None."""
+        """Return an attribute with ``path`` applied, or all attributes if ``name`` is None."""
 
 
-def _anything(arguments: Value) -> None:
-    """Any shape will do."""
+def _accept_any(arguments: Value) -> None:
+    """Accept arguments of any form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """``check`` looks at the shape of arguments that may still hold expressions,
-    ``evaluate`` gets arguments without any.  Both raise ``FunctionError``.
+    """A template function.
 
-    ``referenced_resource`` picks the resource's name out of the arguments, for functions that
-    make the resource a dependency.  ``simplify`` gives arguments that come to the same
-    and are smaller, where some have to wait.  ``summary`` is shown in the API's list.
+    Attributes:
+        summary: A sentence for the API's list of functions.
+        evaluate: Returns the result for arguments without expressions.
+        check: Checks the form of arguments that may still hold expressions.  Like
+            ``evaluate``, it raises ``FunctionError``.
+        referenced_resource: Returns the resource's name from the arguments, for functions
+            that make the resource a dependency.
+        simplify: Returns smaller, equivalent arguments while some are still unresolved.
     """
 
     summary: str
     evaluate: Callable[[Json, FunctionScope], Value]
-    check: Callable[[Value], None] = _anything
+    check: Callable[[Value], None] = _accept_any
     referenced_resource: Callable[[Value], Value] | None = None
     simplify: Callable[[Value], Value] | None = None
 
@@ -92,11 +110,12 @@ NO_FUNCTIONS: Mapping[str, Function] = {}
 
 
 def is_unresolved(value: Value) -> bool:
-    """Whether it is still to be evaluated, and may turn out to be anything."""
+    """Return whether the value is an expression, which may resolve to any value."""
     return isinstance(value, Expression)
 
 
 def json_type_name(value: Json) -> str:
+    """Return the JSON name of a value's type."""
     names = {dict: "map", list: "list", str: "string", bool: "boolean", type(None): "null"}
     return names.get(type(value), "number")
 
@@ -104,7 +123,10 @@ def json_type_name(value: Json) -> str:
 def require_list(
     value: Value, form: str, *, at_least: int = 0, at_most: int | None = None
 ) -> None:
-    """``form`` shows what the arguments should look like."""
+    """Raise ``FunctionError`` unless the arguments are a list of the right length.
+
+    ``form`` shows the expected arguments.
+    """
     if is_unresolved(value):
         return
     if not isinstance(value, list):
@@ -116,7 +138,10 @@ def require_list(
 def require_map(
     value: Value, form: str, *, required: Sequence[str] = (), optional: Sequence[str] = ()
 ) -> None:
-    """A map with the required keys and none but the optional ones beside."""
+    """Raise ``FunctionError`` unless the arguments are a map with the right keys.
+
+    All ``required`` keys must be present, and no others except the ``optional`` ones.
+    """
     if is_unresolved(value):
         return
     if not isinstance(value, dict):
@@ -129,38 +154,41 @@ def require_map(
             raise FunctionError(f'"{key}" is not an argument; the form is {form}')
 
 
-def require_string(value: Value, what: str) -> None:
+def require_string(value: Value, description: str) -> None:
+    """Raise ``FunctionError`` unless the value is a string or unresolved."""
     if not isinstance(value, str) and not is_unresolved(value):
-        raise FunctionError(f"{what} must be a string, not a {json_type_name(value)}")
+        raise FunctionError(f"{description} must be a string, not a {json_type_name(value)}")
 
 
-def require_type(value: Value, kind: type, what: str) -> None:
-    """A map or list; null will do as an empty one."""
-    if value is not None and not isinstance(value, kind) and not is_unresolved(value):
-        wanted = "map" if kind is dict else "list"
-        raise FunctionError(f"{what} must be a {wanted}, not a {json_type_name(value)}")
+def require_type(value: Value, expected_type: type, description: str) -> None:
+    """Raise ``FunctionError`` unless the value is of the type, null or unresolved."""
+    if value is not None and not isinstance(value, expected_type) and not is_unresolved(value):
+        expected_name = "map" if expected_type is dict else "list"
+        raise FunctionError(
+            f"{description} must be a {expected_name}, not a {json_type_name(value)}"
+        )
 
 
 def merge_adjacent(
     parts: Value, fits: Callable[[Value], bool], join: Callable[[list[Json]], Json]
 ) -> Value:
-    """A list in which neighbours that fit are joined to one part."""
+    """Return a list in which neighbouring parts that fit are joined into one."""
     if not isinstance(parts, list):
         return parts
     joined: list[Value] = []
-    for together, run in groupby(parts, fits):
+    for is_fitting, run in groupby(parts, fits):
         members = list(run)
-        joined += [join(members)] if together and len(members) > 1 else members
+        joined += [join(members)] if is_fitting and len(members) > 1 else members
     return joined
 
 
 def to_json_text(value: Json) -> str:
-    """The form in which maps and lists go into strings."""
+    """Return the text that stands for a map or list inside a string."""
     return json.dumps(value, sort_keys=True)
 
 
 def select_path(value: Json, path: Sequence[Json], missing: Json) -> Json:
-    """Walk into maps by key, and into lists and strings by index."""
+    """Follow a path into maps by key, and into lists and strings by index."""
     for part in path:
         if isinstance(value, dict):
             key = part if isinstance(part, str) else _key_text(part)

@@ -1,6 +1,6 @@
 """Functions on lists and maps.
 
-Called by the evaluator.  Must charge the scope for what they make.
+Called by the evaluator.  Must charge the scope for the size of their results.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def _concat_unique(arguments: Json, scope: FunctionScope) -> Value:
 
 
 def _unique(items: Iterable[Json]) -> Iterator[Json]:
-    seen: set[str] = set()
+    found: set[str] = set()
     for item in items:
-        text = to_json_text(item)  # tells 1 from "1", and True from 1
-        if text not in seen:
-            seen.add(text)
+        text = to_json_text(item)  # distinguishes 1 from "1", and True from 1
+        if text not in found:
+            found.add(text)
             yield item
 
 
@@ -75,15 +75,15 @@ def _check_filter(arguments: Value) -> None:
         if arguments[0] is None:
             raise FunctionError("The values must be a list, not null")
         require_type(arguments[0], list, "The values")
-        require_type(arguments[1], list, "What is filtered")
+        require_type(arguments[1], list, "The list to filter")
 
 
 def _filter(arguments: Json, scope: FunctionScope) -> Value:
     values, items = arguments
     if items is None:
         return None
-    unwanted = {to_json_text(value) for value in values}
-    return [item for item in items if to_json_text(item) not in unwanted]
+    excluded = {to_json_text(value) for value in values}
+    return [item for item in items if to_json_text(item) not in excluded]
 
 
 def _check_contains(arguments: Value) -> None:
@@ -149,7 +149,7 @@ def _map_replace(arguments: Json, scope: FunctionScope) -> Value:
     for key, value in (source or {}).items():
         new_key = _new_key(keys, key)
         if new_key in replaced or (new_key != key and new_key in source):
-            raise FunctionError(f'The new key "{new_key}" for "{key}" is there already')
+            raise FunctionError(f'The new key "{new_key}" for "{key}" exists already')
         replaced[new_key] = _new_value(values, value)
     scope.charge(len(replaced))
     return replaced
@@ -226,13 +226,19 @@ _REPEAT_FORM = "{template: <body>, for_each: {<variable>: <list>, ...}}"
 
 
 class RepeatFunction:
-    """``repeat`` in its variants: what may be looped over, and how."""
+    """One variant of ``repeat``.
+
+    Args:
+        allow_maps: Whether a variable may iterate over the keys of a map.
+        allow_permutations_flag: Whether ``permutations`` is an argument.
+    """
 
     def __init__(self, *, allow_maps: bool, allow_permutations_flag: bool) -> None:
-        self._kinds = list | dict if allow_maps else list
+        self._value_types = list | dict if allow_maps else list
         self._optional = ("permutations",) if allow_permutations_flag else ()
 
     def check(self, arguments: Value) -> None:
+        """Check the form of the arguments."""
         require_map(
             arguments, _REPEAT_FORM, required=("template", "for_each"), optional=self._optional
         )
@@ -253,25 +259,27 @@ class RepeatFunction:
             raise FunctionError("A variable of for_each must not be empty")
         if (
             values is not None
-            and not isinstance(values, self._kinds)
+            and not isinstance(values, self._value_types)
             and not is_unresolved(values)
         ):
             raise FunctionError(
-                f'The values of "{name}" in for_each must be a list, not a {json_type_name(values)}'  # noqa: E501
+                f'The values of "{name}" in for_each must be a list,'
+                f" not a {json_type_name(values)}"
             )
 
     def evaluate(self, arguments: Json, scope: FunctionScope) -> Value:
+        """Return the template once for every combination of the variables' values."""
         names = list(arguments["for_each"])
         values = list(arguments["for_each"].values())
         if not names:
             raise FunctionError("for_each has no variable")
-        rounds = (
+        combinations = (
             self._permuted(values, scope)
             if arguments.get("permutations", True)
             else self._zipped(values)
         )
         template = arguments["template"]
-        return [_substituted(template, names, round_, scope) for round_ in rounds]
+        return [_substituted(template, names, combination, scope) for combination in combinations]
 
     @staticmethod
     def _permuted(values: list[Json], scope: FunctionScope) -> Iterable[Sequence[Json]]:
@@ -285,7 +293,7 @@ class RepeatFunction:
             raise FunctionError("Without permutations the values of for_each must be lists")
         if len({len(value) for value in values if value is not None}) > 1:
             raise FunctionError("Without permutations the lists of for_each must be equally long")
-        return zip(*(value or () for value in values), strict=False)  # null: no round at all
+        return zip(*(value or () for value in values), strict=False)  # null: no combination
 
 
 def _substituted(
@@ -310,7 +318,10 @@ def _substituted(
 def _substituted_text(
     text: str, names: Sequence[str], values: Sequence[Json], scope: FunctionScope
 ) -> Json:
-    """A text that is nothing but the variable becomes the value, of whatever type."""
+    """Replace the variables in a text.
+
+    A text that is nothing but a variable becomes its value, of any type.
+    """
     for name, value in zip(names, values, strict=True):
         if text == name and not isinstance(value, str):
             return value
@@ -341,8 +352,8 @@ LIST_CONCAT_UNIQUE = Function(
     _check_lists,
     simplify=_concat_known,
 )
-FILTER = Function("A list without the given values.", _filter, _check_filter)
-CONTAINS = Function("Whether a list has a value.", _contains, _check_contains)
+FILTER = Function("A list without certain values.", _filter, _check_filter)
+CONTAINS = Function("True if a list has a value.", _contains, _check_contains)
 MAP_MERGE = Function(
     "Maps in one; the later wins.", _map_merge, _check_maps, simplify=_merge_known
 )

@@ -1,4 +1,4 @@
-"""Functions that read something: parameters, resources, files, the parent.
+"""Functions that read parameters, resources, files or the parent stack's resource.
 
 Called by the evaluator.  Must not decide what exists: the scope does.
 """
@@ -91,7 +91,7 @@ def _first(arguments: Value) -> Value:
     return arguments[0] if isinstance(arguments, list) and arguments else arguments
 
 
-def _whole(arguments: Value) -> Value:
+def _argument(arguments: Value) -> Value:
     return arguments
 
 
@@ -109,7 +109,7 @@ def _get_cfn_attr(arguments: Json, scope: FunctionScope) -> Value:
 
 def _check_ref(arguments: Value) -> None:
     if is_unresolved(arguments):
-        raise FunctionError("What Ref names must be known when the stack is planned")
+        raise FunctionError("The name in Ref must be known when the stack is planned")
     _check_name(arguments)
 
 
@@ -147,19 +147,19 @@ def _facade(arguments: Json, scope: FunctionScope) -> Value:
 
 
 GET_PARAM = Function(
-    "The value of a parameter, or what a path into it leads to.", _get_param, _check_param
+    "The value of a parameter, or the part of it at a path.", _get_param, _check_param
 )
 GET_RESOURCE = Function(
-    "The reference id of another resource of the stack.", _get_resource, _check_name, _whole
+    "The reference id of another resource of the stack.", _get_resource, _check_name, _argument
 )
 GET_ATTR_BY_NAME = Function(
-    "An attribute of another resource, or what a path into it leads to.",
+    "An attribute of another resource, or the part of it at a path.",
     _get_attr,
     _check_attr_with_name,
     _first,
 )
 GET_ATTR = Function(
-    "An attribute of another resource, what a path into it leads to, or all attributes.",
+    "An attribute of another resource, the part of it at a path, or all attributes.",
     _get_attr,
     _check_attr,
     _first,

@@ -1,6 +1,6 @@
-"""CFN's mappings and availability zones.
+"""CFN mappings and availability zones.
 
-Called by the evaluator.  Must not ask a cloud: the zones come with the scope.
+Called by the evaluator.  Must not query a cloud: the scope has the zones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Functions that make strings, or take them apart.
+"""Functions that build or split strings.
 
-Called by the evaluator.  Must charge the scope for what they make, as a chain of
-them can double a string at every step.
+Called by the evaluator.  Must charge the scope for the size of their results, because a
+chain of them can double a string at every step.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _check_join_parts(arguments: Value) -> None:
         return
     require_string(arguments[0], "The delimiter")
     for part in arguments[1:]:
-        require_type(part, list, "What is joined")
+        require_type(part, list, "Each list to join")
 
 
 def _joiner(render: Render) -> Callable[[Json, FunctionScope], Value]:
@@ -64,7 +64,7 @@ def _joiner(render: Render) -> Callable[[Json, FunctionScope], Value]:
 
 
 def _join_known(arguments: Value) -> Value:
-    """Neighbouring texts are joined at once."""
+    """Join neighbouring known texts."""
     if is_unresolved(arguments) or not isinstance(arguments[0], str):
         return arguments
     delimiter, *lists = arguments
@@ -117,7 +117,8 @@ def _check_replace_parts(template: Value, params: Value) -> None:
 def _scalar_text(value: Json) -> str:
     if isinstance(value, dict | list):
         raise FunctionError(
-            f"What replaces a placeholder must be a string or number, not a {json_type_name(value)}"  # noqa: E501
+            "The replacement of a placeholder must be a string or number,"
+            f" not a {json_type_name(value)}"
         )
     return "" if value is None else str(value)
 
@@ -151,17 +152,17 @@ def _replace_very_strict(arguments: Json, scope: FunctionScope) -> Value:
 def _replaced(
     template: str, params: Mapping[str, Json], render: Render, scope: FunctionScope
 ) -> tuple[str, list[str]]:
-    """The text, and the placeholders that it did not have.
+    """Return the text, and the placeholders that do not occur in it.
 
-    The longest placeholder is replaced first; what was put in is not looked at
-    again, hence the pieces: even ones are text, odd ones done.
+    The longest placeholder is replaced first, and replacements are not searched again: of
+    ``pieces``, even ones are text and odd ones replacements.
     """
     pieces = [template]
     unused = []
     for name in sorted(params, key=lambda name: (-len(name), name)):
         replacement = render(params[name])
         cut: list[str] = []
-        found = 0
+        occurrences = 0
         for index, piece in enumerate(pieces):
             if index % 2:
                 cut.append(piece)
@@ -170,9 +171,9 @@ def _replaced(
             cut.append(first)
             for other in others:
                 cut += (replacement, other)
-            found += len(others)
-        scope.charge(found * len(replacement))
-        if not found:
+            occurrences += len(others)
+        scope.charge(occurrences * len(replacement))
+        if not occurrences:
             unused.append(name)
         pieces = cut
     scope.charge(len(template))
@@ -210,7 +211,7 @@ def _check_split_parts(arguments: Value) -> None:
     if arguments[0] == "":
         raise FunctionError("The delimiter must not be empty")
     if arguments[1] is not None:
-        require_string(arguments[1], "What is split")
+        require_string(arguments[1], "The string to split")
 
 
 def _split(arguments: Json, scope: FunctionScope) -> Value:
@@ -236,7 +237,7 @@ def _check_digest(arguments: Value) -> None:
     require_list(arguments, "[algorithm, string]", at_least=2, at_most=2)
     if not is_unresolved(arguments):
         require_string(arguments[0], "The algorithm")
-        require_string(arguments[1], "What is digested")
+        require_string(arguments[1], "The string to digest")
 
 
 def _digest(arguments: Sequence[str], scope: FunctionScope) -> Value:
@@ -245,7 +246,7 @@ def _digest(arguments: Sequence[str], scope: FunctionScope) -> Value:
     try:
         return hashlib.new(algorithm, text.encode("latin-1"), usedforsecurity=False).hexdigest()
     except UnicodeEncodeError as error:
-        raise FunctionError("What is digested must be Latin-1 text") from error
+        raise FunctionError("The string to digest must be Latin-1 text") from error
     except (ValueError, TypeError) as error:
         raise FunctionError(f'There is no digest algorithm "{algorithm}"') from error
 
@@ -267,9 +268,9 @@ STR_REPLACE = Function("A text with placeholders replaced.",
                        _replacer(_scalar_text), _check_replace)  # fmt: skip
 STR_REPLACE_JSON = Function("A text with placeholders replaced; maps and lists as JSON.",
                             _replacer(_json_or_text), _check_replace)  # fmt: skip
-STR_REPLACE_STRICT = Function("As str_replace; every placeholder must be in the text.",
+STR_REPLACE_STRICT = Function("Like str_replace; every placeholder must be in the text.",
                               _replace_strict, _check_replace)  # fmt: skip
-STR_REPLACE_VSTRICT = Function("As str_replace_strict; no replacement may be empty.",
+STR_REPLACE_VSTRICT = Function("Like str_replace_strict; no replacement may be empty.",
                                _replace_very_strict, _check_replace)  # fmt: skip
 FN_REPLACE = Function("A text with placeholders replaced.", _cfn_replace, _check_cfn_replace)
 STR_SPLIT = Function("The pieces of a string between delimiters, or one of them.",

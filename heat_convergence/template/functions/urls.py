@@ -1,4 +1,4 @@
-"""``make_url``: a URL from its parts, each escaped as its place needs.
+"""``make_url``: a URL built from its parts, each escaped as its position requires.
 
 Called by the evaluator.  Must not resolve or fetch anything.
 """

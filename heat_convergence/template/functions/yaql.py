@@ -1,8 +1,8 @@
 """``yaql``: an expression of the YAQL language over some data.
 
-Called by the evaluator.  Decides how much an expression may consume: items per
-iterator, bytes per value, and steps (function calls) in all.  Must give nothing
-back that JSON does not have.
+Called by the evaluator.  Decides how much an expression may consume: items per iterator,
+bytes per value, and steps (function calls) in all.  Must not return values that JSON
+does not have.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import copy
 import functools
 from typing import Any
 
-import yaql as library
+import yaql as yaql_library
 from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
 
@@ -33,7 +33,7 @@ Value = Any
 
 _FORM = "{expression: <YAQL expression>, data: <any value>}"
 
-# What an expression of a user's can make the library or its functions raise.
+# The exceptions that a user's expression can cause in the library or its functions.
 _FAILURES = (
     YaqlException,
     ArithmeticError,
@@ -52,13 +52,12 @@ _FAILURES = (
 
 @functools.cache
 def _grammar() -> Any:
-    """Without options; its tables take a third of a second and some megabytes."""
-    return library.YaqlFactory().create()
+    """Return an engine without options; its tables take 0.3 seconds and some megabytes."""
+    return yaql_library.YaqlFactory().create()
 
 
 def preload_grammar() -> None:
-    """Makes now what the first expression would wait for: what forks later has it from
-    its parent."""
+    """Build the parser before the first expression needs it; forked processes inherit it."""
     _grammar()
     yaql_sandbox.limited_context(0)
 
@@ -78,8 +77,8 @@ def _engine(limit_iterators: int, memory_quota_bytes: int) -> Any:
 @functools.lru_cache(maxsize=2048)
 def _parsed(expression: str) -> Any:
     engine = _grammar()
-    # The engine's parser keeps its state in itself; a copy serves this call alone,
-    # for others may be parsing in other threads.
+    # The engine's parser holds state: parse with a copy, because other threads may be
+    # parsing at the same time.
     parser = copy.copy(engine.parser)
     return parser.parse(expression, lexer=engine.lexer.clone())
 
@@ -120,7 +119,7 @@ def _evaluate(arguments: Json, scope: FunctionScope) -> Value:
 
 
 def _plain(value: Any, scope: FunctionScope) -> Json:
-    """The result as JSON, each member charged."""
+    """Return the result as JSON and charge the scope for each member."""
     if isinstance(value, str):
         scope.charge(len(value))
         return value
@@ -134,7 +133,7 @@ def _plain(value: Any, scope: FunctionScope) -> Json:
     if isinstance(value, dict):
         scope.charge(len(value))
         return {json_key(_plain(key, scope)): _plain(item, scope) for key, item in value.items()}
-    raise FunctionError(f"The YAQL expression gives a {type(value).__name__}, which is not JSON")
+    raise FunctionError(f"The YAQL expression returns a {type(value).__name__}, which is not JSON")
 
 
 def _reason(error: BaseException) -> str:

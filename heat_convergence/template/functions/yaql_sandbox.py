@@ -1,11 +1,11 @@
-"""YAQL's standard library, less what can consume without bound.
+"""YAQL's standard library without the functions that can consume without bound.
 
-Called by ``yaql`` alone.  Counts function calls, and replaces the functions whose
-cost the library's own quotas see too late: powers, shifts, repeated lists, string
+Called by ``yaql`` alone.  Counts function calls, and replaces the functions whose cost
+the library's own quotas notice too late: powers, shifts, repeated lists, string
 replacement and regular expressions.
 """
 
-# The library's decorators have no types.
+# The library's decorators are untyped.
 # mypy: disable-error-code="untyped-decorator"
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import yaql as library
+import yaql as yaql_library
 from yaql.language import contexts, specs, utils, yaqltypes
 from yaql.language.conventions import CamelCaseConvention
 from yaql.standard_library import regex as std_regex
@@ -26,20 +26,22 @@ _MAX_BITS = 65_536
 
 
 class YaqlLimitExceeded(Exception):
-    """The expression takes more than it may."""
+    """The expression consumes more than allowed."""
 
 
 class _Counting(contexts.Context):  # type: ignore[misc]
-    """The context of one evaluation: every call of a function passes through it."""
+    """The context of one evaluation, which counts every call of a function."""
 
     def __init__(self, parent: Any = None, steps: int = 0) -> None:
         super().__init__(parent)
         self.yaql_steps_left = steps
 
     def create_child_context(self) -> Any:
+        """Return a context whose calls are counted here, too."""
         return contexts.Context(self)
 
     def get_functions(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Count a call and return the functions of that name."""
         self.yaql_steps_left -= _STEPS.get(name, 1)
         if self.yaql_steps_left < 0:
             raise YaqlLimitExceeded("the expression takes too many steps")
@@ -47,13 +49,15 @@ class _Counting(contexts.Context):  # type: ignore[misc]
 
 
 def limited_context(max_steps: int) -> Any:
-    """A fresh context, with so many steps to spend."""
+    """Return a new context with a number of steps to spend."""
     return _Counting(_standard(), max_steps)
 
 
 @functools.cache
 def _standard() -> Any:
-    base = library.create_context(convention=CamelCaseConvention(), regex=False, yaqlized=False)
+    base = yaql_library.create_context(
+        convention=CamelCaseConvention(), regex=False, yaqlized=False
+    )
     child = base.create_child_context()
     for function in (_pow, _shift_left, _list_by_int, _int_by_list, _replace, _replace_each):
         child.register_function(function)
@@ -72,38 +76,42 @@ def _standard() -> Any:
 
 
 class BoundedPattern:
-    """A compiled pattern whose every use ends in time."""
+    """A compiled pattern with a time limit on every use."""
 
     def __init__(self, text: str, flags: int = 0) -> None:
         self._pattern = bounded_regex.compile_pattern(text, flags)
 
     def search(self, string: str) -> Any:
+        """Return the first match, or None."""
         return self._in_time(self._pattern.search, string)
 
     def finditer(self, string: str) -> Iterator[Any]:
+        """Return an iterator over all matches."""
         return iter(self._in_time(lambda *a, **k: list(self._pattern.finditer(*a, **k)), string))
 
     def split(self, string: str, maxsplit: int = 0) -> Any:
+        """Split the string at every match."""
         return self._in_time(self._pattern.split, string, maxsplit)
 
     def sub(self, replacement: Any, string: str, count: int = 0) -> Any:
+        """Replace the matches; raises ``YaqlLimitExceeded`` if the result would be too long."""
         if isinstance(replacement, str):
             _check_growth(len(string) + 1, len(replacement))
         return self._in_time(self._pattern.sub, replacement, string, count)
 
     @staticmethod
-    def _in_time(use: Callable[..., Any], *args: Any) -> Any:
+    def _in_time(method: Callable[..., Any], *args: Any) -> Any:
         try:
-            return bounded_regex.run_with_timeout(use, *args)
+            return bounded_regex.run_with_timeout(method, *args)
         except bounded_regex.PatternTimeout as error:
             raise YaqlLimitExceeded("matching a regular expression takes too long") from error
 
 
-# Names whose call takes long, or room: matching a regular expression most of all.
+# Functions whose calls take long or use much memory, most of all regular expressions.
 _STEPS = {
     **dict.fromkeys("matches #operator_=~ #operator_!~ search searchAll replaceBy".split(), 200),
     **dict.fromkeys("replace split #operator_*".split(), 50),
-    # Each may make a text as long as one may be, and all of them are kept until the end.
+    # Each may build a text of maximum length, and all results are kept until the end.
     **dict.fromkeys("toUpper toLower substring trim trimLeft trimRight norm".split(), 25),
     **dict.fromkeys("join str concat".split(), 25),
     "#operator_+": 10,
@@ -124,16 +132,16 @@ _PATTERN_FUNCTIONS = (
 
 
 def _bounded(function: Callable[..., Any], convention: Any) -> Any:
-    """The library's function, taking bounded patterns instead of its own."""
+    """Return the library's function with bounded patterns as parameters."""
     definition = specs.get_function_definition(function, convention=convention).clone()
     for name, parameter in definition.parameters.items():
         if getattr(parameter.value_type, "python_type", None) is std_regex.REGEX_TYPE:
-            definition.parameters[name] = _for_bounded(parameter)
+            definition.parameters[name] = _with_bounded_pattern(parameter)
     return definition
 
 
-def _for_bounded(parameter: Any) -> Any:
-    """The same parameter, for a bounded pattern."""
+def _with_bounded_pattern(parameter: Any) -> Any:
+    """Return the parameter with its type changed to a bounded pattern."""
     changed = parameter.clone()
     changed.value_type = yaqltypes.PythonType(BoundedPattern, False)
     return changed

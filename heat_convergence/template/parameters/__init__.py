@@ -1,1 +1,1 @@
-"""Parameters."""
+"""Parameter declarations, their constraints and the values they take."""

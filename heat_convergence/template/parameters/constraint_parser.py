@@ -1,9 +1,9 @@
-"""How a template states the constraints of a parameter.
+"""Parsing of the constraints that a parameter declaration states.
 
-Decides whether a constraint's statement is right.  Called by ``parameters``.
+Decides whether a constraint is declared correctly.  Called by ``parameter_schemas``.
 Must not check values: ``constraints`` does.
 
-Source: heat-facts ``template_functions.json``, ``parameter_schema``.
+Source: docs/reference/template-language.rst, "Parameter schema".
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ TYPES_BY_CONSTRAINT: Mapping[str, frozenset[str]] = {
 
 
 class InvalidDeclaration(Exception):
-    """A declaration that is not right; the text says why."""
+    """A declaration is invalid; the text says why."""
 
 
 def parse_hot_constraints(
     declared: Json, type_name: str, allowed: Collection[str]
 ) -> tuple[Constraint, ...]:
-    """The list under ``constraints``; raises ``InvalidDeclaration``."""
+    """Parse the list under ``constraints``; raises ``InvalidDeclaration``."""
     if declared is None:
         return ()
     if not isinstance(declared, list):
@@ -63,11 +63,11 @@ def _hot_constraint(entry: Json, type_name: str, allowed: Collection[str]) -> Co
     (key,) = keys
     _check_type(key, type_name)
     description = entry.get("description")
-    return _MAKERS[key](entry[key], None if description is None else str(description))
+    return _PARSERS[key](entry[key], None if description is None else str(description))
 
 
 def parse_cfn_constraints(declared: Mapping[str, Json], type_name: str) -> tuple[Constraint, ...]:
-    """The constraint keys of a declaration; raises ``InvalidDeclaration``."""
+    """Parse the constraint keys of a CFN declaration; raises ``InvalidDeclaration``."""
     found: list[Constraint] = []
     if "AllowedValues" in declared:
         _check_type("allowed_values", type_name)
@@ -77,7 +77,11 @@ def parse_cfn_constraints(declared: Mapping[str, Json], type_name: str) -> tuple
         found.append(_allowed_pattern(declared["AllowedPattern"], None))
     if "MinLength" in declared or "MaxLength" in declared:
         _check_type("length", type_name)
-        found.append(Length(_whole(declared.get("MinLength")), _whole(declared.get("MaxLength"))))
+        found.append(
+            Length(
+                _whole_number(declared.get("MinLength")), _whole_number(declared.get("MaxLength"))
+            )
+        )
     if "MinValue" in declared or "MaxValue" in declared:
         _check_type("range", type_name)
         found.append(Range(_number(declared.get("MinValue")), _number(declared.get("MaxValue"))))
@@ -96,7 +100,7 @@ def _range(body: Json, description: str | None) -> Constraint:
 
 def _length(body: Json, description: str | None) -> Constraint:
     low, high = _min_max(body, "length")
-    return Length(_whole(low), _whole(high), description)
+    return Length(_whole_number(low), _whole_number(high), description)
 
 
 def _min_max(body: Json, key: str) -> tuple[Json, Json]:
@@ -108,7 +112,7 @@ def _min_max(body: Json, key: str) -> tuple[Json, Json]:
 def _modulo(body: Json, description: str | None) -> Constraint:
     if not isinstance(body, dict) or set(body) != {"step", "offset"}:
         raise InvalidDeclaration('modulo must be a map with "step" and "offset"')
-    step, offset = _whole(body["step"]), _whole(body["offset"])
+    step, offset = _whole_number(body["step"]), _whole_number(body["offset"])
     if step is None or offset is None:
         raise InvalidDeclaration("step and offset of modulo must be whole numbers")
     if step == 0:
@@ -136,19 +140,19 @@ def _allowed_pattern(body: Json, description: str | None) -> Constraint:
     return AllowedPattern(body, description)
 
 
-def _custom(body: Json, description: str | None) -> Constraint:
+def _custom_constraint(body: Json, description: str | None) -> Constraint:
     if not isinstance(body, str) or not body:
         raise InvalidDeclaration("a custom constraint must be named by a string")
     return CustomConstraint(body, description)
 
 
-_MAKERS: Mapping[str, Callable[[Json, str | None], Constraint]] = {
+_PARSERS: Mapping[str, Callable[[Json, str | None], Constraint]] = {
     "range": _range,
     "length": _length,
     "modulo": _modulo,
     "allowed_values": _allowed_values,
     "allowed_pattern": _allowed_pattern,
-    "custom_constraint": _custom,
+    "custom_constraint": _custom_constraint,
 }
 
 
@@ -158,9 +162,9 @@ def _number(value: Json) -> Number | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if isinstance(value, str):
-        for kind in (int, float):
+        for number_type in (int, float):
             try:
-                number: Number = kind(value)
+                number: Number = number_type(value)
             except ValueError:
                 continue
             if number - number == 0:
@@ -168,7 +172,7 @@ def _number(value: Json) -> Number | None:
     raise InvalidDeclaration(f"{value!r} is not a number")
 
 
-def _whole(value: Json) -> int | None:
+def _whole_number(value: Json) -> int | None:
     number = _number(value)
     if number is not None and number != int(number):
         raise InvalidDeclaration(f"{value!r} is not a whole number")

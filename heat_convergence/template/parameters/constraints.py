@@ -1,8 +1,8 @@
-"""What a value may be: the constraints of parameters and properties.
+"""The constraints on the values of parameters and properties.
 
-Each decides about one plain, known value.  Called for parameters (here) and for
-properties (``resources``).  Must not do I/O: custom constraints are functions
-that arrive in a mapping.
+Each constraint checks one plain, known value.  Called for parameters (here) and for
+properties (``resources``).  Must not do I/O: custom constraints are functions that
+arrive in a mapping.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_CUSTOM_CONSTRAINTS: Mapping[str, CustomConstraintFunction] = {}
 
 
 class Constraint(ABC):
-    """One rule; ``check`` gives the mistake as text, or None when there is none."""
+    """A rule for a value."""
 
     __slots__ = ()
     description: str | None
@@ -28,21 +28,24 @@ class Constraint(ABC):
     def find_violation(
         self, value: Json, custom: Mapping[str, CustomConstraintFunction] = NO_CUSTOM_CONSTRAINTS
     ) -> str | None:
-        """The constraint's own description, when it has one, replaces the text."""
-        problem = self._problem(value, custom)
-        return problem and (self.description or problem)
+        """Return the violation as text, or None if the value satisfies the constraint.
+
+        The constraint's own description, where it has one, replaces the text.
+        """
+        violation = self._violation(value, custom)
+        return violation and (self.description or violation)
 
     @abstractmethod
-    def _problem(
+    def _violation(
         self, value: Json, custom: Mapping[str, CustomConstraintFunction]
     ) -> str | None: ...
 
     @abstractmethod
-    def _body(self) -> tuple[str, Json]: ...
+    def _declaration(self) -> tuple[str, Json]: ...
 
     def to_dict(self) -> dict[str, Json]:
-        """The constraint as a template would state it."""
-        key, body = self._body()
+        """Return the constraint as a template declares it."""
+        key, body = self._declaration()
         described: dict[str, Json] = {key: body}
         if self.description:
             described["description"] = self.description
@@ -51,13 +54,15 @@ class Constraint(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Range(Constraint):
-    """A number between two bounds, both included; None is no bound."""
+    """A number between two inclusive bounds; None is no bound."""
 
     min: float | None = None
     max: float | None = None
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         if not isinstance(value, int | float):
             return f"{value!r} is not a number"
         if (self.min is not None and value < self.min) or (
@@ -66,19 +71,21 @@ class Range(Constraint):
             return f"{value} is out of range ({_bounds(self.min, self.max)})"
         return None
 
-    def _body(self) -> tuple[str, Json]:
-        return "range", _given(min=self.min, max=self.max)
+    def _declaration(self) -> tuple[str, Json]:
+        return "range", _without_none(min=self.min, max=self.max)
 
 
 @dataclass(frozen=True, slots=True)
 class Length(Constraint):
-    """Characters of a string or members of a list or map."""
+    """The number of characters of a string, or of members of a list or map."""
 
     min: int | None = None
     max: int | None = None
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         if not isinstance(value, str | list | tuple | Mapping):
             return f"{value!r} has no length"
         size = len(value)
@@ -88,55 +95,61 @@ class Length(Constraint):
             return f"length ({size}) is out of range ({_bounds(self.min, self.max)})"
         return None
 
-    def _body(self) -> tuple[str, Json]:
-        return "length", _given(min=self.min, max=self.max)
+    def _declaration(self) -> tuple[str, Json]:
+        return "length", _without_none(min=self.min, max=self.max)
 
 
 @dataclass(frozen=True, slots=True)
 class Modulo(Constraint):
-    """A whole number that is ``offset`` beyond a multiple of ``step``."""
+    """A whole number that exceeds a multiple of ``step`` by ``offset``."""
 
     step: int
     offset: int
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         if not isinstance(value, int | float) or value != int(value):
             return f"{value!r} is not a whole number"
         if int(value) % self.step != self.offset % self.step:
             return f"{value} is not a multiple of {self.step} plus {self.offset}"
         return None
 
-    def _body(self) -> tuple[str, Json]:
+    def _declaration(self) -> tuple[str, Json]:
         return "modulo", {"step": self.step, "offset": self.offset}
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues(Constraint):
-    """One of the values; of a list, every element must be one of them."""
+    """An enumeration of values; every element of a list must be one of them."""
 
     values: tuple[Json, ...]
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         for item in value if isinstance(value, list | tuple) else (value,):
             if not any(_same(item, allowed) for allowed in self.values):
                 listed = ", ".join(str(allowed) for allowed in self.values)
                 return f"{item!r} is not an allowed value [{listed}]"
         return None
 
-    def _body(self) -> tuple[str, Json]:
+    def _declaration(self) -> tuple[str, Json]:
         return "allowed_values", list(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedPattern(Constraint):
-    """A regular expression that the whole string matches."""
+    """A string that the regular expression matches as a whole."""
 
     pattern: str
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         try:
             if bounded_regex.full_match(self.pattern, str(value)):
                 return None
@@ -146,22 +159,24 @@ class AllowedPattern(Constraint):
             return f"the pattern {self.pattern!r} is malformed: {error}"
         return f"{value!r} does not match pattern {self.pattern!r}"
 
-    def _body(self) -> tuple[str, Json]:
+    def _declaration(self) -> tuple[str, Json]:
         return "allowed_pattern", self.pattern
 
 
 @dataclass(frozen=True, slots=True)
 class CustomConstraint(Constraint):
-    """A named check that a plug-in provides.
+    """A check by name that a plug-in provides.
 
-    Its function answers True or None for a good value, False or the mistake as
-    text for a bad one.  For a list every element is checked.
+    Its function returns True or None for a valid value, False or the violation as text for
+    an invalid one.  Every element of a list is checked.
     """
 
     name: str
     description: str | None = None
 
-    def _problem(self, value: Json, custom: Mapping[str, CustomConstraintFunction]) -> str | None:
+    def _violation(
+        self, value: Json, custom: Mapping[str, CustomConstraintFunction]
+    ) -> str | None:
         function = custom.get(self.name)
         if function is None:
             return f"no constraint plug-in is called {self.name!r}"
@@ -173,7 +188,7 @@ class CustomConstraint(Constraint):
                 return f"{item!r} does not satisfy {self.name}"
         return None
 
-    def _body(self) -> tuple[str, Json]:
+    def _declaration(self) -> tuple[str, Json]:
         return "custom_constraint", self.name
 
 
@@ -181,12 +196,12 @@ def _bounds(low: float | None, high: float | None) -> str:
     return f"min: {low}, max: {high}"
 
 
-def _given(**entries: Json) -> dict[str, Json]:
+def _without_none(**entries: Json) -> dict[str, Json]:
     return {key: value for key, value in entries.items() if value is not None}
 
 
 def _same(value: Json, allowed: Json) -> bool:
-    # YAML makes numbers and booleans of what a parameter or property has as text.
+    # YAML reads as number or boolean what a parameter or property holds as text.
     if isinstance(value, bool) or isinstance(allowed, bool):
         return str(value).lower() == str(allowed).lower()
     return bool(value == allowed) or str(value) == str(allowed)

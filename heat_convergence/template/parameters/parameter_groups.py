@@ -1,9 +1,9 @@
-"""Parameter groups: how clients are to show the parameters.
+"""Validation of parameter groups, which tell clients how to present parameters.
 
-Decides whether the section is right.  Called by ``building`` and ``to_dict``.
-Must not change parameters.
+Decides whether the section is valid.  Called by the template evaluator.  Must not
+change parameters.
 
-Source: heat-facts ``template_functions.json``, ``parameter_groups``.
+Source: docs/reference/template-language.rst, "Parameter groups".
 """
 
 from __future__ import annotations
@@ -23,50 +23,57 @@ _KEYS = ("label", "description", "parameters")
 
 
 def validate_parameter_groups(
-    section: Json, where: str, declared: Collection[str], problems: Diagnostics
+    section: Json, where: str, declared: Collection[str], diagnostics: Diagnostics
 ) -> None:
-    """Mistakes go to ``problems``; an absent section has been made an empty map."""
+    """Add the errors of the section to ``diagnostics``.
+
+    Args:
+        section: The section's content; an absent one is an empty map.
+        where: The section's name.
+        declared: The names of the declared parameters.
+        diagnostics: The collection of errors.
+    """
     if section == {}:
         return
     if not isinstance(section, list):
-        problems.add(
+        diagnostics.add(
             ValidationPhase.PARAMETER_GROUPS, f"The section {where} must be a list.", (where,)
         )
         return
-    seen: dict[str, str] = {}
+    label_by_parameter: dict[str, str] = {}
     for index, group in enumerate(section):
-        _check_group(group, (where, index), declared, seen, problems)
+        _check_group(group, (where, index), declared, label_by_parameter, diagnostics)
 
 
 def _check_group(
     group: Json,
     path: SourcePath,
     declared: Collection[str],
-    seen: dict[str, str],
-    problems: Diagnostics,
+    label_by_parameter: dict[str, str],
+    diagnostics: Diagnostics,
 ) -> None:
-    def mistake(message: str, *where: str | int) -> None:
-        problems.add(ValidationPhase.PARAMETER_GROUPS, message, (*path, *where))
+    def report(message: str, *where: str | int) -> None:
+        diagnostics.add(ValidationPhase.PARAMETER_GROUPS, message, (*path, *where))
 
     if not isinstance(group, dict):
-        mistake("A parameter group must be a map")
+        report("A parameter group must be a map")
         return
     for key in group:
         if key not in _KEYS:
-            mistake(f'"{key}" is not a key of a parameter group{did_you_mean(key, _KEYS)}', key)
+            report(f'"{key}" is not a key of a parameter group{did_you_mean(key, _KEYS)}', key)
     names = group.get("parameters")
     if not isinstance(names, list):
-        mistake("The parameters of a group must be a list")
+        report("The parameters of a group must be a list")
         return
     label = str(group.get("label", ""))
     for index, name in enumerate(names):
         if not isinstance(name, str) or name not in declared:
-            mistake(
+            report(
                 f'The grouped parameter "{name}" is not declared{did_you_mean(name, declared)}',
                 "parameters",
                 index,
             )
-        elif name in seen:
-            mistake(f'The parameter "{name}" is in a group already', "parameters", index)
+        elif name in label_by_parameter:
+            report(f'The parameter "{name}" is in a group already', "parameters", index)
         else:
-            seen[name] = label
+            label_by_parameter[name] = label

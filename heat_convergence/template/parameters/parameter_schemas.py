@@ -1,9 +1,9 @@
-"""Declared parameters: types, defaults, constraints.
+"""Parameter declarations: types, defaults and constraints.
 
-Decides whether a declaration is right and what a given value becomes.  Called by
-``TemplateSpec`` and by ``parameter_values``.  Must not know environments.
+Decides whether a declaration is valid and how a value is converted.  Called by
+``Template`` and by ``parameter_values``.  Must not know environments.
 
-Source: heat-facts ``template_functions.json``, ``parameter_schema``.
+Source: docs/reference/template-language.rst, "Parameter schema".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 
 
 class ParameterType(StrEnum):
-    """As the API names them."""
+    """The parameter types, with the API's names for them."""
 
     STRING = "String"
     NUMBER = "Number"
@@ -51,8 +51,11 @@ _HOT_TYPES = {
 
 
 class InvalidParameterValue(Exception):
-    """A value that the type or a constraint refuses; the text says why.  ``is_author_message``:
-    in the words of the template's author, who does not know the value."""
+    """A type or constraint rejects the value; the text says why.
+
+    ``is_author_message`` marks a text of the template's author, which cannot reveal the
+    value.
+    """
 
     def __init__(self, text: str, *, is_author_message: bool = False) -> None:
         super().__init__(text)
@@ -61,9 +64,13 @@ class InvalidParameterValue(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ParameterSchema:
-    """One declaration.  ``to_rule_default`` is as written; None is no default.
+    """One parameter declaration.
 
-    ``hidden`` values are shown as ``******`` and must be encrypted where stored.
+    Attributes:
+        default: The default as written; None is no default.
+        hidden: Whether values are shown as ``******`` and must be stored encrypted.
+        immutable: Whether an update may not change the value.
+        constraint_description: A text of the author for violations of any constraint (CFN).
     """
 
     name: str
@@ -78,31 +85,35 @@ class ParameterSchema:
     constraint_description: str | None = None
 
     def convert(self, value: Json) -> Json:
-        """The value in this type; raises ``InvalidParameterValue``."""
+        """Return the value converted to this type; raises ``InvalidParameterValue``."""
         return _CONVERTERS[self.type](value)
 
     def validate(
         self, value: Json, custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
     ) -> None:
-        """Constraints in their order; raises ``InvalidParameterValue`` at the first that fails.
+        """Raise ``InvalidParameterValue`` for the first violated constraint.
 
-        ``custom`` None leaves custom constraints unchecked.
+        Without ``custom_constraints``, custom constraints are not checked.
         """
         for constraint in self.constraints:
             if isinstance(constraint, CustomConstraint) and custom_constraints is None:
                 continue
-            problem = constraint.find_violation(value, custom_constraints or NO_CUSTOM_CONSTRAINTS)
-            if problem:
+            violation = constraint.find_violation(
+                value, custom_constraints or NO_CUSTOM_CONSTRAINTS
+            )
+            if violation:
                 described = self.constraint_description or constraint.description
                 raise InvalidParameterValue(
-                    described or problem, is_author_message=bool(described)
+                    described or violation, is_author_message=bool(described)
                 )
 
     def validate_default(
         self, value: Json, custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
     ) -> None:
-        """As ``check``; an empty default means "to be given" and passes, as large
-        public template collections rely on."""
+        """Validate a default value; an empty default is a placeholder and passes.
+
+        Large public template collections rely on such defaults.
+        """
         if value not in ("", {}, []):
             self.validate(value, custom_constraints)
 
@@ -119,14 +130,14 @@ def _to_number(value: Json) -> int | float:
     if isinstance(value, int | float):
         return value
     if isinstance(value, str):
-        for kind in (int, float):
+        for number_type in (int, float):
             try:
-                number = kind(value)
+                number = number_type(value)
             except ValueError:
                 continue
             if number - number == 0:  # neither infinite nor NaN
                 return number
-    raise InvalidParameterValue(f"{_shown(value)} is not a number")
+    raise InvalidParameterValue(f"{_shortened(value)} is not a number")
 
 
 def _to_boolean(value: Json) -> bool:
@@ -135,7 +146,7 @@ def _to_boolean(value: Json) -> bool:
     text = str(value).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise InvalidParameterValue(f"{_shown(value)} is not a boolean")
+    raise InvalidParameterValue(f"{_shortened(value)} is not a boolean")
 
 
 def _to_list(value: Json) -> list[str]:
@@ -174,39 +185,41 @@ _CONVERTERS: Mapping[ParameterType, Callable[[Json], Json]] = {
 }
 
 
-def _shown(value: Json) -> str:
+def _shortened(value: Json) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def parse_parameter_schemas(
-    section: Json, version: TemplateVersion, problems: Diagnostics
+    section: Json, version: TemplateVersion, diagnostics: Diagnostics
 ) -> dict[str, ParameterSchema]:
-    """Every declaration that is right; mistakes go to ``problems``."""
+    """Return the valid declarations and add errors to ``diagnostics``."""
     where = version.dialect.parameters
     if not isinstance(section, dict):
-        problems.add(ValidationPhase.PARAMETERS, f"The section {where} must be a map.", (where,))
+        diagnostics.add(
+            ValidationPhase.PARAMETERS, f"The section {where} must be a map.", (where,)
+        )
         return {}
     schemas = {}
     for name, declared in section.items():
         try:
             schemas[name] = parse_parameter_schema(name, declared, version)
         except InvalidSchemaError as error:
-            problems.add(ValidationPhase.PARAMETERS, error, (where, name))
+            diagnostics.add(ValidationPhase.PARAMETERS, error, (where, name))
     return schemas
 
 
 def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) -> ParameterSchema:
-    """One declaration; raises ``InvalidSchemaError``."""
+    """Parse one declaration; raises ``InvalidSchemaError``."""
 
-    def refuse(message: str) -> InvalidSchemaError:
+    def invalid(message: str) -> InvalidSchemaError:
         return InvalidSchemaError(f"Invalid parameter {name}: {message}")
 
     if not isinstance(declared, dict):
-        raise refuse("the declaration must be a map")
+        raise invalid("the declaration must be a map")
     for key in declared:
         if key not in version.parameter_keys:
-            raise refuse(
+            raise invalid(
                 f'the key "{key}" is not known{did_you_mean(key, version.parameter_keys)}'
             )
     try:
@@ -216,7 +229,7 @@ def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) 
             schema = _cfn_schema(name, declared, version)
         _check_default(schema)
     except (constraint_parser.InvalidDeclaration, InvalidParameterValue) as error:
-        raise refuse(str(error)) from error
+        raise invalid(str(error)) from error
     return schema
 
 
@@ -225,16 +238,17 @@ def _type(declared: Json, types: Mapping[str, ParameterType]) -> ParameterType:
         raise constraint_parser.InvalidDeclaration("the type is missing")
     if not isinstance(declared, str) or declared not in types:
         raise constraint_parser.InvalidDeclaration(
-            f'the type "{declared}" is not one of {", ".join(types)}{did_you_mean(declared, types)}'  # noqa: E501
+            f'the type "{declared}" is not one of {", ".join(types)}'
+            f"{did_you_mean(declared, types)}"
         )
     return types[declared]
 
 
 def _hot_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
-    kind = _type(declared.get("type"), _HOT_TYPES)
+    parameter_type = _type(declared.get("type"), _HOT_TYPES)
     return ParameterSchema(
         name=name,
-        type=kind,
+        type=parameter_type,
         default=declared.get("default"),
         description=_text(declared.get("description")),
         label=declared.get("label") and str(declared["label"]),
@@ -242,23 +256,23 @@ def _hot_schema(name: str, declared: dict[str, Json], version: TemplateVersion) 
         immutable=_flag("immutable", declared.get("immutable")),
         tags=_tags(declared.get("tags")),
         constraints=constraint_parser.parse_hot_constraints(
-            declared.get("constraints"), kind.value, version.parameter_constraints
+            declared.get("constraints"), parameter_type.value, version.parameter_constraints
         ),
     )
 
 
 def _cfn_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
     types = {name: ParameterType(name) for name in version.parameter_types}
-    kind = _type(declared.get("Type"), types)
+    parameter_type = _type(declared.get("Type"), types)
     description = declared.get("ConstraintDescription")
     return ParameterSchema(
         name=name,
-        type=kind,
+        type=parameter_type,
         default=declared.get("Default"),
         description=_text(declared.get("Description")),
         label=declared.get("Label") and str(declared["Label"]),
         hidden=str(declared.get("NoEcho", "")).lower() == "true",
-        constraints=constraint_parser.parse_cfn_constraints(declared, kind.value),
+        constraints=constraint_parser.parse_cfn_constraints(declared, parameter_type.value),
         constraint_description=description and str(description),
     )
 

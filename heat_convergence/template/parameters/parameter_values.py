@@ -1,8 +1,8 @@
-"""The value of every parameter: given, defaulted for all stacks, or declared.
+"""Parameter values: provided by the user, defaulted by the environment or declared.
 
-Decides which source wins and what the API shows.  Called by ``evaluate.build``
-and, for updates, by whoever compares two sets of values.  Must not read the
-environment's registry.
+Decides which source takes precedence and how the API shows values.  Called by
+``evaluate_template`` and, for updates, where two sets of values are compared.  Must not
+read the environment's resource registry.
 """
 
 from __future__ import annotations
@@ -34,19 +34,38 @@ CFN_REGION = "ap-southeast-1"
 
 
 class MissingParameters(Enum):
-    """What to do about a required parameter without a value."""
+    """The treatment of required parameters that have no value."""
 
-    REJECT = "refuse"
-    ALLOW = "allow"  # POST /validate: what reads it stays unevaluated
+    REJECT = "reject"
+    ALLOW = "allow"  # POST /validate: expressions that read it stay unevaluated
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterChecks:
+    """The checks that ``resolve_parameters`` makes.
+
+    Attributes:
+        missing_parameters: Whether a required parameter without a value is an error.
+        custom_constraints: Plug-in constraints by name; None leaves them unchecked.
+        section: The name of the template's section, for the paths of errors.
+        declared: Names of all declarations, including invalid ones already reported.
+    """
+
+    missing_parameters: MissingParameters
+    custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
+    section: str = "parameters"
+    declared: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StackContext:
-    """What a template may ask about its own stack.
+    """The facts about its own stack that a template may read.
 
-    ``facade`` has ``metadata``, ``deletion_policy`` and ``update_policy`` of the
-    resource in the parent stack that this stack implements, None for a root stack.
-    ``zones`` are the cloud's availability zones, None where no cloud was asked.
+    Attributes:
+        id: The stack's id, None before it is created.
+        facade: ``metadata``, ``deletion_policy`` and ``update_policy`` of the resource in
+            the parent stack that this stack implements; None for a root stack.
+        availability_zones: The cloud's availability zones; None if they were not fetched.
     """
 
     id: str | None
@@ -59,9 +78,13 @@ class StackContext:
 
 @dataclass(frozen=True, slots=True)
 class ParameterValue:
-    """A parameter with its value in its type.  ``given`` False: the default.
+    """A parameter with its value, converted to the parameter's type.
 
-    ``value`` is None, and ``has_value`` False, only where missing ones are allowed.
+    Attributes:
+        value: The value; None if ``has_value`` is False.
+        is_user_provided: False if the value is the declared default.
+        has_value: False only where missing parameters are allowed.
+        is_pseudo: Whether the language defines the parameter, not the template.
     """
 
     schema: ParameterSchema
@@ -72,7 +95,7 @@ class ParameterValue:
 
     @property
     def display_text(self) -> str:
-        """As the stack's view shows it."""
+        """The value as the API's view of the stack shows it."""
         if self.schema.hidden:
             return MASK
         if not self.has_value:
@@ -89,65 +112,77 @@ def resolve_parameters(
     user_values: Mapping[str, Json],
     defaults: Mapping[str, Json],
     *,
-    missing_parameters: MissingParameters,
-    custom_constraints: Mapping[str, CustomConstraintFunction] | None,
+    checks: ParameterChecks,
     diagnostics: Diagnostics,
-    section: str = "parameters",
-    declared: Collection[str] = (),
 ) -> dict[str, ParameterValue]:
-    """Values by name.  ``given`` are the environment's ``parameters``, ``rule_defaults``
-    its ``parameter_defaults``; null counts as not given, and ``MISSING_REFERENCES`` as given
-    later.  ``declared`` are names whose declaration is wrong, and told already."""
+    """Return the value of every parameter by name and add errors to ``diagnostics``.
+
+    Args:
+        schemas: The valid declarations.
+        user_values: The environment's ``parameters``; null counts as not provided, and
+            ``UNKNOWN`` as provided later.
+        defaults: The environment's ``parameter_defaults``.
+        checks: The checks to make.
+        diagnostics: The collection of errors.
+    """
     for name in user_values:
-        if name not in schemas and name not in declared:
+        if name not in schemas and name not in checks.declared:
             diagnostics.add(
                 ValidationPhase.PARAMETERS,
                 UnknownUserParameter(
-                    f"The Parameter ({name}) was not defined in template{did_you_mean(name, schemas)}."  # noqa: E501
+                    f"The Parameter ({name}) was not defined in template"
+                    f"{did_you_mean(name, schemas)}."
                 ),
             )
     values = {}
     for name, schema in schemas.items():
-        own = schema.default
+        schema_default = schema.default
         raw = next(
-            (v for v in (user_values.get(name), defaults.get(name), own) if v is not None), None
+            (
+                v
+                for v in (user_values.get(name), defaults.get(name), schema_default)
+                if v is not None
+            ),
+            None,
         )
         values[name] = ParameterValue(schema, None, is_user_provided=False, has_value=False)
         try:
             if raw is not None and raw is not UNKNOWN:
-                values[name] = _value(schema, raw, custom_constraints)
-            elif missing_parameters is MissingParameters.REJECT and raw is None:
+                values[name] = _value(schema, raw, checks.custom_constraints)
+            elif checks.missing_parameters is MissingParameters.REJECT and raw is None:
                 error = UserParameterMissing(f"The Parameter ({name}) was not provided.")
-                diagnostics.add(ValidationPhase.PARAMETERS, error, (section, name))
-        except InvalidParameterValue as bad:
-            secret = schema.hidden and not bad.is_author_message
-            shown = "the hidden value is not allowed" if secret else bad
-            message = f"Parameter '{name}' is invalid: {shown}"
-            diagnostics.add(ValidationPhase.PARAMETERS, message, (section, name))
+                diagnostics.add(ValidationPhase.PARAMETERS, error, (checks.section, name))
+        except InvalidParameterValue as invalid:
+            secret = schema.hidden and not invalid.is_author_message
+            reason = "the hidden value is not allowed" if secret else invalid
+            message = f"Parameter '{name}' is invalid: {reason}"
+            diagnostics.add(ValidationPhase.PARAMETERS, message, (checks.section, name))
     return values
 
 
 def _value(
-    schema: ParameterSchema, raw: Json, custom: Mapping[str, CustomConstraintFunction] | None
+    schema: ParameterSchema,
+    raw: Json,
+    custom_constraints: Mapping[str, CustomConstraintFunction] | None,
 ) -> ParameterValue:
     value = schema.convert(raw)
     if raw is schema.default:
-        schema.validate_default(value, custom)
+        schema.validate_default(value, custom_constraints)
         return ParameterValue(schema, value, is_user_provided=False)
-    schema.validate(value, custom)
+    schema.validate(value, custom_constraints)
     return ParameterValue(schema, value)
 
 
-def pseudo_parameters(version: TemplateVersion, facts: StackContext) -> dict[str, ParameterValue]:
-    """What a version gives without being asked, where there is a value."""
-    stack_id = facts.id if facts.id is not None else "None"
+def pseudo_parameters(version: TemplateVersion, stack: StackContext) -> dict[str, ParameterValue]:
+    """Return the pseudo parameters of a version that have a value for this stack."""
+    stack_id = stack.id if stack.id is not None else "None"
     texts = {
         "OS::stack_id": stack_id,
-        "OS::stack_name": facts.name,
-        "OS::project_id": facts.project_id,
-        "OS::region": facts.region,
-        "AWS::StackId": (f"arn:openstack:heat::{facts.project_id}:stacks/{facts.name}/{stack_id}"),
-        "AWS::StackName": facts.name,
+        "OS::stack_name": stack.name,
+        "OS::project_id": stack.project_id,
+        "OS::region": stack.region,
+        "AWS::StackId": (f"arn:openstack:heat::{stack.project_id}:stacks/{stack.name}/{stack_id}"),
+        "AWS::StackName": stack.name,
         "AWS::Region": CFN_REGION,
     }
     return {
@@ -165,8 +200,10 @@ def pseudo_parameters(version: TemplateVersion, facts: StackContext) -> dict[str
 def check_immutable_parameters(
     before: Mapping[str, ParameterValue], after: Mapping[str, ParameterValue]
 ) -> None:
-    """Raises ``ImmutableParameterModified`` when an update changes what the new
-    template calls immutable."""
+    """Raise ``ImmutableParameterModified`` if an update changes an immutable parameter.
+
+    The declarations of the new template count.
+    """
     changed = sorted(
         name
         for name, value in after.items()

@@ -1,11 +1,11 @@
-"""Text or a map → plain JSON data, within bounds.
+"""Conversion of text or a map to plain JSON data within limits.
 
-Decides what a document may look like before anybody asks what it means.  Called
-for templates and environments.  Must not resolve tags beyond JSON's own types:
-dates stay text, and nothing in a document can name a Python object.
+Decides which documents are accepted before their meaning is known.  Called for
+templates and environments.  Must not resolve tags beyond JSON's own types: dates
+stay text, and no document can name a Python object.
 
-YAML is read from the C parser's events, one at a time and without recursion: the
-C composer overflows the stack when it is given a hundred thousand brackets.
+YAML is read from the events of the C parser, one at a time and without recursion:
+the C composer overflows the stack on a hundred thousand brackets.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """``data`` is plain JSON with string keys; ``text`` None when it came as a map."""
+    """A parsed document.
+
+    Attributes:
+        data: Plain JSON data with string keys.
+        text: The source text, or None if the document arrived as a map.
+    """
 
     data: Json
     text: str | None = None
 
     def find_position(self, path: SourcePath) -> SourcePosition | None:
-        """Where the key, or failing that its nearest parent, stands in the text.
+        """Return the position of the key at the path, or of its nearest parent, in the text.
 
-        Reads the text anew: only a mistake pays for it.
+        Parses the text again, so that only a document with errors pays for positions.
         """
         return source_positions.find_position(self.text, path) if self.text is not None else None
 
@@ -46,26 +51,31 @@ def load_document(
     limits: TemplateLimits = DEFAULT_LIMITS,
     document_type: str = "template",
 ) -> Document:
-    """Raises ``HTTPBadRequest`` for what cannot be read and ``RequestLimitExceeded``
-    for what is too large, too deep or grows too much when aliases are followed."""
+    """Parse a document into plain JSON data.
+
+    Raises:
+        HTTPBadRequest: The document cannot be parsed.
+        RequestLimitExceeded: The document is too long, too deep, or too large once its
+            aliases are expanded.
+    """
     if isinstance(source, Mapping):
-        return Document(_checked(source, limits, document_type))
+        return Document(_within_limits(source, limits, document_type))
     text = _decoded(source, document_type)
     check_document_size(text, limits, document_type)
     if text.lstrip()[:1] == "{":
         try:
-            data = json.loads(text, parse_constant=_refuse_constant)
+            data = json.loads(text, parse_constant=_reject_constant)
         except (ValueError, RecursionError):
-            pass  # YAML's flow style begins alike, and tells better what is wrong
+            pass  # YAML's flow style starts alike, and its parser reports errors better.
         else:
-            return Document(_checked(data, limits, document_type), text)
+            return Document(_within_limits(data, limits, document_type), text)
     return Document(_yaml(text, limits, document_type), text)
 
 
 def check_document_size(
     text: str, limits: TemplateLimits, document_type: str = "template"
 ) -> None:
-    """Raises ``RequestLimitExceeded`` for a text that is longer than a user's may be."""
+    """Raise ``RequestLimitExceeded`` if the text is longer than a user's document may be."""
     if len(text) > limits.max_template_size:
         raise RequestLimitExceeded(
             f"The {document_type} has {len(text)} characters; at most"
@@ -73,30 +83,30 @@ def check_document_size(
         )
 
 
-def _decoded(source: str | bytes, what: str) -> str:
+def _decoded(source: str | bytes, document_type: str) -> str:
     if isinstance(source, str):
         return source
     try:
         return source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise HTTPBadRequest(f"The {what} is not UTF-8 text: {error}") from error
+        raise HTTPBadRequest(f"The {document_type} is not UTF-8 text: {error}") from error
 
 
-def _yaml(text: str, limits: TemplateLimits, what: str) -> Json:
+def _yaml(text: str, limits: TemplateLimits, document_type: str) -> Json:
     try:
         return yaml_reader.read_yaml(text, limits)
     except yaml_reader.LimitExceeded as error:
-        raise RequestLimitExceeded(f"The {what} {error}.") from error
+        raise RequestLimitExceeded(f"The {document_type} {error}.") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise HTTPBadRequest(f"Error parsing {what}: {error}") from error
+        raise HTTPBadRequest(f"Error parsing {document_type}: {error}") from error
 
 
-def _refuse_constant(name: str) -> Json:
+def _reject_constant(name: str) -> Json:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _checked(source: Json, limits: TemplateLimits, what: str) -> Json:
-    """The data, if within bounds; copied only where it is not plain JSON already."""
+def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> Json:
+    """Return the data if it is within the limits, copied only if it is not plain JSON."""
     count = 0
     depth = 0
     level: list[Json] = [source]
@@ -105,9 +115,13 @@ def _checked(source: Json, limits: TemplateLimits, what: str) -> Json:
         depth += 1
         count += len(level)
         if depth > limits.max_depth:
-            raise RequestLimitExceeded(f"The {what} is nested deeper than {limits.max_depth}.")
+            raise RequestLimitExceeded(
+                f"The {document_type} is nested deeper than {limits.max_depth}."
+            )
         if count > limits.max_nodes:
-            raise RequestLimitExceeded(f"The {what} has more than {limits.max_nodes} nodes.")
+            raise RequestLimitExceeded(
+                f"The {document_type} has more than {limits.max_nodes} nodes."
+            )
         following: list[Json] = []
         for node in level:
             if isinstance(node, Mapping):
@@ -118,10 +132,12 @@ def _checked(source: Json, limits: TemplateLimits, what: str) -> Json:
                 plain = plain and type(node) is list
             elif not isinstance(node, yaml_reader.SCALAR_TYPES):
                 raise HTTPBadRequest(
-                    f"The {what} holds a {type(node).__name__}, which JSON does not have."
+                    f"The {document_type} holds a {type(node).__name__}, which JSON does not have."
                 )
             elif isinstance(node, float) and node - node != 0:
-                raise HTTPBadRequest(f"The {what} holds {node}, which JSON does not have.")
+                raise HTTPBadRequest(
+                    f"The {document_type} holds {node}, which JSON does not have."
+                )
         level = following
     return source if plain else _copied(source)
 

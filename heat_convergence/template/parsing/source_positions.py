@@ -1,7 +1,7 @@
-"""Where in a YAML text something stands.
+"""Lines and columns of keys in a YAML text.
 
-Called when a mistake is to be told, and then only: the text is read anew.  Must
-not fail on text that only JSON can read.
+Called to report an error, and only then: the text is parsed again.  Must not fail
+on text that only a JSON parser accepts.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from heat_convergence.template.parsing.yaml_reader import iter_yaml_events
 
 
 def find_position(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
-    """Line and column, from 1, of the deepest part of the path that the text has."""
+    """Return line and column, both from 1, of the deepest part of the path in the text."""
     best: tuple[int, tuple[int, int]] | None = None
     try:
         for depth, mark in _matches(text, path):
             if best is None or depth >= best[0]:
                 best = (depth, (mark.line + 1, mark.column + 1))
     except yaml.YAMLError:
-        pass  # JSON that YAML cannot read, say with tabs: what was found so far counts
+        pass  # JSON that YAML cannot parse, for example with tabs: keep what was found.
     return best[1] if best else None
 
 
 def _matches(text: str, path: tuple[str | int, ...]) -> Iterator[tuple[int, Any]]:
-    """Every place that lies on the path: how many of its parts, and the mark.
+    """Yield the number of matched path parts and the mark of every node on the path.
 
-    ``on_path`` is how many of the open maps and lists, from the root, lie on it;
-    ``stack`` holds for each open one the key or index that comes next.
+    ``on_path`` counts the open maps and lists, from the root, that lie on the path;
+    ``stack`` holds the next key or index of each open one.
     """
     stack: list[Any] = []
     on_path = 0
     for event in iter_yaml_events(text):
-        kind = type(event)
+        event_type = type(event)
         if isinstance(event, yaml.DocumentStartEvent | yaml.StreamStartEvent):
             continue
-        if kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+        if event_type is yaml.MappingEndEvent or event_type is yaml.SequenceEndEvent:
             stack.pop()
             on_path = min(on_path, len(stack))
             continue
@@ -50,19 +50,19 @@ def _matches(text: str, path: tuple[str | int, ...]) -> Iterator[tuple[int, Any]
             if on_path == len(stack) <= len(path) and key == str(path[on_path - 1]):
                 yield on_path, event.start_mark
             continue
-        here = not stack or (
+        is_match = not stack or (
             on_path == len(stack) <= len(path) and str(follows) == str(path[on_path - 1])
         )
-        if here and stack and isinstance(follows, int):
+        if is_match and stack and isinstance(follows, int):
             yield on_path, event.start_mark
-        if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            if here and on_path == len(stack):
+        if event_type is yaml.MappingStartEvent or event_type is yaml.SequenceStartEvent:
+            if is_match and on_path == len(stack):
                 on_path += 1
-            stack.append(_Keys() if kind is yaml.MappingStartEvent else -1)
+            stack.append(_Keys() if event_type is yaml.MappingStartEvent else -1)
 
 
 class _Keys:
-    """An open map: the key that was read last, if its value is to come."""
+    """An open map, with the key that was read last while its value is still to come."""
 
     key: Any = None
 
@@ -71,7 +71,7 @@ _IS_KEY: Any = object()
 
 
 def _advance(stack: list[Any], event: Any) -> Any:
-    """The key or index under which the event stands, or ``_IS_KEY``."""
+    """Return the key or index of the event in its parent, or ``_IS_KEY``."""
     if not stack:
         return None
     top = stack[-1]

@@ -4,7 +4,8 @@ Decides which sections, keys, functions and parameter features a version has.
 Called by the parser, the evaluator and the listings.  Must not hold behaviour: a
 function's variant is only named here, ``functions`` has the code.
 
-Source: heat-facts ``template_functions.json``; a test compares every entry.
+Source: docs/reference/template-language.rst; a test compares every entry with
+tests/unit/template/data/functions.json.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ VERSION_KEYS = (HOT_KEY, LEGACY_CFN_KEY, CFN_KEY)
 
 
 class TemplateFormat(Enum):
-    """The two dialects."""
+    """The two dialects of the language."""
 
     HOT = "hot"
     CFN = "cfn"
@@ -28,7 +29,7 @@ class TemplateFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a dialect spells the things that both have."""
+    """The spelling of the keys that both dialects have."""
 
     description: str
     parameters: str
@@ -49,7 +50,7 @@ class Dialect:
 
 
 HOT_DIALECT = Dialect(
-    **{name: name for name in Dialect.__slots__}  # what they are called here
+    **{name: name for name in Dialect.__slots__}  # the fields carry HOT's spellings
 )
 CFN_DIALECT = Dialect(
     description="Description",
@@ -73,7 +74,14 @@ CFN_DIALECT = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class TemplateVersion:
-    """One version; maps give a function's variant by its name."""
+    """One version of the language.
+
+    Attributes:
+        functions: The variant of each function, by the function's name.
+        condition_functions: The same for the functions allowed in conditions.
+        removed_functions: Functions of earlier versions that this one rejects.
+        aliases: Release names that may stand instead of the date.
+    """
 
     key: str
     date: str
@@ -93,20 +101,22 @@ class TemplateVersion:
 
     @property
     def id(self) -> str:
-        """As the API lists it."""
+        """The identifier in the API's list of versions."""
         return f"{self.key}.{self.date}"
 
     @property
     def dialect(self) -> Dialect:
+        """The key spellings of this version's format."""
         return HOT_DIALECT if self.template_format is TemplateFormat.HOT else CFN_DIALECT
 
     @property
     def has_conditions(self) -> bool:
+        """True if templates of this version may have a conditions section."""
         return self.dialect.conditions in self.sections
 
     @property
     def deletion_policies(self) -> dict[str, str]:
-        """What may be written, and what it means."""
+        """The accepted spellings of deletion policies, each with its canonical name."""
         policies = {name: name for name in ("Delete", "Retain", "Snapshot")}
         if self.lower_case_policies:
             policies |= {name.lower(): name for name in tuple(policies)}
@@ -210,22 +220,22 @@ _HOT_2013 = TemplateVersion(
 
 
 def _next(
-    before: TemplateVersion,
+    previous: TemplateVersion,
     date: str,
     alias: str = "",
     *,
     add: Mapping[str, str] | None = None,
     remove: Iterable[str] = (),
 ) -> TemplateVersion:
-    """The version after another, with functions added, changed or removed."""
+    """Return the version after another, with functions added, changed or removed."""
     removed = frozenset(remove)
-    kept = {name: variant for name, variant in before.functions.items() if name not in removed}
+    kept = {name: variant for name, variant in previous.functions.items() if name not in removed}
     return replace(
-        before,
+        previous,
         date=date,
         aliases=(alias,) if alias else (),
         functions=kept | dict(add or {}),
-        removed_functions=before.removed_functions | removed,
+        removed_functions=previous.removed_functions | removed,
     )
 
 
@@ -318,10 +328,10 @@ TEMPLATE_VERSIONS_BY_NAME: Mapping[tuple[str, str], TemplateVersion] = {
     for version in TEMPLATE_VERSIONS.values()
     for name in (version.date, *version.aliases)
 }
-"""Versions by version key and what may stand there: the date or an alias."""
+"""Versions by version key and its value, which is the date or an alias."""
 
 EMPTY_TEMPLATE_VERSION = TEMPLATE_VERSIONS[f"{HOT_KEY}.2015-04-30"]
-"""What a stack without any template is taken to be."""
+"""The version assumed for a stack that has no template."""
 
 KNOWN_FUNCTIONS = frozenset().union(
     *(

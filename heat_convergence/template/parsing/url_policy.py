@@ -1,7 +1,8 @@
-"""Which addresses a template may be fetched from.
+"""Policy for the addresses that templates may be fetched from.
 
-Decides about one address at a time; the api's fetcher asks for every address that
-a host's name resolves to, and again at every redirect.  Must not resolve names.
+Decides about one address at a time.  The remote template fetcher calls it for every
+address that a host name resolves to, and again after every redirect.  Must not
+resolve names.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ ALLOWED_SCHEMES = ("http", "https")
 
 
 def is_forbidden_ip(address: str) -> bool:
-    """Whether an IP address is of this host, this network or nobody.
+    """Return whether an IP address is local, private, multicast or not an address at all.
 
-    What is not an address at all is forbidden.  IPv4 in IPv6 counts as IPv4.
+    IPv4 addresses embedded in IPv6 are judged as IPv4.
     """
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
@@ -31,7 +32,11 @@ def is_forbidden_ip(address: str) -> bool:
 
 
 def validate_url(url: str) -> str:
-    """The host that the URL names; raises ``HTTPBadRequest`` for other schemes."""
+    """Return the host that the URL names.
+
+    Raises:
+        HTTPBadRequest: The URL is malformed, or its scheme is not allowed.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname

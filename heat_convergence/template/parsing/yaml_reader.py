@@ -1,8 +1,8 @@
-"""YAML read from parser events.
+"""A reader that builds JSON data from YAML parser events.
 
-Called by the loader alone.  Decides the meaning of scalars, anchors and merge
-keys; must not recurse, and must count what aliases expand to before anything
-walks it.
+Called by the document loader alone.  Decides the meaning of scalars, anchors and
+merge keys.  Must not recurse, and must count what aliases expand to before any other
+code walks the data.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ _NUMBER = re.compile(r"[-+.0-9]")
 
 
 class LimitExceeded(Exception):
-    """A bound is passed; the text says which."""
+    """A limit was exceeded; the text names it and continues a sentence about the document."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A map or list being read.  ``nodes``, ``size`` and ``height`` are those of what
-    it expands to."""
+    """A map or list under construction.
+
+    ``nodes``, ``size`` and ``height`` are measured with aliases expanded.
+    """
 
     value: Any
     mark: Any
@@ -47,16 +49,18 @@ class _Frame:
 
 
 def read_yaml(text: str, limits: TemplateLimits) -> Json:
-    """The one document in the text, as JSON data.
+    """Return the one document in the text as JSON data.
 
-    Raises ``yaml.YAMLError`` or ``ValueError`` for what cannot be read and
-    ``LimitExceeded`` when a bound is passed.
+    Raises:
+        yaml.YAMLError: The text is not a YAML document, or uses a tag that is refused.
+        ValueError: A scalar cannot be converted.
+        LimitExceeded: A limit was exceeded.
     """
     return _Reader(limits).read(text)
 
 
 def json_key(key: Json) -> str:
-    """A key as JSON would write it."""
+    """Return a map key as JSON would spell it."""
     if isinstance(key, str):
         return key
     if key is None or isinstance(key, bool):
@@ -65,6 +69,8 @@ def json_key(key: Json) -> str:
 
 
 class _Reader:
+    """The state of one reading."""
+
     def __init__(self, limits: TemplateLimits) -> None:
         self._limits = limits
         self._anchors: dict[str, tuple[Json, int, int, int]] = {}
@@ -74,18 +80,19 @@ class _Reader:
         self._root: Json = None
 
     def read(self, text: str) -> Json:
+        """Read the only document of the text."""
         documents = 0
         for event in iter_yaml_events(text):
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
+            event_type = type(event)
+            if event_type is yaml.ScalarEvent:
                 self._place(self._scalar(event), event)
-            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-                self._open(event, kind is yaml.MappingStartEvent)
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            elif event_type is yaml.MappingStartEvent or event_type is yaml.SequenceStartEvent:
+                self._open(event, event_type is yaml.MappingStartEvent)
+            elif event_type is yaml.MappingEndEvent or event_type is yaml.SequenceEndEvent:
                 self._close()
-            elif kind is yaml.AliasEvent:
+            elif event_type is yaml.AliasEvent:
                 self._alias(event)
-            elif kind is yaml.DocumentStartEvent:
+            elif event_type is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
                     raise _error("a second document begins", event.start_mark)
@@ -121,7 +128,7 @@ class _Reader:
     def _alias(self, event: Any) -> None:
         known = self._anchors.get(event.anchor)
         if known is None:
-            # A map or list that is still open would contain itself.
+            # An anchor of a map or list that is still open would make it contain itself.
             raise _error(f"the alias {event.anchor!r} has no anchor", event.start_mark)
         self._add(*known, mark=event.start_mark)
 
@@ -215,14 +222,14 @@ class _Reader:
 
 
 class _Merge:
-    """Stands for ``<<`` where a key is expected."""
+    """The key of a merge (``<<``), wherever a key is expected."""
 
 
 _MERGE: Any = _Merge()
 
 
 def _merge_sources(value: Json, mark: Any) -> Iterator[dict[str, Json]]:
-    """Maps to merge, the one that wins first."""
+    """Yield the maps to merge, the one with the highest precedence first."""
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
             raise _error("only maps can be merged into a map", mark)
@@ -230,7 +237,7 @@ def _merge_sources(value: Json, mark: Any) -> Iterator[dict[str, Json]]:
 
 
 def iter_yaml_events(text: str) -> Iterator[Any]:
-    """The C parser's events; raises ``yaml.YAMLError``."""
+    """Yield the events of the C parser; raises ``yaml.YAMLError``."""
     loader = yaml.CSafeLoader(text)
     try:
         while loader.check_event():

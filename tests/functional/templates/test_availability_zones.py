@@ -1,4 +1,4 @@
-"""``Fn::GetAZs`` asks the cloud once and comes to the same ever after."""
+"""``Fn::GetAZs`` fetches the zones once and returns the same ones ever after."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ KEPT = {"Type": "OS::Heat::Value", "Properties": {"value": {"Fn::GetAZs": ""}}}
 
 
 def template(**more: Json) -> dict[str, Json]:
+    """Return a CFN template that outputs the availability zones."""
     return {
         "HeatTemplateFormatVersion": "2012-12-12",
         "Resources": {"kept": KEPT, **more},
@@ -49,7 +50,7 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
 
 @pytest.fixture(autouse=True)
 def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Keystone, a request's own cloud is none; keep the one around it."""
+    """Keep the cloud that the test enters: without Keystone a request has none of its own."""
     monkeypatch.setattr(
         "heat_convergence.api.trust_delegation.use_request_cloud", lambda _cloud: nullcontext()
     )
@@ -58,31 +59,35 @@ def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
 def send(
     service: LocalService, emulation: Emulation, method: str, path: str, body: Json, *missing: str
 ) -> Any:
+    """Send a request with the user's cloud, as the middleware sets it."""
     connection = connect(emulation, missing_services=frozenset(missing))
     with use_request_cloud(SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))):
         return service.send(method, path, body)
 
 
-def make(service: LocalService, emulation: Emulation, *missing: str, **body: Json) -> str:
-    made = send(service, emulation, "POST", "/stacks", {"stack_name": "s", **body}, *missing)
-    assert made.status_int == 201, made.text
-    return f"/stacks/s/{made.json['stack']['id']}"
+def create(service: LocalService, emulation: Emulation, *missing: str, **body: Json) -> str:
+    """Create a stack and return its path."""
+    answer = send(service, emulation, "POST", "/stacks", {"stack_name": "s", **body}, *missing)
+    assert answer.status_int == 201, answer.text
+    return f"/stacks/s/{answer.json['stack']['id']}"
 
 
 def zones(service: LocalService, path: str) -> Json:
+    """Return the zones in the stack's outputs."""
     return get_outputs(service, path)["zones"]
 
 
-def asked(emulation: Emulation) -> int:
+def count_zone_requests(emulation: Emulation) -> int:
+    """Return the number of zone requests so far."""
     return sum(n for call, n in emulation.request_counts.items() if "availability" in call)
 
 
-def test_the_zones_are_the_cloud_s_until_a_whole_template_is_given_again(
+def test_zones_are_fetched_again_only_with_a_whole_template(
     service: LocalService, emulation: Emulation
 ) -> None:
-    path = make(service, emulation, template=template())
+    path = create(service, emulation, template=template())
     assert zones(service, path) == ["east", "west"]
-    assert asked(emulation) == 1
+    assert count_zone_requests(emulation) == 1
     assert "availability_zones" not in service.send("GET", f"{path}/environment").json
 
     emulation.availability_zones = ["north"]
@@ -93,10 +98,8 @@ def test_the_zones_are_the_cloud_s_until_a_whole_template_is_given_again(
     assert zones(service, path) == ["north"]
 
 
-def test_a_rollback_comes_to_the_zones_of_then(
-    service: LocalService, emulation: Emulation
-) -> None:
-    path = make(service, emulation, template=template())
+def test_rollback_uses_the_previous_zones(service: LocalService, emulation: Emulation) -> None:
+    path = create(service, emulation, template=template())
     emulation.availability_zones = ["north"]
     bad = {"Type": "OS::Heat::TestResource", "DependsOn": "kept", "Properties": {"fail": True}}
     body = {"template": template(bad=bad), "disable_rollback": False}
@@ -105,7 +108,7 @@ def test_a_rollback_comes_to_the_zones_of_then(
     assert zones(service, path) == ["east", "west"]
 
 
-def test_nested_stacks_have_those_of_their_root(
+def test_nested_stacks_use_the_zones_of_their_root(
     service: LocalService, emulation: Emulation
 ) -> None:
     root = {
@@ -114,29 +117,31 @@ def test_nested_stacks_have_those_of_their_root(
         "outputs": {"zones": {"value": {"get_attr": ["n", "zones"]}}},
     }
     files = {"child.yaml": json.dumps(template())}
-    path = make(service, emulation, template=root, files=files)
+    path = create(service, emulation, template=root, files=files)
     assert zones(service, path) == ["east", "west"]
-    assert asked(emulation) == 1
+    assert count_zone_requests(emulation) == 1
     emulation.availability_zones = ["north"]
     body = {"template": root, "files": files}
     assert send(service, emulation, "PUT", path, body).status_int == 202
     assert zones(service, path) == ["north"]
 
 
-def test_nobody_asks_for_what_no_template_uses(
+def test_unused_zones_are_not_fetched(service: LocalService, emulation: Emulation) -> None:
+    value = {"Type": "OS::Heat::Value", "Properties": {"value": "x"}}
+    create(service, emulation, template={**template(), "Resources": {"kept": value}})
+    assert count_zone_requests(emulation) == 0
+
+
+def test_default_zone_without_a_compute_service(
     service: LocalService, emulation: Emulation
 ) -> None:
-    value = {"Type": "OS::Heat::Value", "Properties": {"value": "x"}}
-    make(service, emulation, template={**template(), "Resources": {"kept": value}})
-    assert asked(emulation) == 0
-
-
-def test_where_no_compute_service_is(service: LocalService, emulation: Emulation) -> None:
-    path = make(service, emulation, "compute", template=template())
+    path = create(service, emulation, "compute", template=template())
     assert zones(service, path) == ["nova"]
 
 
-def test_a_service_that_does_not_answer(service: LocalService, emulation: Emulation) -> None:
+def test_create_fails_when_the_compute_service_does_not_answer(
+    service: LocalService, emulation: Emulation
+) -> None:
     emulation.injected_failures.append(
         InjectedFailure("GET", "os-availability-zone", EmulatedResponse(503, {}), remaining=9)
     )

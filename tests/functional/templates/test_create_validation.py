@@ -1,6 +1,6 @@
-"""Every row of heat-facts ``validation.md`` is a test: what a create refuses.
+"""The refusals of a create, one test per row of docs/reference/validation.rst.
 
-The rows that take more than a create are in ``test_validation_rows``.
+Rows that need more than a create are in ``test_validation_rules``.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def send(service: LocalService, method: str, path: str, body: Json = None) -> An
     return request.get_response(service.app)
 
 
-def refused(answer: Any, kind: str, piece: str) -> None:
+def assert_error(answer: Any, error_type: str, text: str) -> None:
     assert answer.status_int == 400, answer.text
-    told = answer.json["error"]
-    assert (told["type"], piece in told["message"]) == (kind, True), told
+    error = answer.json["error"]
+    assert (error["type"], text in error["message"]) == (error_type, True), error
 
 
 def ids(rows: list[Any]) -> list[str]:
@@ -49,50 +49,52 @@ def ids(rows: list[Any]) -> list[str]:
     "row", table.REQUEST + table.PARAMETERS, ids=ids(table.REQUEST + table.PARAMETERS)
 )
 def test_create_refuses_body(service: LocalService, row: table.ValidationCase) -> None:
-    _name, body, kind, piece = row
-    refused(send(service, "POST", "/stacks", {"stack_name": "bad", **body}), kind, piece)
-    nothing_left(service)
+    _name, body, error_type, text = row
+    assert_error(send(service, "POST", "/stacks", {"stack_name": "bad", **body}), error_type, text)
+    assert_no_stack(service)
 
 
 @pytest.mark.parametrize(
     "row", table.TEMPLATE + table.PROPERTIES, ids=ids(table.TEMPLATE + table.PROPERTIES)
 )
 def test_create_refuses_template(service: LocalService, row: table.ValidationCase) -> None:
-    _name, template, kind, piece = row
+    _name, template, error_type, text = row
     body = {"stack_name": "bad", "template": template}
-    refused(send(service, "POST", "/stacks", body), kind, piece)
-    nothing_left(service)
+    assert_error(send(service, "POST", "/stacks", body), error_type, text)
+    assert_no_stack(service)
 
 
 @pytest.mark.parametrize(
     "row", table.TEMPLATE + table.PROPERTIES, ids=ids(table.TEMPLATE + table.PROPERTIES)
 )
 def test_preview_refuses_template(service: LocalService, row: table.ValidationCase) -> None:
-    name, template, kind, piece = row
+    name, template, error_type, text = row
     if name == "resources a list":
-        kind = "AttributeError"
+        error_type = "AttributeError"
     body = {"stack_name": "bad", "template": template}
-    refused(send(service, "POST", "/stacks/preview", body), kind, piece)
+    assert_error(send(service, "POST", "/stacks/preview", body), error_type, text)
 
 
 @pytest.mark.parametrize("row", table.NAMES, ids=ids(table.NAMES))
-def test_names(service: LocalService, row: table.ValidationCase) -> None:
-    _name, name, kind, piece = row
+def test_create_refuses_stack_names(service: LocalService, row: table.ValidationCase) -> None:
+    _name, name, error_type, text = row
     body = {"stack_name": name, "template": table.hot_template()}
-    refused(send(service, "POST", "/stacks", body), kind, piece)
-    nothing_left(service)
+    assert_error(send(service, "POST", "/stacks", body), error_type, text)
+    assert_no_stack(service)
 
 
 @pytest.mark.parametrize("row", table.ACCEPTED, ids=ids(table.ACCEPTED))
-def test_accepted(service: LocalService, row: tuple[str, Json]) -> None:
+def test_create_accepts_unusual_valid_templates(
+    service: LocalService, row: tuple[str, Json]
+) -> None:
     answer = send(service, "POST", "/stacks", {"stack_name": "good", "template": row[1]})
     assert answer.status_int == 201, answer.text
-    shown = send(service, "GET", answer.location.split("/v1/p")[1]).json["stack"]
-    assert shown["stack_status"] == "CREATE_COMPLETE", shown
+    stack = send(service, "GET", answer.location.split("/v1/p")[1]).json["stack"]
+    assert stack["stack_status"] == "CREATE_COMPLETE", stack
     assert send(service, "DELETE", answer.location.split("/v1/p")[1]).status_int == 204
 
 
-def test_unknown_parameter_of_an_output_is_told_in_it(service: LocalService) -> None:
+def test_unknown_parameter_of_an_output_is_an_output_error(service: LocalService) -> None:
     template = table.hot_template(outputs={"o": {"value": {"get_param": "x"}}})
     answer = send(service, "POST", "/stacks", {"stack_name": "good", "template": template})
     path = answer.location.split("/v1/p")[1]
@@ -102,38 +104,38 @@ def test_unknown_parameter_of_an_output_is_told_in_it(service: LocalService) -> 
     send(service, "DELETE", path)
 
 
-def test_update_knows_sections_by_another_type(service: LocalService) -> None:
+def test_update_reports_unknown_sections_with_its_own_error_type(service: LocalService) -> None:
     created = send(
         service, "POST", "/stacks", {"stack_name": "good", "template": table.hot_template()}
     )
     path = created.location.split("/v1/p")[1]
     answer = send(service, "PUT", path, {"template": table.hot_template(colours={})})
-    refused(answer, "InvalidTemplateSection", "colours")
+    assert_error(answer, "InvalidTemplateSection", "colours")
     assert send(service, "GET", path).json["stack"]["stack_status"] == "CREATE_COMPLETE"
     send(service, "DELETE", path)
 
 
-def test_validate_knows_sections_by_another_type(service: LocalService) -> None:
+def test_validate_reports_unknown_sections_with_its_own_error_type(service: LocalService) -> None:
     answer = send(service, "POST", "/validate", {"template": table.hot_template(colours={})})
-    refused(answer, "HTTPBadRequest", "colours")
+    assert_error(answer, "HTTPBadRequest", "colours")
 
 
-def test_immutable_parameter(service: LocalService) -> None:
+def test_immutable_parameter_cannot_change(service: LocalService) -> None:
     template = table.template_with_parameter({"type": "string", "immutable": True})
     body = {"stack_name": "good", "template": template, "parameters": {"p": "one"}}
     path = send(service, "POST", "/stacks", body).location.split("/v1/p")[1]
     answer = send(service, "PATCH", path, {"parameters": {"p": "two"}})
-    refused(answer, "ImmutableParameterModified", "p")
+    assert_error(answer, "ImmutableParameterModified", "p")
     assert send(service, "PATCH", path, {"parameters": {"p": "one"}}).status_int == 202
     send(service, "DELETE", path)
 
 
-def test_unknown_ignored_error(service: LocalService) -> None:
+def test_unknown_error_to_ignore_is_refused(service: LocalService) -> None:
     answer = send(service, "POST", "/validate?ignore_errors=1", {"template": table.hot_template()})
-    refused(answer, "ValueError", "ignore_errors")
+    assert_error(answer, "ValueError", "ignore_errors")
 
 
-def test_parameter_defaults_ignore_what_is_not_declared(service: LocalService) -> None:
+def test_undeclared_parameter_defaults_are_ignored(service: LocalService) -> None:
     body = {
         "stack_name": "good",
         "template": table.hot_template(),
@@ -144,13 +146,15 @@ def test_parameter_defaults_ignore_what_is_not_declared(service: LocalService) -
     send(service, "DELETE", answer.location.split("/v1/p")[1])
 
 
-def test_a_body_over_the_limit(service: LocalService) -> None:
+def test_oversized_body_is_refused(service: LocalService) -> None:
     body = {"stack_name": "bad", "template": "#" * 1_048_576}
-    refused(send(service, "POST", "/stacks", body), "RequestLimitExceeded", "max_json_body_size")
-    nothing_left(service)
+    assert_error(
+        send(service, "POST", "/stacks", body), "RequestLimitExceeded", "max_json_body_size"
+    )
+    assert_no_stack(service)
 
 
-def test_the_operators_environment_lies_beneath(service: LocalService) -> None:
+def test_operator_environment_maps_types(service: LocalService) -> None:
     operators = Environment.parse({"resource_registry": {"Our::Type": "OS::Heat::None"}})
     services = replace(service.services, global_environment=operators)
     request = Request.blank("/v1/p/stacks/preview", method="POST")
@@ -170,36 +174,36 @@ class TestQuotas:
         yield service
         service.close()
 
-    def test_stacks(self, small: LocalService) -> None:
+    def test_number_of_stacks_is_limited(self, small: LocalService) -> None:
         body = {"stack_name": "one", "template": table.hot_template()}
         assert send(small, "POST", "/stacks", body).status_int == 201
-        refused(
+        assert_error(
             send(small, "POST", "/stacks", {**body, "stack_name": "two"}),
             "RequestLimitExceeded",
             "1",
         )
 
-    def test_resources(self, small: LocalService) -> None:
+    def test_number_of_resources_is_limited(self, small: LocalService) -> None:
         template = table.hot_template(resources={name: table.value_resource(1) for name in "abc"})
         body = {"stack_name": "one", "template": template}
-        refused(send(small, "POST", "/stacks", body), "RequestLimitExceeded", "2")
-        nothing_left(small)
+        assert_error(send(small, "POST", "/stacks", body), "RequestLimitExceeded", "2")
+        assert_no_stack(small)
 
 
-def nothing_left(service: LocalService) -> None:
+def assert_no_stack(service: LocalService) -> None:
     assert send(service, "GET", "/stacks?show_deleted=true&name=bad").json["stacks"] == []
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{" * 5, '{"a":' * 100_000 + "1" + "}" * 100_000])
-def test_deep_bodies(service: LocalService, text: str) -> None:
+def test_deeply_nested_bodies_are_refused(service: LocalService, text: str) -> None:
     request = Request.blank(
         "/v1/p/stacks", method="POST", body=text.encode(), content_type="application/json"
     )
-    refused(request.get_response(service.app), "HTTPBadRequest", "body")
+    assert_error(request.get_response(service.app), "HTTPBadRequest", "body")
 
 
-def test_a_long_resource_name(service: LocalService) -> None:
+def test_long_resource_name_is_refused(service: LocalService) -> None:
     template = table.hot_template(resources={"r" * 256: table.value_resource(1)})
     body = {"stack_name": "bad", "template": template}
-    refused(send(service, "POST", "/stacks", body), "StackValidationFailed", "255")
-    nothing_left(service)
+    assert_error(send(service, "POST", "/stacks", body), "StackValidationFailed", "255")
+    assert_no_stack(service)

@@ -1,4 +1,4 @@
-"""Environments as requests bring them: files that the service merges, what they reach."""
+"""Environment files that the service merges, and their effect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def test_files_of_environments_reach_nested_templates(heat: ProjectClient) -> None:
+def test_environment_files_apply_to_nested_templates(heat: ProjectClient) -> None:
     """Parameters that only a nested template declares are merged, too."""
     files = {
         CHILD: json.dumps(NESTED),
@@ -50,8 +50,8 @@ def test_files_of_environments_reach_nested_templates(heat: ProjectClient) -> No
     assert "parameter_merge_strategies" not in shown
 
 
-def test_the_environment_beside_files_does_not_count(heat: ProjectClient) -> None:
-    """It is what the client merged of the same files; parameters of the request do."""
+def test_environment_is_ignored_beside_environment_files(heat: ProjectClient) -> None:
+    """The client merged the environment from the same files; the request's parameters count."""
     files = {CHILD: json.dumps(NESTED), "e": f"resource_registry: {{'My::Nested': '{CHILD}'}}"}
     heat.create(
         "s", ROOT, files=files, environment_files=["e"],
@@ -60,7 +60,7 @@ def test_the_environment_beside_files_does_not_count(heat: ProjectClient) -> Non
     assert heat.outputs("s") == {"own": "given", "deep": ["none"]}
 
 
-def test_mapped_for_one_resource_for_all_and_by_wildcard(heat: ProjectClient) -> None:
+def test_types_are_mapped_by_resource_by_name_and_by_wildcard(heat: ProjectClient) -> None:
     template = hot_template({
         "one": {"type": "My::Thing"}, "two": {"type": "My::Thing"}, "off": {"type": "Your::Thing"},
     })  # fmt: skip

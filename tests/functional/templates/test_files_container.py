@@ -1,4 +1,4 @@
-"""Files of a stack that lie in the user's object store."""
+"""Files of a stack in the user's object store."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ TEMPLATE = {"heat_template_version": "2016-10-14", "resources": {"n": {"type": "
 
 @pytest.fixture
 def emulation() -> Emulation:
-    found = create_emulation()
+    emulation = create_emulation()
     contents: dict[str, Json] = {"child.yaml": CHILD, "env.yaml": {"parameters": {}}}
-    found.collection("swift.container").add({"name": "mine", "objects": sorted(contents)})
+    emulation.collection("swift.container").add({"name": "mine", "objects": sorted(contents)})
 
-    def read(_emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-        return EmulatedResponse(200, contents[asked.path_parameters["object"]])
+    def read(_emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+        return EmulatedResponse(200, contents[request.path_parameters["object"]])
 
-    found.add_handler("object_store", "GET", "/{name}/{object}", read)
-    found.contents = contents  # type: ignore[attr-defined]
-    return found
+    emulation.add_handler("object_store", "GET", "/{name}/{object}", read)
+    emulation.contents = contents  # type: ignore[attr-defined]
+    return emulation
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
 def send(
     service: LocalService, emulation: Emulation, method: str, path: str, body: Json, *missing: str
 ) -> Any:
-    """As the middleware asks it: with the user's cloud around the request."""
+    """Send a request with the user's cloud, as the middleware sets it."""
     connection = connect(emulation, missing_services=frozenset(missing))
     with use_request_cloud(SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))):
         return service.send(method, path, body)
@@ -66,7 +66,7 @@ def send(
 
 @pytest.fixture(autouse=True)
 def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Keystone, a request's own cloud is none; keep the one around it."""
+    """Keep the cloud that the test enters: without Keystone a request has none of its own."""
     monkeypatch.setattr(
         "heat_convergence.api.trust_delegation.use_request_cloud", lambda _cloud: nullcontext()
     )
@@ -75,30 +75,32 @@ def _cloud_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
 BODY = {"stack_name": "s", "template": TEMPLATE, "files_container": "mine"}
 
 
-def test_objects_are_files_beneath_those_of_the_request(
+def test_files_of_the_request_take_precedence_over_objects(
     service: LocalService, emulation: Emulation
 ) -> None:
-    made = send(service, emulation, "POST", "/stacks", BODY)
-    assert made.status_int == 201, made.text
-    path = f"/stacks/s/{made.json['stack']['id']}"
+    answer = send(service, emulation, "POST", "/stacks", BODY)
+    assert answer.status_int == 201, answer.text
+    path = f"/stacks/s/{answer.json['stack']['id']}"
     assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
     stored = service.send("GET", f"{path}/files").json
     assert json.loads(stored["child.yaml"]) == CHILD
     names = {row["resource_name"] for row in get_body(service, f"{path}/resources?nested_depth=1")}
     assert names == {"n", "a"}
 
-    given = {**BODY, "files": {"child.yaml": json.dumps(OTHER)}}
-    assert send(service, emulation, "PUT", path, given).status_int == 202
+    body = {**BODY, "files": {"child.yaml": json.dumps(OTHER)}}
+    assert send(service, emulation, "PUT", path, body).status_int == 202
     names = {row["resource_name"] for row in get_body(service, f"{path}/resources?nested_depth=1")}
     assert names == {"n", "b"}
 
-    # A PATCH puts the container's over what is stored.
+    # A PATCH overlays the stored files with the container's.
     body = {"files_container": "mine"}
     assert send(service, emulation, "PATCH", path, body).status_int == 202
     assert json.loads(service.send("GET", f"{path}/files").json["child.yaml"]) == CHILD
 
 
-def test_environments_and_previews(service: LocalService, emulation: Emulation) -> None:
+def test_objects_serve_environments_previews_and_validation(
+    service: LocalService, emulation: Emulation
+) -> None:
     emulation.contents["env.yaml"] = {"resource_registry": {"My::Child": "child.yaml"}}
     template = {**TEMPLATE, "resources": {"n": {"type": "My::Child"}}}
     body = {**BODY, "template": template, "environment_files": ["env.yaml"]}
@@ -107,21 +109,23 @@ def test_environments_and_previews(service: LocalService, emulation: Emulation) 
         assert answer.status_int in (200, 201), answer.text
 
 
-def test_no_object_store(service: LocalService, emulation: Emulation) -> None:
+def test_container_without_an_object_store_is_refused(
+    service: LocalService, emulation: Emulation
+) -> None:
     answer = send(service, emulation, "POST", "/stacks", BODY, "object_store")
     assert "object store" in assert_refused(answer, 400, "NotSupported")
     answer = service.send("POST", "/stacks", BODY)
     assert "object store" in assert_refused(answer, 400, "NotSupported")
 
 
-def test_no_such_container(service: LocalService, emulation: Emulation) -> None:
+def test_unknown_container_is_refused(service: LocalService, emulation: Emulation) -> None:
     body = {**BODY, "files_container": "yours"}
     answer = send(service, emulation, "POST", "/stacks", body)
     assert '"yours"' in assert_refused(answer, 400, "HTTPBadRequest")
     assert service.send("GET", "/stacks").json["stacks"] == []
 
 
-def test_bounds(
+def test_size_and_number_of_objects_are_limited(
     service: LocalService, emulation: Emulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emulation.contents["child.yaml"] = "x" * 1_048_577
@@ -132,6 +136,6 @@ def test_bounds(
     assert "1 objects" in assert_refused(answer, 400, "RequestLimitExceeded")
 
 
-def test_a_name_that_is_no_text(service: LocalService) -> None:
+def test_container_name_must_be_text(service: LocalService) -> None:
     answer = service.send("POST", "/stacks", {**BODY, "files_container": ["mine"]})
     assert_refused(answer, 400, "HTTPBadRequest")

@@ -1,5 +1,7 @@
-"""Templates of nested stacks that did not come with the request: by URL, and files that
-the operator's environment names."""
+"""Templates of nested stacks that are not part of the request.
+
+They are fetched by URL, or read from files that the operator's environment names.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ INNER = {
 
 @dataclass
 class TemplateSite:
-    """What a server on loopback has, and what it was asked for."""
+    """The pages of a web server on loopback, and the requests it received."""
 
     pages: dict[str, str] = field(default_factory=dict)
     requested_paths: list[str] = field(default_factory=list)
@@ -74,24 +76,27 @@ def service(path: Any, **options: Any) -> LocalService:
     services = {
         name: options.pop(name) for name in ("global_environment", "limits") if name in options
     }
-    given = ApiOptions(**{"fetch_private_addresses": True, **options})
-    return LocalService(f"sqlite:///{path}/hc.sqlite", given, **services)
+    api_options = ApiOptions(**{"fetch_private_addresses": True, **options})
+    return LocalService(f"sqlite:///{path}/hc.sqlite", api_options, **services)
 
 
 @pytest.fixture
 def heat(tmp_path: Any) -> Iterator[ProjectClient]:
-    made = service(tmp_path)
-    yield ProjectClient(made)
-    made.close()
+    local_service = service(tmp_path)
+    yield ProjectClient(local_service)
+    local_service.close()
 
 
-def refused(heat: ProjectClient, template: Json, **body: Json) -> str:
+def get_refusal(heat: ProjectClient, template: Json, **body: Json) -> str:
+    """Return the message with which the create was refused."""
     answer = heat.send("POST", "/stacks", {"stack_name": "bad", "template": template, **body})
     assert answer.status_int == 400, answer.text
     return str(answer.json["error"]["message"])
 
 
-def test_nested_templates_by_url_all_the_way_down(heat: ProjectClient, site: TemplateSite) -> None:
+def test_nested_templates_are_fetched_at_every_level(
+    heat: ProjectClient, site: TemplateSite
+) -> None:
     leaf = site.put("/leaf.yaml", LEAF)
     middle = site.put("/middle.yaml", hot_template(
         {"n": {"type": leaf, "properties": {"v": "deep"}}, "m": {"type": leaf}},
@@ -102,14 +107,17 @@ def test_nested_templates_by_url_all_the_way_down(heat: ProjectClient, site: Tem
         outputs={"out": {"get_attr": ["n", "out"]}})  # fmt: skip
     heat.create("s", template)
     assert heat.outputs("s") == {"out": "deep"}
-    assert sorted(site.requested_paths) == ["/leaf.yaml", "/middle.yaml"]  # each once, by the api
+    # The API fetches each template once.
+    assert sorted(site.requested_paths) == ["/leaf.yaml", "/middle.yaml"]
     assert set(heat.send("GET", f"{heat.path('s')}/files").json) == {leaf, middle}
     site.pages.clear()
     heat.send("PATCH", heat.path("s"), {})
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_a_cloudformation_stack_by_url(heat: ProjectClient, site: TemplateSite) -> None:
+def test_template_of_a_cloudformation_stack_is_fetched(
+    heat: ProjectClient, site: TemplateSite
+) -> None:
     url = site.put("/inner.template", INNER)
     template = {
         "HeatTemplateFormatVersion": "2012-12-12",
@@ -122,50 +130,53 @@ def test_a_cloudformation_stack_by_url(heat: ProjectClient, site: TemplateSite) 
     assert heat.outputs("s") == {"Out": "given"}
 
 
-def test_files_of_the_request_come_first(heat: ProjectClient, site: TemplateSite) -> None:
+def test_files_of_the_request_are_not_fetched(heat: ProjectClient, site: TemplateSite) -> None:
     url = site.put("/leaf.yaml", hot_template({}))
     template = hot_template({"n": {"type": url}}, outputs={"out": {"get_attr": ["n", "out"]}})
     heat.create("s", template, files={url: json.dumps(LEAF)})
     assert (heat.outputs("s"), site.requested_paths) == ({"out": "d"}, [])
 
 
-def test_what_cannot_be_fetched(heat: ProjectClient, site: TemplateSite, tmp_path: Any) -> None:
+def test_templates_that_cannot_be_fetched_are_refused(
+    heat: ProjectClient, site: TemplateSite, tmp_path: Any
+) -> None:
     absent = f"http://127.0.0.1:{site.port}/absent.yaml"
-    told = refused(heat, hot_template({"n": {"type": absent}}))
-    assert "resources.n.type: Could not retrieve template" in told
-    assert "404" in told
+    message = get_refusal(heat, hot_template({"n": {"type": absent}}))
+    assert "resources.n.type: Could not retrieve template" in message
+    assert "404" in message
     secret = tmp_path / "secret.yaml"
     secret.write_text(json.dumps(LEAF))
     for name in (f"file://{secret}", str(secret), "ftp://example.com/x.yaml", "http://[x.yaml"):
-        assert f'no template "{name}"' in refused(heat, hot_template({"n": {"type": name}}))
+        assert f'no template "{name}"' in get_refusal(heat, hot_template({"n": {"type": name}}))
 
 
-def test_addresses_inside_are_not_asked(tmp_path: Any, site: TemplateSite) -> None:
-    made = service(tmp_path, fetch_private_addresses=False)
+def test_private_addresses_are_not_contacted(tmp_path: Any, site: TemplateSite) -> None:
+    local_service = service(tmp_path, fetch_private_addresses=False)
     url = site.put("/leaf.yaml", LEAF)
-    assert "not a public one" in refused(ProjectClient(made), hot_template({"n": {"type": url}}))
+    assert "not a public one" in get_refusal(
+        ProjectClient(local_service), hot_template({"n": {"type": url}})
+    )
     assert site.requested_paths == []
-    made.close()
+    local_service.close()
 
 
-def test_all_of_a_request_together_are_bounded(tmp_path: Any, site: TemplateSite) -> None:
-    made = service(tmp_path, max_json_body_bytes=4000)
+def test_total_size_of_fetched_templates_is_limited(tmp_path: Any, site: TemplateSite) -> None:
+    local_service = service(tmp_path, max_json_body_bytes=4000)
     filler = hot_template({"a": resource_definition(value="x" * 2500)})
     names = [site.put(f"/{number}.yaml", filler) for number in range(4)]
     template = hot_template({f"n{at}": {"type": name} for at, name in enumerate(names)})
-    assert "it is larger than" in refused(ProjectClient(made), template)
+    assert "it is larger than" in get_refusal(ProjectClient(local_service), template)
     assert len(site.requested_paths) <= 4
-    made.close()
+    local_service.close()
 
 
-def test_files_that_the_operator_names(tmp_path: Any) -> None:
-    """Users reach them by their type, also from their own templates; nothing else of
-    the host."""
+def test_operator_templates_may_come_from_files_of_the_host(tmp_path: Any) -> None:
+    """Users reach such files by their type, also in their own templates, and no other files."""
     ours = tmp_path / "ours.yaml"
     ours.write_text(json.dumps(LEAF))
     mapped = {"resource_registry": {"Our::Type": f"file://{ours}", "Our::Gone": "/no/such.yaml"}}
-    made = service(tmp_path, global_environment=Environment.parse(mapped))
-    heat = ProjectClient(made)
+    local_service = service(tmp_path, global_environment=Environment.parse(mapped))
+    heat = ProjectClient(local_service)
     nested = hot_template({"n": {"type": "Our::Type", "properties": {"v": "theirs"}}},
                  outputs={"out": {"get_attr": ["n", "out"]}})  # fmt: skip
     template = hot_template(
@@ -173,8 +184,8 @@ def test_files_that_the_operator_names(tmp_path: Any) -> None:
     )
     heat.create("s", template, files={"user.yaml": json.dumps(nested)})
     assert heat.outputs("s") == {"out": "theirs"}
-    assert "/no/such.yaml" in refused(heat, hot_template({"n": {"type": "Our::Gone"}}))
+    assert "/no/such.yaml" in get_refusal(heat, hot_template({"n": {"type": "Our::Gone"}}))
     other = tmp_path / "other.yaml"
     other.write_text(json.dumps(LEAF))
-    assert "no template" in refused(heat, hot_template({"n": {"type": f"file://{other}"}}))
-    made.close()
+    assert "no template" in get_refusal(heat, hot_template({"n": {"type": f"file://{other}"}}))
+    local_service.close()

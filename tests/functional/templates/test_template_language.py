@@ -1,4 +1,4 @@
-"""The template language as a user of the API meets it, from request to resource."""
+"""The template language through the API, from request to resource."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def send(service: LocalService, method: str, path: str, body: Json = None) -> An
     return request.get_response(service.app)
 
 
-def created(service: LocalService, name: str, template: Json, **body: Json) -> str:
-    """The path of a new stack, which is complete."""
+def create_stack(service: LocalService, name: str, template: Json, **body: Json) -> str:
+    """Create a stack, check that it completes, and return its path."""
     answer = send(service, "POST", "/stacks", {"stack_name": name, "template": template, **body})
     assert answer.status_int == 201, answer.text
     path: str = answer.location.split("/v1/p")[1]
@@ -59,7 +59,7 @@ def outputs(service: LocalService, path: str) -> dict[str, Json]:
 # -- plug-ins -----------------------------------------------------------------
 
 
-def test_functions_of_plugins_work_at_once_later_and_in_outputs(service: LocalService) -> None:
+def test_plugin_functions_work_in_properties_and_outputs(service: LocalService) -> None:
     template = table.hot_template(
         resources={
             "a": table.value_resource({"shout": "at once"}),
@@ -72,17 +72,21 @@ def test_functions_of_plugins_work_at_once_later_and_in_outputs(service: LocalSe
             "c": {"value": {"shout": {"get_resource": "b"}}},
         },
     )
-    path = created(service, "plugins", template)
+    path = create_stack(service, "plugins", template)
     found = outputs(service, path)
     assert found["b"] == "AT ONCE!X"
     assert found["c"].isupper()
     update = {"template": {**template, "description": "another"}}
     assert send(service, "PUT", f"{path}/preview", update).status_int == 200
-    shown = send(service, "GET", "/template_versions/heat_template_version.2021-04-16/functions")
-    assert {"functions": "shout", "description": SHOUT.summary} in shown.json["template_functions"]
+    response = send(
+        service, "GET", "/template_versions/heat_template_version.2021-04-16/functions"
+    )
+    assert {"functions": "shout", "description": SHOUT.summary} in response.json[
+        "template_functions"
+    ]
 
 
-def test_constraints_of_plugins(service: LocalService) -> None:
+def test_plugin_constraints_are_checked(service: LocalService) -> None:
     declared = {"type": "number", "constraints": [{"custom_constraint": "is_even"}]}
     body = {
         "stack_name": "even",
@@ -94,15 +98,15 @@ def test_constraints_of_plugins(service: LocalService) -> None:
     assert "it is odd" in answer.json["error"]["message"]
 
 
-def test_the_region_is_the_operators(service: LocalService) -> None:
+def test_region_is_the_configured_one(service: LocalService) -> None:
     template = table.hot_template(outputs={"region": {"value": {"get_param": "OS::region"}}})
-    assert outputs(service, created(service, "region", template)) == {"region": "north"}
+    assert outputs(service, create_stack(service, "region", template)) == {"region": "north"}
 
 
 # -- debugging ----------------------------------------------------------------
 
 
-def test_an_evaluated_definition_can_be_shown(service: LocalService) -> None:
+def test_stored_definition_can_be_shown(service: LocalService) -> None:
     long, hidden = "x" * 5000, "planted-and-hidden"
     template = table.hot_template(
         parameters={"p": {"type": "string", "hidden": True}},
@@ -112,13 +116,13 @@ def test_an_evaluated_definition_can_be_shown(service: LocalService) -> None:
             "c": table.value_resource([{"get_param": "p"}, {"get_resource": "a"}]),
         },
     )
-    path = created(service, "shown", template, parameters={"p": hidden})
+    path = create_stack(service, "shown", template, parameters={"p": hidden})
 
     def definition(name: str) -> Json:
         answer = send(service, "GET", f"{path}/resources/{name}?detail=definition")
-        shown = answer.json["resource"]["definition"]
-        assert hidden not in str(shown)
-        return shown
+        response = answer.json["resource"]["definition"]
+        assert hidden not in str(response)
+        return response
 
     assert definition("a")["properties"]["value"] == long + "!"
     joined = definition("b")["properties"]["value"]["$call"]
@@ -131,9 +135,9 @@ def test_an_evaluated_definition_can_be_shown(service: LocalService) -> None:
     assert send(service, "GET", f"{path}/resources/a?detail=x").status_int == 400
 
 
-# -- mistakes -----------------------------------------------------------------
+# -- errors -------------------------------------------------------------------
 
-TOLD = [
+MESSAGES = [
     'Invalid parameter flavour: the type "strin" is not one of string, number,'
     ' comma_delimited_list, json, boolean; did you mean "string"? (line 3, column 3)',
     "resources.copy.type: Unknown resource Type : OS::Heat::Vaule;"
@@ -149,34 +153,34 @@ TOLD = [
     "resources.twice.properties: The Referenced Attribute (text valu) is incorrect."
     ' Did you mean "value"? (line 17, column 7)',
 ]
-MISTAKES = (Path(__file__).parents[1] / "data" / "mistakes.yaml").read_text()
+INVALID_TEMPLATE = (Path(__file__).parents[1] / "data" / "mistakes.yaml").read_text()
 
 
-def test_all_mistakes_are_told_together(service: LocalService) -> None:
-    """The first in the form that clients expect; each with its place and a near name."""
-    body = {"stack_name": "bad", "template": MISTAKES}
+def test_all_errors_are_reported_together(service: LocalService) -> None:
+    """The first has the form that clients expect; each has a position and a suggestion."""
+    body = {"stack_name": "bad", "template": INVALID_TEMPLATE}
     for path in ("/stacks", "/stacks/preview", "/validate"):
-        told = send(service, "POST", path, body).json["error"]
-        assert told["type"] == "InvalidSchemaError"
-        assert told["message"].splitlines() == TOLD
+        error = send(service, "POST", path, body).json["error"]
+        assert error["type"] == "InvalidSchemaError"
+        assert error["message"].splitlines() == MESSAGES
 
 
-def test_the_first_mistake_is_the_error_and_the_text_of_a_single_one(
+def test_first_error_decides_type_and_text(
     service: LocalService,
 ) -> None:
-    template = MISTAKES.replace("strin,", "string,").replace("Vaule", "Value")
+    template = INVALID_TEMPLATE.replace("strin,", "string,").replace("Vaule", "Value")
     body = {"stack_name": "bad", "template": template.replace("flavor", "flavour")}
-    told = send(service, "POST", "/stacks", body).json["error"]
-    assert told["type"] == "StackValidationFailed"
-    assert told["message"].startswith(
+    error = send(service, "POST", "/stacks", body).json["error"]
+    assert error["type"] == "StackValidationFailed"
+    assert error["message"].startswith(
         "Property error: resources.text.properties: Unknown Property lenght"
     )
 
 
-def test_what_an_unknown_parameter_is_called_is_told_by_validate(service: LocalService) -> None:
+def test_validate_suggests_the_name_of_a_misspelled_parameter(service: LocalService) -> None:
     template = table.hot_template(
         parameters={"size": {"type": "number"}},
         resources={"r": table.value_resource({"get_param": "sise"})},
     )
-    told = send(service, "POST", "/validate", {"template": template}).json["error"]["message"]
-    assert 'The Parameter (sise) was not provided; did you mean "size"?' in told
+    error = send(service, "POST", "/validate", {"template": template}).json["error"]["message"]
+    assert 'The Parameter (sise) was not provided; did you mean "size"?' in error

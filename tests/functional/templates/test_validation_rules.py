@@ -1,9 +1,8 @@
-"""The rows of heat-facts ``validation.md`` that a single create does not show.
+"""The rows of docs/reference/validation.rst that need more than a create.
 
-``test_validation`` has the tables of what is refused when a stack is made; here are
-quotas, names, updates, types and their services, order of checks, and paths of errors.
-Depth and size of trees are shown by ``test_nested_stacks``, the time of actions by
-``test_failures``, the purge of events by ``tests/unit/cli/test_housekeeping``.
+Quotas, names, updates, types and their services, order of checks, and paths of errors.
+Limits of trees are tested in tests/functional/nested, the purge of events in
+tests/unit/cli.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ HIDDEN = "OS::Neutron::LBaaS::Pool"
 
 
 class SelfValidatingType(LocalType):
-    """Says what its own validation found, in the words of ``complaint``."""
+    """A type whose own validation raises the error named by ``complaint``."""
 
     name = "Test::Strict"
     schema = TypeSchema(
@@ -57,7 +56,7 @@ class SelfValidatingType(LocalType):
 
 
 class UnavailableServiceType(SelfValidatingType):
-    """Of a service that the catalogue does not have."""
+    """A type of a service that the cloud's catalogue does not have."""
 
     name = "Test::Elsewhere"
 
@@ -66,7 +65,7 @@ class UnavailableServiceType(SelfValidatingType):
 
 
 class AcceptingConstraints(dict[str, Any]):
-    """Custom constraints that find all that they look for."""
+    """Custom constraints that accept every value."""
 
     def get(self, name: str, default: Json = None) -> Json:
         return self[name]
@@ -116,7 +115,7 @@ class TestLimits:
         for name in names:
             assert create(service, self.EMPTY, name).status_int == 201
 
-    def test_stacks_of_a_project(self, tmp_path: Any) -> None:
+    def test_number_of_stacks_is_limited_per_project(self, tmp_path: Any) -> None:
         with running(tmp_path, max_stacks_per_tenant=2) as service:
             self.make(service, "one", "two")
             answer = create(service, self.EMPTY, "three")
@@ -138,11 +137,11 @@ class TestLimits:
             self.make(service, "two")
 
     @pytest.mark.parametrize("most", [-1, -7])
-    def test_no_limit(self, tmp_path: Any, most: int) -> None:
+    def test_negative_limit_is_no_limit(self, tmp_path: Any, most: int) -> None:
         with running(tmp_path, max_stacks_per_tenant=most) as service:
             self.make(service, "one", "two", "three")
 
-    def test_resources_of_a_template(self, tmp_path: Any) -> None:
+    def test_number_of_resources_is_limited_in_create_and_update(self, tmp_path: Any) -> None:
         with running(tmp_path, max_resources_per_stack=1) as service:
             two = table.hot_template(resources={name: table.value_resource(1) for name in "ab"})
             assert_refused(create(service, two), 400, "RequestLimitExceeded")
@@ -156,7 +155,7 @@ class TestLimits:
             )
             assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
 
-    def test_any_number_of_resources(self, tmp_path: Any) -> None:
+    def test_number_of_resources_can_be_unlimited(self, tmp_path: Any) -> None:
         with running(tmp_path, max_resources_per_stack=-1) as service:
             template = table.hot_template(
                 resources={f"r{i}": table.value_resource(1) for i in range(1001)}
@@ -168,32 +167,36 @@ class TestLimits:
                 == 200
             )
 
-    def test_software(self, tmp_path: Any) -> None:
+    def test_number_of_software_configs_and_deployments_is_limited(self, tmp_path: Any) -> None:
         limits = {"max_software_configs_per_tenant": 1, "max_software_deployments_per_tenant": 1}
         with running(tmp_path, **limits) as service:
-            made = service.send("POST", "/software_configs", {"name": "one"})
-            config = made.json["software_config"]["id"]
+            answer = service.send("POST", "/software_configs", {"name": "one"})
+            config = answer.json["software_config"]["id"]
             body = {"config_id": config, "server_id": "s"}
             assert service.send("POST", "/software_deployments", body).status_int == 200
-            for path, given in (
+            for path, request_body in (
                 ("/software_configs", {"name": "two"}),
                 ("/software_deployments", {**body, "server_id": "t"}),
             ):
-                assert_refused(service.send("POST", path, given), 400, "RequestLimitExceeded")
+                assert_refused(
+                    service.send("POST", path, request_body), 400, "RequestLimitExceeded"
+                )
 
-    def test_project_of_a_deployment_s_user(self, service: LocalService) -> None:
-        made = service.send("POST", "/software_configs", {"name": "one"})
+    def test_length_of_a_stack_user_project_id_is_limited(self, service: LocalService) -> None:
+        answer = service.send("POST", "/software_configs", {"name": "one"})
         body = {
-            "config_id": made.json["software_config"]["id"],
+            "config_id": answer.json["software_config"]["id"],
             "server_id": "s",
             "stack_user_project_id": "x" * 65,
         }
-        told = assert_refused(service.send("POST", "/software_deployments", body), 400, "Invalid")
-        assert "64" in told
+        message = assert_refused(
+            service.send("POST", "/software_deployments", body), 400, "Invalid"
+        )
+        assert "64" in message
         body["stack_user_project_id"] = "x" * 64
         assert service.send("POST", "/software_deployments", body).status_int == 200
 
-    def test_a_nested_template_too_large(self, service: LocalService) -> None:
+    def test_size_of_a_nested_template_is_limited(self, service: LocalService) -> None:
         files = {"child.yaml": "#" * 524_289}
         answer = create(service, table.template_with_resource({"type": "child.yaml"}), files=files)
         assert "524288" in assert_refused(answer, 400, "RequestLimitExceeded")
@@ -205,8 +208,10 @@ class TestLimits:
 @pytest.mark.parametrize(
     ("minutes", "state"), [(None, "CREATE_FAILED"), (0, "CREATE_FAILED"), (80, "CREATE_COMPLETE")]
 )
-def test_the_time_of_an_action(service: LocalService, minutes: Json, state: str) -> None:
-    """An hour where the request names none; the resource takes more."""
+def test_action_times_out_after_an_hour_by_default(
+    service: LocalService, minutes: Json, state: str
+) -> None:
+    """The resource takes longer than the default and shorter than the longest time."""
     slow = {
         "type": "OS::Heat::TestResource",
         "properties": {"action_wait_secs": {"create": 4_000}},
@@ -217,20 +222,20 @@ def test_the_time_of_an_action(service: LocalService, minutes: Json, state: str)
         template=table.template_with_resource(slow),
         timeout_mins=minutes,
     )
-    shown = get_body(service, path)
-    assert shown["stack_status"] == state
-    assert ("Timed out" in shown["stack_status_reason"]) is state.endswith("FAILED")
+    response = get_body(service, path)
+    assert response["stack_status"] == state
+    assert ("Timed out" in response["stack_status_reason"]) is state.endswith("FAILED")
     service.send("DELETE", path)
 
 
-def test_a_name_that_is_taken(service: LocalService, stack: str) -> None:
+def test_name_of_a_live_stack_is_refused(service: LocalService, stack: str) -> None:
     assert_refused(create(service, table.hot_template(), "kept"), 409, "StackExists")
     preview = {"stack_name": "kept", "template": table.hot_template()}
     assert_refused(service.send("POST", "/stacks/preview", preview), 409, "StackExists")
     assert service.send("POST", "/stacks", preview, project="q").status_int == 201
 
 
-def test_physical_names(service: LocalService) -> None:
+def test_physical_names_are_at_most_255_characters(service: LocalService) -> None:
     long = "s" * 255
     path = create_stack(
         service, stack_name=long, template=table.template_with_resource(table.value_resource(1))
@@ -265,21 +270,23 @@ UPDATES: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize("row", UPDATES, ids=[row[0] for row in UPDATES])
-@pytest.mark.parametrize("below", ["", "/preview"])
-def test_update_refuses(service: LocalService, stack: str, row: Json, below: str) -> None:
-    _name, body, kind = row
-    assert_refused(service.send("PUT", stack + below, body), 400, kind)
-    shown = get_body(service, stack)
-    assert (shown["stack_status"], shown["updated_time"]) == ("CREATE_COMPLETE", None)
+@pytest.mark.parametrize("suffix", ["", "/preview"])
+def test_update_refuses(service: LocalService, stack: str, row: Json, suffix: str) -> None:
+    _name, body, error_type = row
+    assert_refused(service.send("PUT", stack + suffix, body), 400, error_type)
+    response = get_body(service, stack)
+    assert (response["stack_status"], response["updated_time"]) == ("CREATE_COMPLETE", None)
 
 
 @pytest.mark.parametrize("path", ["/stacks/preview", "/validate"])
-def test_resources_as_a_list_elsewhere(service: LocalService, path: str) -> None:
+def test_resources_as_a_list_are_an_attribute_error_in_preview_and_validate(
+    service: LocalService, path: str
+) -> None:
     body = {"stack_name": "x", "template": table.hot_template(resources=[])}
     assert_refused(service.send("POST", path, body), 400, "AttributeError")
 
 
-def test_converge_is_for_updates(service: LocalService, stack: str) -> None:
+def test_converge_is_accepted_only_in_updates(service: LocalService, stack: str) -> None:
     body = {"template": table.hot_template(), "converge": True}
     for path in ("/stacks", "/stacks/preview"):
         assert_refused(
@@ -295,13 +302,13 @@ DOCUMENTS = ["{", "[1]", "{}", '{"template": {}}', '{"template": [1]}', '{"templ
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_adopting_needs_a_document(tmp_path: Any, document: str) -> None:
+def test_adopt_refuses_invalid_documents(tmp_path: Any, document: str) -> None:
     with running(tmp_path, enable_stack_adopt=True) as service:
         body = {"stack_name": "s", "adopt_stack_data": document}
         assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
 
 
-def test_handover_may_be_disabled(service: LocalService, stack: str) -> None:
+def test_abandon_and_export_may_be_disabled(service: LocalService, stack: str) -> None:
     assert_refused(service.send("DELETE", stack + "/abandon"), 400, "NotSupported")
     assert_refused(service.send("GET", stack + "/export"), 400, "NotSupported")
 
@@ -309,9 +316,9 @@ def test_handover_may_be_disabled(service: LocalService, stack: str) -> None:
 # -- types and their services ----------------------------------------------------------
 
 
-def test_a_hidden_type_is_accepted(service: LocalService) -> None:
-    shown = service.send("GET", "/resource_types").json["resource_types"]
-    assert HIDDEN not in shown
+def test_hidden_type_is_accepted(service: LocalService) -> None:
+    response = service.send("GET", "/resource_types").json["resource_types"]
+    assert HIDDEN not in response
     path = create_stack(
         service, stack_name="old", template=table.template_with_resource({"type": HIDDEN})
     )
@@ -319,25 +326,25 @@ def test_a_hidden_type_is_accepted(service: LocalService) -> None:
     service.send("DELETE", path)
 
 
-def test_a_type_whose_service_is_not_there(service: LocalService) -> None:
+def test_type_without_its_service_is_refused(service: LocalService) -> None:
     answer = create(service, table.template_with_resource({"type": UnavailableServiceType.name}))
     assert assert_refused(answer, 400, "ResourceTypeUnavailable").startswith("HEAT-E99001")
 
 
-def test_a_type_that_policy_forbids(service: LocalService, tmp_path: Any) -> None:
+def test_type_forbidden_by_policy_is_refused(service: LocalService, tmp_path: Any) -> None:
     (tmp_path / "policy.yaml").write_text('"resource_types:Test::House": "!"\n')
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     build_app(service.services, conf=conf)  # registers the library's options
     conf.set_override("policy_file", str(tmp_path / "policy.yaml"), "oslo_policy")
-    keep = service._inner
+    original = service._inner
     service.use_application(build_app(service.services, conf=conf))
     try:
         template = table.template_with_resource({"type": FakeServer.name})
-        told = assert_refused(create(service, template), 403, "Forbidden")
-        assert FakeServer.name in told
+        message = assert_refused(create(service, template), 403, "Forbidden")
+        assert FakeServer.name in message
     finally:
-        service.use_application(keep)
+        service.use_application(original)
 
 
 COMPLAINTS = [
@@ -350,56 +357,60 @@ COMPLAINTS = [
 ]
 
 
-@pytest.mark.parametrize(("complaint", "kind"), COMPLAINTS)
-def test_what_a_type_itself_finds(service: LocalService, complaint: str, kind: str) -> None:
+@pytest.mark.parametrize(("complaint", "error_type"), COMPLAINTS)
+def test_errors_of_a_types_own_validation_are_reported(
+    service: LocalService, complaint: str, error_type: str
+) -> None:
     template = table.template_with_resource(
         {"type": SelfValidatingType.name, "properties": {"complaint": complaint}}
     )
-    told = assert_refused(create(service, template), 400, kind)
-    assert "it will not do" in told
-    if kind == SVF:
-        assert complaint in told
+    message = assert_refused(create(service, template), 400, error_type)
+    assert "it will not do" in message
+    if error_type == SVF:
+        assert complaint in message
 
 
 @pytest.mark.parametrize(
-    ("properties", "kind"),
+    ("properties", "error_type"),
     [
         ({"networks": [{"port": "p", "fixed_ip": "10.0.0.5"}]}, "ResourcePropertyConflict"),
         ({"networks": [{}]}, "PropertyUnspecifiedError"),
     ],
 )
-def test_properties_of_servers(service: LocalService, properties: Json, kind: str) -> None:
+def test_invalid_server_properties_are_refused(
+    service: LocalService, properties: Json, error_type: str
+) -> None:
     server = {
         "type": "OS::Nova::Server",
         "properties": {"flavor": "f", "image": "i", **properties},
     }
-    assert_refused(create(service, table.template_with_resource(server)), 400, kind)
+    assert_refused(create(service, table.template_with_resource(server)), 400, error_type)
 
 
-def test_where_a_policy_redirects_to_goes_with_its_action(service: LocalService) -> None:
+def test_l7_policy_redirect_url_requires_the_redirect_action(service: LocalService) -> None:
     policy = {
         "type": "OS::Octavia::L7Policy",
         "properties": {"listener": "l", "action": "REJECT", "redirect_url": "http://example.org/"},
     }
-    told = assert_refused(
+    message = assert_refused(
         create(service, table.template_with_resource(policy)),
         400,
         "ResourcePropertyValueDependency",
     )
-    assert "redirect_url" in told
-    assert "REDIRECT_TO_URL" in told
+    assert "redirect_url" in message
+    assert "REDIRECT_TO_URL" in message
 
 
-def test_what_depends_on_others_is_not_checked(service: LocalService) -> None:
+def test_values_that_depend_on_other_resources_are_not_checked(service: LocalService) -> None:
     template = table.hot_template(resources={
         "a": {"type": "OS::Heat::TestResource", "properties": {"value": "x"}},
         "b": {"type": "OS::Heat::RandomString",
               "properties": {"length": {"get_attr": ["a", "output"]}}},
     })  # fmt: skip
     path = create_stack(service, stack_name="later", template=template)
-    shown = get_body(service, path)
-    assert shown["stack_status"] == "CREATE_FAILED"  # known when "a" is there, not before
-    assert "length" in shown["stack_status_reason"]
+    response = get_body(service, path)
+    assert response["stack_status"] == "CREATE_FAILED"  # known when "a" is there, not before
+    assert "length" in response["stack_status_reason"]
     service.send("DELETE", path)
 
 
@@ -409,16 +420,16 @@ def strict(**properties: Json) -> Json:
     )
 
 
-def test_an_immutable_property(service: LocalService) -> None:
+def test_immutable_property_fails_the_update(service: LocalService) -> None:
     path = create_stack(service, stack_name="fixed", template=strict(fixed="a"))
     assert service.send("PUT", path, {"template": strict(fixed="b")}).status_int == 202
-    shown = get_body(service, path)
-    assert shown["stack_status"] == "UPDATE_FAILED"
-    assert "NotSupported" in shown["stack_status_reason"]
+    response = get_body(service, path)
+    assert response["stack_status"] == "UPDATE_FAILED"
+    assert "NotSupported" in response["stack_status_reason"]
     service.send("DELETE", path)
 
 
-def test_a_property_that_may_not_change(service: LocalService) -> None:
+def test_change_of_other_properties_replaces_the_resource(service: LocalService) -> None:
     path = create_stack(service, stack_name="replaced", template=strict(replacing="a"))
     (before,) = get_body(service, path + "/resources")
     assert service.send("PUT", path, {"template": strict(replacing="b")}).status_int == 202
@@ -428,7 +439,7 @@ def test_a_property_that_may_not_change(service: LocalService) -> None:
     service.send("DELETE", path)
 
 
-def test_an_external_resource_that_is_not_there(
+def test_missing_external_resource_is_refused(
     service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -436,10 +447,10 @@ def test_an_external_resource_that_is_not_there(
     )
     emulation = create_emulation()
     connection = connect(emulation)
-    there = emulation.collection("neutron.network").add({"name": "n", "status": "ACTIVE"})
+    network = emulation.collection("neutron.network").add({"name": "n", "status": "ACTIVE"})
     body = {"stack_name": "bad"}
 
-    def ask(external_id: str) -> Any:
+    def preview(external_id: str) -> Any:
         net = {"type": "OS::Neutron::Net", "external_id": external_id}
         with use_request_cloud(
             SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))
@@ -448,13 +459,13 @@ def test_an_external_resource_that_is_not_there(
                 "POST", "/stacks/preview", {**body, "template": table.template_with_resource(net)}
             )
 
-    assert ask(there.body["id"]).status_int == 200
-    told = assert_refused(ask("nowhere"), 400, SVF)
-    assert told.startswith("resources.r.external_id")
+    assert preview(network.body["id"]).status_int == 200
+    message = assert_refused(preview("nowhere"), 400, SVF)
+    assert message.startswith("resources.r.external_id")
     emulation.injected_failures.append(
         InjectedFailure("GET", "nowhere", EmulatedResponse(503, {}), remaining=5)
     )
-    assert ask("nowhere").status_int == 200  # it can't be told now
+    assert preview("nowhere").status_int == 200  # The service cannot be asked now.
 
 
 # -- order of checks -------------------------------------------------------------------
@@ -489,21 +500,21 @@ def _with(body: Json, **sections: Json) -> Json:
     return {**body, "template": template}
 
 
-@pytest.mark.parametrize("at", range(len(MISTAKES) - 1), ids=[row[0] for row in MISTAKES[:-1]])
-def test_an_earlier_check_s_mistake_is_told_first(
+@pytest.mark.parametrize("at", range(len(MISTAKES) - 1), ids=[row[0] for row in ERRORS[:-1]])
+def test_error_of_an_earlier_check_is_reported_first(
     service: LocalService, stack: str, at: int
 ) -> None:
     for later in MISTAKES[at + 1 :]:
         body = {"stack_name": "fresh", "template": table.hot_template()}
         body = MISTAKES[at][1](later[1](body))
-        told = service.send("POST", "/stacks", body).json["error"]["message"]
-        assert MISTAKES[at][2] in told.splitlines()[0], (later[0], told)
+        message = service.send("POST", "/stacks", body).json["error"]["message"]
+        assert MISTAKES[at][2] in message.splitlines()[0], (later[0], message)
 
 
 # -- validate --------------------------------------------------------------------------
 
 
-def test_validate_is_not_strict(service: LocalService) -> None:
+def test_validate_accepts_missing_parameters(service: LocalService) -> None:
     template = table.template_with_resource(
         {"type": "OS::Heat::RandomString", "properties": {"length": {"get_param": "p"}}},
         parameters={"p": {"type": "number"}},
@@ -511,7 +522,7 @@ def test_validate_is_not_strict(service: LocalService) -> None:
     assert service.send("POST", "/validate", {"template": template}).status_int == 200
 
 
-def test_validate_knows_the_one_error_that_may_be_ignored(service: LocalService) -> None:
+def test_validate_can_ignore_error_99001_only(service: LocalService) -> None:
     template = table.template_with_resource({"type": UnavailableServiceType.name})
     assert_refused(
         service.send("POST", "/validate", {"template": template}), 400, "ResourceTypeUnavailable"
@@ -525,7 +536,7 @@ def test_validate_knows_the_one_error_that_may_be_ignored(service: LocalService)
     )
 
 
-def test_validate_looks_into_nested_templates(service: LocalService) -> None:
+def test_validate_checks_nested_templates(service: LocalService) -> None:
     child = table.template_with_resource(
         table.value_resource(1), parameters={"x": {"type": "string"}}
     )
@@ -546,7 +557,7 @@ def test_validate_looks_into_nested_templates(service: LocalService) -> None:
 # -- paths of errors -------------------------------------------------------------------
 
 
-def test_a_list_index_in_a_path(service: LocalService) -> None:
+def test_path_of_an_error_has_the_list_index(service: LocalService) -> None:
     server = {
         "type": "OS::Nova::Server",
         "properties": {
@@ -555,13 +566,13 @@ def test_a_list_index_in_a_path(service: LocalService) -> None:
             "networks": [{"network": "n"}, {"colour": "blue"}],
         },
     }
-    told = assert_refused(create(service, table.template_with_resource(server)), 400, SVF)
-    assert "resources.r.properties.networks[1]" in told
+    message = assert_refused(create(service, table.template_with_resource(server)), 400, SVF)
+    assert "resources.r.properties.networks[1]" in message
 
 
-def test_the_path_of_a_nested_mistake(service: LocalService) -> None:
+def test_path_of_a_nested_error_names_the_template(service: LocalService) -> None:
     files = {"c.yaml": json.dumps(table.template_with_resource({"type": "OS::Heat::Value"}))}
-    told = assert_refused(
+    message = assert_refused(
         create(service, table.template_with_resource({"type": "c.yaml"}), files=files), 400, SVF
     )
-    assert "resources.r<c.yaml>.resources.r" in told
+    assert "resources.r<c.yaml>.resources.r" in message

@@ -1,4 +1,6 @@
-"""Order, leaves and rings, by example and against a naive twin."""
+"""Order, leaves and cycles, by example and against a naive implementation."""
+
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ SMALL = st.dictionaries(
 )
 
 
-def test_diamond():
+def test_diamond_is_ordered_from_its_leaf() -> None:
     graph = Graph.from_requirements({"d": ["b", "c"], "b": ["a"], "c": ["a"]})
     assert graph.leaves() == ("a",)
     assert graph.topological_order() == ("a", "b", "c", "d")
@@ -22,33 +24,33 @@ def test_diamond():
     assert "x" not in graph
 
 
-def test_ring_is_named_in_order_from_its_smallest():
+def test_cycle_is_listed_in_order_from_its_smallest_node() -> None:
     graph = Graph.from_requirements({"a": ["c"], "c": ["b"], "b": ["d"], "d": ["c"], "e": []})
     assert graph.find_cycle() == ("b", "d", "c")
     assert graph.topological_order() == ("e",)
 
 
-def test_node_that_needs_itself():
+def test_node_that_requires_itself_is_a_cycle() -> None:
     assert Graph.from_requirements({"a": ["a"]}).find_cycle() == ("a",)
 
 
-def test_reversed_is_the_order_of_deleting():
+def test_reversed_graph_has_the_order_of_deletion() -> None:
     graph = Graph.from_requirements({"b": ["a"], "c": ["b"]})
     assert graph.reversed().topological_order() == ("c", "b", "a")
 
 
-def test_reachable():
+def test_dependents_include_indirect_ones() -> None:
     graph = Graph.from_requirements({"b": ["a"], "c": ["b"], "d": []})
     assert graph.with_dependents(["b"]) == {"b", "c"}
 
 
-def test_dot_escapes_names():
+def test_dot_escapes_names() -> None:
     dot = Graph.from_requirements({'a"b': ["c\\d"]}).to_dot()
     assert '"c\\\\d" -> "a\\"b";' in dot
 
 
-def test_deep_chain_needs_no_recursion():
-    size = 20_000  # far beyond what recursion stands
+def test_deep_chain_needs_no_recursion() -> None:
+    size = 20_000  # far beyond the recursion limit
     graph = Graph.from_requirements({n: [n - 1] for n in range(1, size)})
     assert graph.topological_order() == tuple(range(size))
     assert Graph.from_requirements(
@@ -57,25 +59,25 @@ def test_deep_chain_needs_no_recursion():
 
 
 @given(SMALL)
-def test_order_respects_every_edge_or_there_is_a_ring(requirements):
+def test_order_respects_every_edge_or_there_is_a_cycle(requirements: Any) -> None:
     graph = Graph.from_requirements(requirements)
     order = graph.topological_order()
-    place = {node: index for index, node in enumerate(order)}
-    assert all(place[need] < place[node] for node in order for need in graph.requires(node))
+    position = {node: index for index, node in enumerate(order)}
+    assert all(position[need] < position[node] for node in order for need in graph.requires(node))
     assert (graph.find_cycle() is None) == (len(order) == len(graph))
 
 
 @given(SMALL)
-def test_ring_is_one(requirements):
+def test_reported_cycle_is_a_cycle(requirements: Any) -> None:
     graph = Graph.from_requirements(requirements)
-    ring = graph.find_cycle()
-    if ring is not None:
-        assert len(set(ring)) == len(ring)
-        for node, following in zip(ring, ring[1:] + ring[:1], strict=True):
+    cycle = graph.find_cycle()
+    if cycle is not None:
+        assert len(set(cycle)) == len(cycle)
+        for node, following in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             assert following in graph.requires(node)
 
 
 @given(SMALL)
-def test_leaves_are_what_needs_nothing(requirements):
+def test_leaves_are_the_nodes_that_require_nothing(requirements: Any) -> None:
     graph = Graph.from_requirements(requirements)
     assert set(graph.leaves()) == {n for n in graph if not graph.requires(n)}

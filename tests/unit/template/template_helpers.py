@@ -1,6 +1,8 @@
-"""Short ways to build templates in tests.  Imported by the tests beside it."""
+"""Shortcuts to build and evaluate templates in tests."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import (
@@ -8,6 +10,7 @@ from heat_convergence.template.evaluation.evaluation import (
     StackContext,
     evaluate_template,
 )
+from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
 from heat_convergence.template.template import Template
 
 STACK_CONTEXT = StackContext("stack-id", "stack", "project")
@@ -15,53 +18,69 @@ LATEST_HOT_VERSION = "2021-04-16"
 
 
 class FakeResourceValues:
-    """Attributes and reference ids as given; reference ids default to ``ref-<name>``."""
+    """Fixed attributes and reference ids; a reference id defaults to ``ref-<name>``."""
 
-    def __init__(self, attributes=None, references=None):
+    def __init__(self, attributes: Any = None, references: Any = None) -> None:
         self.attributes = attributes or {}
         self.references = references or {}
 
-    def reference_id(self, resource):
+    def reference_id(self, resource: str) -> Any:
         return self.references.get(resource, f"ref-{resource}")
 
-    def attribute(self, resource, name, path):
+    def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> Any:
         known = self.attributes.get(resource, {})
         return known if name is None else known.get(name)
 
 
-def hot_template(version=LATEST_HOT_VERSION, **sections):
+def hot_template(version: str = LATEST_HOT_VERSION, **sections: Any) -> Any:
+    """Return a HOT template with the sections."""
     return {"heat_template_version": version, **sections}
 
 
-def evaluate(source, environment=None, files=None, *, missing=MissingParameters.REJECT, **options):
+def evaluate(
+    source: Any,
+    environment: Any = None,
+    files: Any = None,
+    *,
+    missing: Any = MissingParameters.REJECT,
+    **options: Any,
+) -> Any:
+    """Parse and evaluate a template with an environment."""
     return evaluate_template(
         Template.parse(source),
         Environment.parse(environment or {}),
         files or {},
         options.pop("facts", STACK_CONTEXT),
-        missing_parameters=missing,
-        **options,
+        EvaluationOptions(missing_parameters=missing, **options),
     )
 
 
 def evaluate_property(
-    value, version=LATEST_HOT_VERSION, *, files=None, environment=None, **sections
-):
-    """What a template's only property comes to, with resources ``a`` and ``b`` beside."""
+    value: Any,
+    version: str = LATEST_HOT_VERSION,
+    *,
+    files: Any = None,
+    environment: Any = None,
+    **sections: Any,
+) -> Any:
+    """Evaluate the only property of a resource that has the siblings ``a`` and ``b``."""
     resources = {
         "a": {"type": "T"},
         "b": {"type": "T"},
         "it": {"type": "T", "properties": {"value": value}},
     }
     template = hot_template(version, resources=resources, **sections)
-    found = evaluate(template, environment, files)
-    return found.definitions["it"].properties["value"]
+    result = evaluate(template, environment, files)
+    return result.definitions["it"].properties["value"]
 
 
-def evaluate_cfn_property(value, key="AWSTemplateFormatVersion", date="2010-09-09", **sections):
+def evaluate_cfn_property(
+    value: Any, key: Any = "AWSTemplateFormatVersion", date: Any = "2010-09-09", **sections: Any
+) -> Any:
+    """Evaluate the only property of a CFN resource that has the sibling ``a``."""
     resources = {
         "a": {"Type": "T"},
         "it": {"Type": "T", "Properties": {"value": value}},
     }
-    found = evaluate({key: date, "Resources": resources, **sections})
-    return found.definitions["it"].properties["value"]
+    result = evaluate({key: date, "Resources": resources, **sections})
+    return result.definitions["it"].properties["value"]

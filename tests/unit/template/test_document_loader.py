@@ -1,4 +1,6 @@
-"""Text to data: YAML's meanings, JSON, bounds, and places."""
+"""Documents to data: YAML's types, JSON, limits and positions."""
+
+from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +20,7 @@ JSON = st.recursive(
 )
 
 
-def test_scalars_mean_what_they_mean_to_clients():
+def test_scalars_have_the_types_that_clients_expect() -> None:
     text = """
     date: 2015-04-30
     octal: 0755
@@ -42,7 +44,7 @@ def test_scalars_mean_what_they_mean_to_clients():
     }
 
 
-def test_anchors_and_merge_keys():
+def test_anchors_and_merge_keys_are_expanded() -> None:
     text = "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\ne: {<<: [{b: 9}, *x]}\nf: *x\ng: <<"
     data = load_document(text).data
     assert data["d"] == {"b": 3, "c": 2}
@@ -52,21 +54,21 @@ def test_anchors_and_merge_keys():
 
 
 @given(JSON)
-def test_reads_what_yaml_writes(data):
+def test_loader_reads_everything_that_yaml_writes(data: Any) -> None:
     assert load_document(yaml.safe_dump({"k": data})).data == {"k": data}
 
 
 @given(JSON)
-def test_plain_maps_are_taken_as_they_are(data):
+def test_plain_maps_are_not_copied(data: Any) -> None:
     source = {"k": data}
     assert load_document(source).data is source
 
 
-def test_yaml_text_is_read_by_the_c_parser(monkeypatch):
+def test_yaml_text_is_read_by_the_c_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     class Counted(yaml.CSafeLoader):
-        def __init__(self, text):
+        def __init__(self, text: Any) -> None:
             made.append(text)
             super().__init__(text)
 
@@ -78,7 +80,7 @@ def test_yaml_text_is_read_by_the_c_parser(monkeypatch):
     assert made == ["a: [1, &x {b: 2}, *x]"]
 
 
-def test_json_text_and_flow_style():
+def test_json_text_and_flow_style_are_read() -> None:
     assert load_document('{"a": [1, "x"]}').data == {"a": [1, "x"]}
     assert load_document("{a: 1}").data == {"a": 1}
     assert load_document(b"a: \xc3\xa9").data == {"a": "é"}
@@ -105,41 +107,41 @@ def test_json_text_and_flow_style():
         b"\xff",
     ],
 )
-def test_refuses_what_is_not_json(text):
+def test_values_that_json_does_not_have_are_refused(text: Any) -> None:
     with pytest.raises(HTTPBadRequest):
         load_document(text)
 
 
-def bomb(kind):
-    if kind == "lists":
+def bomb(tag_or_source: Any) -> Any:
+    if tag_or_source == "lists":
         lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
         lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
-    elif kind == "merges":
+    elif tag_or_source == "merges":
         lines = ["a0: &a0 {x: 1}"]
         merge = "a{0}: &a{0} {{<<: [{1}]}}"
         lines += [merge.format(i, ",".join([f"*a{i - 1}"] * 9)) for i in range(1, 9)]
-    elif kind == "strings":
+    elif tag_or_source == "strings":
         lines = ["a0: &a0 " + "x" * 100_000, "b: [" + ",".join(["*a0"] * 1000) + "]"]
     else:
         lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 200)]
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("kind", ["lists", "merges", "strings", "nesting"])
-def test_alias_bombs(kind):
+@pytest.mark.parametrize("tag_or_source", ["lists", "merges", "strings", "nesting"])
+def test_alias_bombs_are_refused(tag_or_source: Any) -> None:
     with pytest.raises(RequestLimitExceeded):
-        load_document(bomb(kind))
+        load_document(bomb(tag_or_source))
 
 
 @pytest.mark.parametrize(
     "source", ["[" * 200_000, "- " * 200_000, '{"a":' * 50_000, "a: " + "x" * 600_000]
 )
-def test_deep_and_long_text(source):
+def test_deep_and_long_texts_are_refused(source: Any) -> None:
     with pytest.raises(RequestLimitExceeded):
         load_document(source)
 
 
-def test_deep_and_large_maps():
+def test_deep_and_large_maps_are_refused() -> None:
     deep = {}
     for _ in range(200):
         deep = {"a": deep}
@@ -178,13 +180,13 @@ a2: &anchor {g: 4}
         (("absent",), None),
     ],
 )
-def test_position(path, position):
+def test_position_of_a_path_is_its_deepest_known_part(path: Any, position: Any) -> None:
     assert load_document(TEXT).find_position(path) == position
 
 
-def test_no_position_in_a_map():
+def test_documents_from_maps_have_no_positions() -> None:
     assert load_document({"a": 1}).find_position(("a",)) is None
 
 
-def test_position_in_json_with_tabs():
+def test_position_in_json_with_tabs_is_approximate() -> None:
     assert load_document('{\n\t"a": 1}').find_position(("a",)) in (None, (2, 2))

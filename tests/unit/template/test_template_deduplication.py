@@ -1,4 +1,6 @@
-"""Long values of rows by their hashes: the quick way comes to what the slow one does."""
+"""Deduplication of long values by hash; the fast path equals the general one."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,35 +32,37 @@ PADDING = st.sampled_from(([], ["x" * 10], ["x" * MIN_SHARED_LENGTH]))
 
 
 @given(st.dictionaries(NAMES, VALUES | st.lists(VALUES, max_size=2), max_size=4), PADDING)
-def test_both_ways_come_to_the_same(values, padding):
+def test_fast_deduplication_equals_the_general_one(values: Any, padding: Any) -> None:
     values = {**values, **{f"long{at}": [text, values] for at, text in enumerate(padding)}}
     quick, slow = {}, {}
     shared = deduplicate_plain_values(values, quick)
     assert shared == deduplicate_values(dump_values(values), slow)
     assert quick == slow
-    found = {name: load(restore_value(value, quick.__getitem__)) for name, value in shared.items()}
-    assert found == values
-    made = {}
-    found = {
-        name: load_deduplicated(value, quick.__getitem__, made) for name, value in shared.items()
+    loaded = {
+        name: load(restore_value(value, quick.__getitem__)) for name, value in shared.items()
     }
-    assert found == values
+    assert loaded == values
+    cache = {}
+    loaded = {
+        name: load_deduplicated(value, quick.__getitem__, cache) for name, value in shared.items()
+    }
+    assert loaded == values
 
 
 @given(VALUES)
-def test_restoring_is_loading_what_is_no_longer_shared(value):
+def test_load_deduplicated_equals_restore_then_load(value: Any) -> None:
     contents = {}
     shared = deduplicate_value(dump(value), contents, min_chars=2)
     assert load_deduplicated(shared, contents.__getitem__) == value
     assert load(restore_value(shared, contents.__getitem__)) == value
 
 
-def test_what_several_places_lead_to_is_made_once():
-    value, contents, made = {"a": ["x"] * MIN_SHARED_LENGTH}, {}, {}
+def test_values_loaded_with_one_cache_share_objects() -> None:
+    value, contents, cache = {"a": ["x"] * MIN_SHARED_LENGTH}, {}, {}
     shared = deduplicate_plain_values(
         {"one": value, "two": value, "own": ["y"] * MIN_SHARED_LENGTH}, contents
     )
-    first, second = (load_deduplicated(shared, contents.__getitem__, made) for _ in range(2))
+    first, second = (load_deduplicated(shared, contents.__getitem__, cache) for _ in range(2))
     assert first == {"one": value, "two": value, "own": ["y"] * MIN_SHARED_LENGTH}
     assert first["one"] is first["two"] is second["one"]
     assert load_deduplicated(shared, contents.__getitem__)["one"] is not first["one"]
@@ -67,7 +71,7 @@ def test_what_several_places_lead_to_is_made_once():
 @pytest.mark.parametrize(
     ("value", "kept"), [("x" * MIN_SHARED_LENGTH, 1), (["x"] * MIN_SHARED_LENGTH, 1), ("x", 0)]
 )
-def test_what_is_long_is_kept_by_its_hash(value, kept):
+def test_long_values_are_stored_by_hash(value: Any, kept: Any) -> None:
     contents = {}
     shared = deduplicate_plain_values({"a": value, "b": value}, contents)
     assert len(contents) == kept

@@ -1,12 +1,14 @@
-"""Environments: documents, mappings, hooks, children, patches, merging of files."""
+"""Environments: documents, mappings, hooks, nested stacks, patches and merging of files."""
+
+from typing import Any
 
 import pytest
-from template_helpers import hot_template
 
 from heat_convergence.common import errors
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.environment_merge import merge_environment_files
 from heat_convergence.template.template import Template
+from tests.unit.template.template_helpers import hot_template
 
 EMPTY = {
     "parameters": {},
@@ -17,17 +19,17 @@ EMPTY = {
 }
 
 
-def registry(entries, base=None):
-    below = Environment.parse({"resource_registry": base}) if base is not None else None
-    return Environment.parse({"resource_registry": entries}, base=below).registry
+def registry(entries: Any, base: Any = None) -> Any:
+    base_environment = Environment.parse({"resource_registry": base}) if base is not None else None
+    return Environment.parse({"resource_registry": entries}, base=base_environment).registry
 
 
 @pytest.mark.parametrize("source", [None, "", {}, "{}", "# nothing"])
-def test_empty(source):
+def test_empty_documents_are_empty_environments(source: Any) -> None:
     assert Environment.parse(source).to_dict() == EMPTY
 
 
-def test_stable_form_can_be_read_again():
+def test_dumped_environment_can_be_parsed_again() -> None:
     source = {
         "parameters": {"b": 1},
         "resource_registry": {"B": "C", "A": "x.yaml", "resources": {"r": {"A": "B"}}},
@@ -61,7 +63,7 @@ def test_stable_form_can_be_read_again():
          errors.InvalidRestrictedAction),
     ],
 )  # fmt: skip
-def test_refuses(source, error):
+def test_invalid_environments_are_refused(source: Any, error: Any) -> None:
     with pytest.raises(error):
         Environment.parse(source)
 
@@ -90,21 +92,23 @@ def test_refuses(source, error):
         ({}, "nested.yaml", "nested.yaml"),
     ],
 )
-def test_resolve(entries, name, expected):
+def test_type_resolves_to_the_most_specific_entry(entries: Any, name: str, expected: Any) -> None:
     assert registry(entries).resolve(name, "r") == expected
 
 
-def test_stacks_further_down_inherit_the_same():
-    """So that what is found out about it is found out once."""
+def test_all_nested_stacks_share_one_registry() -> None:
+    """Sharing the object lets caches keyed by it work for all of them."""
     base = {"B::X": "b.yaml"}
     above = registry({"A::*": "C::*", "resources": {"r": {"r2": {"A::X": "a.yaml"}}}}, base)
-    below = above.for_nested_stack("r").for_nested_stack("r2")
-    assert below.resolve("A::X") == "C::X"
-    assert below.for_nested_stack("r").for_nested_stack("other") is below.for_nested_stack("r")
-    assert below.for_nested_stack("r").entries == {"A::*": "C::*", "resources": {}}
+    base_environment = above.for_nested_stack("r").for_nested_stack("r2")
+    assert base_environment.resolve("A::X") == "C::X"
+    assert base_environment.for_nested_stack("r").for_nested_stack(
+        "other"
+    ) is base_environment.for_nested_stack("r")
+    assert base_environment.for_nested_stack("r").entries == {"A::*": "C::*", "resources": {}}
 
 
-def test_the_operators_entries_come_last():
+def test_operator_entries_have_the_lowest_precedence() -> None:
     base = {"A::X": "base.yaml", "B::*": "C::*"}
     assert registry({}, base).find_implementation("A::X").from_user is False
     assert registry({"A::*": "U::*"}, base).resolve("A::X") == "U::X"
@@ -113,12 +117,12 @@ def test_the_operators_entries_come_last():
     assert registry({"A::X": "x.yaml"}, base).find_implementation("A::X").is_template
 
 
-def test_mappings_in_a_ring():
+def test_cyclic_mappings_are_refused() -> None:
     with pytest.raises(errors.StackValidationFailed, match="A -> B -> A"):
         registry({"A": "B", "B": "A"}).resolve("A")
 
 
-def test_hooks_and_restricted_actions():
+def test_hooks_and_restricted_actions_apply_by_pattern() -> None:
     found = registry(
         {"resources": {
             "web*": {"hooks": "pre-create", "restricted_actions": "replace"},
@@ -136,7 +140,7 @@ def test_hooks_and_restricted_actions():
     assert child.hooks("group") == frozenset()
 
 
-def test_child_environment():
+def test_nested_stack_inherits_defaults_and_registry() -> None:
     parent = Environment.parse(
         {
             "parameters": {"p": 1},
@@ -153,7 +157,7 @@ def test_child_environment():
     assert child.encrypted_param_names == ()
 
 
-def test_patch():
+def test_patch_keeps_unmentioned_entries() -> None:
     old = Environment.parse(
         {
             "parameters": {"a": 1, "b": 2},
@@ -190,7 +194,7 @@ SCHEMAS = Template.parse(
 ).parameters
 
 
-def merged(*texts, request=None):
+def merged(*texts: Any, request: Any = None) -> Any:
     files = {f"e{n}": text for n, text in enumerate(texts)}
     return merge_environment_files(files, list(files), SCHEMAS, request=request)
 
@@ -207,7 +211,9 @@ def merged(*texts, request=None):
          {"a": "st", "n": {"x": [1, 2]}}),
     ],
 )  # fmt: skip
-def test_strategies(name, first, second, strategy, expected):
+def test_merge_strategies_combine_values(
+    name: str, first: Any, second: Any, strategy: Any, expected: Any
+) -> None:
     found = merged(
         f"parameters: {{{name}: {first}}}",
         f"parameters: {{{name}: {second}}}\nparameter_merge_strategies: {{{name}: {strategy}}}",
@@ -220,7 +226,7 @@ def test_strategies(name, first, second, strategy, expected):
     assert by_default.parameters[name] == expected
 
 
-def test_merging_the_rest():
+def test_other_sections_merge_by_file_order() -> None:
     found = merged(
         "parameters: {unknown: 1}\nevent_sinks: [{type: a}]\n"
         "resource_registry: {A: B, resources: {r: {A: C}}}",
@@ -237,8 +243,8 @@ def test_merging_the_rest():
     assert over.parameters == {"text": "file"}
 
 
-def test_a_chosen_strategy_stays():
-    """Also one that a file's default chose; null takes nothing away."""
+def test_first_explicit_strategy_applies_to_all_files() -> None:
+    """The default strategy of a file counts too; null removes nothing."""
     found = merged(
         "parameters: {text: a, list: [a]}",
         "parameters: {text: b, list: null}\nparameter_merge_strategies: {default: merge}",
@@ -253,7 +259,7 @@ def test_a_chosen_strategy_stays():
         )
 
 
-def test_merging_refuses():
+def test_invalid_merges_are_refused() -> None:
     with pytest.raises(errors.InvalidMergeStrategyForParam):
         merged(
             "parameters: {flag: true}",

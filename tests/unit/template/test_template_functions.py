@@ -1,7 +1,8 @@
-"""What each function gives, and what it refuses."""
+"""The results of each function, and the arguments that it refuses."""
+
+from typing import Any
 
 import pytest
-from template_helpers import evaluate, evaluate_cfn_property, evaluate_property, hot_template
 
 from heat_convergence.common.errors import (
     InvalidTemplateReference,
@@ -12,6 +13,12 @@ from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import StackContext, evaluate_template
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.template import Template
+from tests.unit.template.template_helpers import (
+    evaluate,
+    evaluate_cfn_property,
+    evaluate_property,
+    hot_template,
+)
 
 OLD, MIDDLE = "2013-05-23", "2016-10-14"
 PARAMETERS = {
@@ -21,7 +28,7 @@ PARAMETERS = {
     "flag": {"type": "boolean", "default": True},
 }
 
-GIVES = [
+RESULTS = [
     # get_param
     ({"get_param": ["conf", "a", "b", 1, "c"]}, "deep"),
     ({"get_param": ["conf", "a", "b", "0"]}, 1),
@@ -164,7 +171,7 @@ GIVES = [
     ({"get_param": "flag", "more": 1}, {"get_param": "flag", "more": 1}),
 ]
 
-REFUSES = [
+REFUSED = [
     ({"get_param": {}}, "must be a string"),
     ({"get_param": ["conf", []]}, "path"),
     ({"get_param": "undeclared"}, "undeclared"),
@@ -198,10 +205,10 @@ REFUSES = [
     ({"str_split": [",", "a", "x"]}, "must be a number"),
     ({"map_merge": [["a"]]}, "must be a map"),
     ({"map_merge": {"a": 1}}, "list of the form"),
-    ({"map_replace": [{"a": 1, "b": 2}, {"keys": {"a": "b"}}]}, "there already"),
+    ({"map_replace": [{"a": 1, "b": 2}, {"keys": {"a": "b"}}]}, "exists already"),
     ({"map_replace": [{"a": 1}, {"kees": {}}]}, "kees"),
     ({"map_replace": [{"a": 1}, {"keys": {"a": []}}]}, "must be a string"),
-    ({"map_replace": [{"a": 1, "b": 2}, {"keys": {"a": "c", "b": "c"}}]}, "there already"),
+    ({"map_replace": [{"a": 1, "b": 2}, {"keys": {"a": "c", "b": "c"}}]}, "exists already"),
     ({"map_replace": [{"a": 1}, {"values": []}]}, "must be a map"),
     ({"list_concat": [["a"], "b"]}, "must be a list"),
     ({"filter": ["a", []]}, "must be a list"),
@@ -217,19 +224,19 @@ REFUSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "expected"), GIVES)
-def test_gives(value, expected):
+@pytest.mark.parametrize(("value", "expected"), RESULTS)
+def test_function_returns(value: Any, expected: Any) -> None:
     assert evaluate_property(value, parameters=PARAMETERS) == expected
 
 
-@pytest.mark.parametrize(("value", "told"), REFUSES)
-def test_refuses(value, told):
+@pytest.mark.parametrize(("value", "message"), REFUSED)
+def test_function_refuses(value: Any, message: Any) -> None:
     with pytest.raises(StackValidationFailed, match=r"resources\.it\.properties\.value") as caught:
         evaluate_property(value, parameters=PARAMETERS)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_variants_of_older_versions():
+def test_older_versions_have_their_own_variants() -> None:
     assert evaluate_property({"list_join": ["", ["a", None]]}, OLD) == "a"
     with pytest.raises(StackValidationFailed, match="must be strings"):
         evaluate_property({"list_join": ["", [{"a": 1}]]}, OLD)
@@ -250,7 +257,7 @@ def test_variants_of_older_versions():
     assert evaluate_property({"Fn::Select": ["k", '{"k": 1}']}, "2014-10-16") == 1
 
 
-CFN_GIVES = [
+CFN_RESULTS = [
     ({"Ref": "p"}, "v"),
     ({"Ref": "AWS::StackName"}, "stack"),
     ({"Ref": "AWS::Region"}, "ap-southeast-1"),
@@ -266,8 +273,8 @@ CFN_GIVES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), CFN_GIVES)
-def test_cfn_gives(value, expected):
+@pytest.mark.parametrize(("value", "expected"), CFN_RESULTS)
+def test_cfn_function_returns(value: Any, expected: Any) -> None:
     sections = {
         "Parameters": {"p": {"Type": "String", "Default": "v"}},
         "Mappings": {"m": {"v": {"s": 1}}},
@@ -292,19 +299,19 @@ def test_cfn_gives(value, expected):
         {"Fn::ResourceFacade": "metadatum"},
     ],
 )
-def test_cfn_refuses(value):
+def test_cfn_function_refuses(value: Any) -> None:
     with pytest.raises(StackValidationFailed):
         evaluate_cfn_property(value, Mappings={"m": {"k": {"s": 1}}})
 
 
-def test_cfn_references_become_the_hot_ones():
+def test_cfn_references_become_hot_references() -> None:
     assert evaluate_cfn_property({"Ref": "a"}).function == "get_resource"
     assert evaluate_cfn_property({"Fn::GetAtt": ["a", "x"]}).arguments == ["a", "x"]
     with pytest.raises(InvalidTemplateReference):
         evaluate_cfn_property({"Ref": "absent"})
 
 
-def test_facade_of_a_nested_stack():
+def test_resource_facade_reads_the_parent_resource() -> None:
     facts = StackContext("i", "n", "p", facade={"metadata": {"a": 1}, "deletion_policy": "Retain"})
     resources = {
         "it": {
@@ -319,7 +326,7 @@ def test_facade_of_a_nested_stack():
     assert found.properties == {"m": {"a": 1}, "d": "Retain"}
 
 
-def test_results_are_bounded():
+def test_size_of_results_is_limited() -> None:
     doubled = "x" * 1000
     for _ in range(12):
         doubled = {"list_join": ["", [doubled, doubled]]}
@@ -378,12 +385,12 @@ YAQL_BOMBS = [
 
 
 @pytest.mark.parametrize(("expression", "data", "expected"), YAQL)
-def test_yaql(expression, data, expected):
+def test_yaql_returns(expression: Any, data: Any, expected: Any) -> None:
     assert evaluate_property({"yaql": {"expression": expression, "data": data}}) == expected
 
 
 @pytest.mark.parametrize("expression", YAQL_BOMBS, ids=lambda text: text[:30])
-def test_yaql_is_bounded(expression):
+def test_yaql_steps_are_limited(expression: Any) -> None:
     call = {"yaql": {"expression": expression, "data": {}}}
     resources = {"it": {"type": "T", "properties": {"value": call}}}
     template = Template.parse(
@@ -394,8 +401,8 @@ def test_yaql_is_bounded(expression):
 
 
 @pytest.mark.parametrize("first", [10, 1000])
-def test_yaql_is_bounded_by_its_own_limits(first):
-    """An expression is parsed once, whoever evaluates it with whatever limits."""
+def test_yaql_limits_are_those_of_the_template(first: Any) -> None:
+    """An expression is parsed once for all evaluations, whatever their limits."""
     call = {"yaql": {"expression": "$.data.select($ + 1).len()", "data": [1] * 100}}
     for most in (first, 1010 - first):
         resources = {"r": {"type": "A::B::C", "properties": {"p": call}}}

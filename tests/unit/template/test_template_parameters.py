@@ -1,10 +1,10 @@
-"""Parameters: declarations, values, what wins and what the API shows."""
+"""Parameters: declarations, values, precedence and API views."""
 
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
-from template_helpers import evaluate, hot_template
 
 from heat_convergence.common import errors
 from heat_convergence.template import bounded_regex
@@ -18,16 +18,19 @@ from heat_convergence.template.parameters.constraints import (
     Range,
 )
 from heat_convergence.template.parameters.parameter_values import check_immutable_parameters
+from tests.unit.template.template_helpers import evaluate, hot_template
 
 
-def evaluate_parameter(declared, given=None, *, version="2021-04-16", **options):
-    environment = {} if given is None else {"parameters": {"p": given}}
+def evaluate_parameter(
+    declared: Any, user_value: Any = None, *, version: str = "2021-04-16", **options: Any
+) -> Any:
+    environment = {} if user_value is None else {"parameters": {"p": user_value}}
     found = evaluate(hot_template(version, parameters={"p": declared}), environment, **options)
     return found.parameters["p"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "value", "shown"),
+    ("parameter_type", "user_value", "value", "display_text"),
     [
         ("string", "x", "x", "x"),
         ("string", 5, "5", "5"),
@@ -46,15 +49,17 @@ def evaluate_parameter(declared, given=None, *, version="2021-04-16", **options)
         ("json", "", {}, "{}"),
     ],
 )
-def test_conversion(kind, given, value, shown):
-    found = evaluate_parameter({"type": kind}, given)
+def test_values_are_converted_to_the_parameter_type(
+    parameter_type: Any, user_value: Any, value: Any, display_text: Any
+) -> None:
+    found = evaluate_parameter({"type": parameter_type}, user_value)
     assert found.value == value
     assert type(found.value) is type(value)
-    assert found.display_text == shown
+    assert found.display_text == display_text
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("parameter_type", "user_value"),
     [
         ("string", {"a": 1}),
         ("number", "x"),
@@ -69,13 +74,13 @@ def test_conversion(kind, given, value, shown):
         ("json", "[" * 100_000),
     ],
 )
-def test_bad_value(kind, given):
+def test_values_of_the_wrong_type_are_refused(parameter_type: Any, user_value: Any) -> None:
     with pytest.raises(errors.StackValidationFailed, match="Parameter 'p' is invalid"):
-        evaluate_parameter({"type": kind}, given)
+        evaluate_parameter({"type": parameter_type}, user_value)
 
 
 @pytest.mark.parametrize(
-    ("kind", "constraint", "good", "bad"),
+    ("parameter_type", "constraint", "good", "bad"),
     [
         ("number", {"range": {"min": 1, "max": "3"}}, 3, 4),
         ("number", {"range": {"min": 1}}, 100, 0),
@@ -95,27 +100,29 @@ def test_bad_value(kind, given):
         ("string", {"custom_constraint": "absent"}, None, "x"),
     ],
 )
-def test_constraints(kind, constraint, good, bad):
+def test_values_that_violate_a_constraint_are_refused(
+    parameter_type: Any, constraint: Any, good: Any, bad: Any
+) -> None:
     custom = {"even": lambda value: len(value) % 2 == 0}
-    declared = {"type": kind, "constraints": [constraint], "default": None}
+    declared = {"type": parameter_type, "constraints": [constraint], "default": None}
     if good is not None:
         evaluate_parameter(declared, good, custom_constraints=custom)
     with pytest.raises(errors.StackValidationFailed):
         evaluate_parameter(declared, bad, custom_constraints=custom)
-    described = {**constraint, "description": "as I said"}
+    declaration = {**constraint, "description": "as I said"}
     with pytest.raises(errors.StackValidationFailed, match="as I said"):
         evaluate_parameter(
-            {**declared, "constraints": [described]}, bad, custom_constraints=custom
+            {**declared, "constraints": [declaration]}, bad, custom_constraints=custom
         )
 
 
-def test_first_failing_constraint_is_told():
+def test_first_violated_constraint_is_reported() -> None:
     constraints = [{"length": {"max": 1}}, {"allowed_values": ["a"]}]
     with pytest.raises(errors.StackValidationFailed, match="length"):
         evaluate_parameter({"type": "string", "constraints": constraints}, "bb")
 
 
-def test_patterns_cannot_hang():
+def test_slow_patterns_time_out() -> None:
     declared = {"type": "string", "constraints": [{"allowed_pattern": "(a|aa)+$"}]}
     with pytest.raises(errors.StackValidationFailed, match="takes too long"):
         evaluate_parameter(declared, "a" * 60 + "b")
@@ -131,7 +138,7 @@ def test_patterns_cannot_hang():
         "a{" + "9" * 5000 + "}",
     ],
 )
-def test_patterns_that_grow_are_not_compiled(pattern):
+def test_patterns_with_huge_repeats_are_not_compiled(pattern: Any) -> None:
     declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
     with pytest.raises(errors.InvalidSchemaError, match=r"repeats too much|malformed"):
         evaluate_parameter(declared, "a")
@@ -147,13 +154,13 @@ def test_patterns_that_grow_are_not_compiled(pattern):
         ("x{,2}|a{1,65535}", "a" * 500),
     ],
 )
-def test_patterns_that_repeat_within_reason(pattern, value):
+def test_patterns_with_small_repeats_match(pattern: Any, value: Any) -> None:
     declared = {"type": "string", "constraints": [{"allowed_pattern": pattern}]}
     assert evaluate_parameter(declared, value).value == value
 
 
-def test_few_patterns_of_a_template_may_be_slow():
-    """Each is over before its own time-out; all together would take minutes."""
+def test_only_a_few_patterns_of_a_template_may_be_slow() -> None:
+    """Each match ends before its own time-out; all together would take minutes."""
     text = "a" * 23 + "b"
     schemas = {
         f"p{n}": {"type": "string", "default": text,
@@ -163,8 +170,8 @@ def test_few_patterns_of_a_template_may_be_slow():
     bounded_regex.compile_pattern.cache_clear()
     calls = []
 
-    def matcher(pattern):
-        def fullmatch(*args, timeout):
+    def matcher(pattern: Any) -> Any:
+        def fullmatch(*args: Any, timeout: Any) -> None:
             calls.append(timeout)
             if timeout < 0.1:
                 raise TimeoutError
@@ -210,7 +217,7 @@ def test_few_patterns_of_a_template_may_be_slow():
         {"type": "string", "default": "abc", "constraints": [{"length": {"max": 2}}]},
     ],
 )
-def test_bad_declaration(declared):
+def test_invalid_declarations_are_refused(declared: Any) -> None:
     with pytest.raises(errors.InvalidSchemaError, match="p"):
         evaluate_parameter(declared, "x")
 
@@ -222,19 +229,19 @@ def test_bad_declaration(declared):
         ("2017-09-01", {"type": "string", "tags": ["t"]}),
     ],
 )
-def test_newer_than_the_version(version, declared):
+def test_features_of_newer_versions_are_refused(version: str, declared: Any) -> None:
     with pytest.raises(errors.InvalidSchemaError):
         evaluate_parameter(declared, "2", version=version)
 
 
-def test_empty_default_may_break_a_constraint():
+def test_empty_default_may_break_a_constraint() -> None:
     declared = {"type": "string", "default": "", "constraints": [{"length": {"min": 3}}]}
     assert evaluate_parameter(declared).value == ""
     with pytest.raises(errors.StackValidationFailed):
         evaluate_parameter(declared, "a")
 
 
-def test_missing_unknown_and_null():
+def test_missing_and_unknown_parameters_are_refused() -> None:
     with pytest.raises(errors.UserParameterMissing, match="p"):
         evaluate_parameter({"type": "string"})
     with pytest.raises(errors.UserParameterMissing):
@@ -247,7 +254,7 @@ def test_missing_unknown_and_null():
     evaluate(hot_template(), {"parameter_defaults": {"anything": 1}})
 
 
-def test_what_wins():
+def test_user_values_take_precedence_over_defaults() -> None:
     template = hot_template(parameters={"p": {"type": "string", "default": "own"}})
     both = {"parameters": {"p": "given"}, "parameter_defaults": {"p": "for all"}}
     assert evaluate(template, both).parameters["p"].value == "given"
@@ -257,7 +264,7 @@ def test_what_wins():
     assert not evaluate(template).parameters["p"].is_user_provided
 
 
-def test_hidden_values_are_never_shown():
+def test_hidden_values_are_never_shown() -> None:
     declared = {"type": "string", "hidden": True, "constraints": [{"length": {"max": 3}}]}
     assert evaluate_parameter(declared, "abc").display_text == "******"
     with pytest.raises(errors.StackValidationFailed) as caught:
@@ -268,7 +275,7 @@ def test_hidden_values_are_never_shown():
         evaluate_parameter(declared, "secret")
 
 
-def test_cfn_declaration():
+def test_cfn_declarations_are_parsed() -> None:
     parameters = {
         "p": {
             "Type": "Number", "Default": "3", "MinValue": "1", "MaxValue": 5, "NoEcho": "TRUE",
@@ -286,7 +293,7 @@ def test_cfn_declaration():
         evaluate(template, {"parameters": {"p": 9}})
 
 
-def test_immutable():
+def test_immutable_parameters_cannot_change() -> None:
     template = hot_template(parameters={"p": {"type": "string", "immutable": True}})
     before = evaluate(template, {"parameters": {"p": "a"}}).parameters
     after = evaluate(template, {"parameters": {"p": "b"}}).parameters
@@ -297,7 +304,7 @@ def test_immutable():
 
 
 @pytest.mark.parametrize(
-    ("constraint", "described"),
+    ("constraint", "declaration"),
     [
         (Range(1, None), {"range": {"min": 1}}),
         (Length(None, 2, "d"), {"length": {"max": 2}, "description": "d"}),
@@ -307,11 +314,11 @@ def test_immutable():
         (CustomConstraint("c"), {"custom_constraint": "c"}),
     ],
 )
-def test_constraints_describe_themselves(constraint, described):
-    assert constraint.to_dict() == described
+def test_constraints_convert_to_template_form(constraint: Any, declaration: Any) -> None:
+    assert constraint.to_dict() == declaration
 
 
-def test_constraints_refuse_what_they_cannot_judge():
+def test_constraints_refuse_values_of_other_types() -> None:
     assert "number" in Range(1).find_violation("x")
     assert "length" in Length(1).find_violation(5)
     assert "whole" in Modulo(2, 0).find_violation("x")

@@ -1,17 +1,19 @@
-"""Mistakes: the error's type, its text, its place, and that all are told together."""
+"""Errors of templates: type, text, position, and that all are reported together."""
+
+from typing import Any
 
 import pytest
-from template_helpers import STACK_CONTEXT, evaluate, hot_template
 
 from heat_convergence.common import errors
 from heat_convergence.template.evaluation.evaluation import MissingParameters
 from heat_convergence.template.template import Template
+from tests.unit.template.template_helpers import STACK_CONTEXT, evaluate, hot_template
 
 T = {"type": "T"}
 OLD = "2013-05-23"
 
 
-def resources(**named):
+def resources(**named: Any) -> Any:
     return hot_template(resources=named)
 
 
@@ -38,24 +40,24 @@ def resources(**named):
          errors.StackValidationFailed),
     ],
 )  # fmt: skip
-def test_not_a_template(source, error):
+def test_documents_that_are_no_template_are_refused(source: Any, error: Any) -> None:
     with pytest.raises(errors.Error) as caught:
         Template.parse(source)
     assert type(caught.value) is error
 
 
-def test_version_by_date_in_text_and_by_alias():
+def test_version_may_be_a_date_or_an_alias() -> None:
     assert Template.parse("heat_template_version: 2015-04-30").version.date == "2015-04-30"
     assert Template.parse(hot_template("wallaby")).version.date == "2021-04-16"
     assert Template.empty().version.date == "2015-04-30"
 
 
-def test_section_error_is_the_callers():
+def test_caller_chooses_the_error_of_unknown_sections() -> None:
     with pytest.raises(errors.InvalidTemplateSection, match=r'"output"; did you mean "outputs"'):
         Template.parse(hot_template(output={}), section_error=errors.InvalidTemplateSection)
 
 
-def condition(**named):
+def condition(**named: Any) -> Any:
     return hot_template(conditions=named)
 
 
@@ -141,12 +143,12 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "error", "told"), CASES)
-def test_mistake(source, error, told):
+@pytest.mark.parametrize(("source", "error", "lines"), CASES)
+def test_error_has_the_type_and_text_of_heat(source: Any, error: Any, lines: Any) -> None:
     with pytest.raises(errors.Error) as caught:
         evaluate(source)
     assert type(caught.value) is error
-    assert told in str(caught.value)
+    assert lines in str(caught.value)
 
 
 ACCEPTED = [
@@ -163,11 +165,11 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("source", ACCEPTED)
-def test_accepted(source):
+def test_unusual_valid_templates_are_accepted(source: Any) -> None:
     evaluate(source)
 
 
-def test_all_mistakes_are_told_with_their_places_in_the_order_of_checks():
+def test_all_errors_are_reported_with_positions_in_order_of_checks() -> None:
     text = """\
 heat_template_version: 2016-10-14
 outputs:
@@ -206,12 +208,12 @@ conditions:
         assert line.endswith(end)
 
 
-def test_many_mistakes_are_counted():
+def test_errors_beyond_the_limit_are_counted() -> None:
     with pytest.raises(errors.StackValidationFailed, match=r"and 49 more"):
         evaluate(resources(**{f"r{n}": {} for n in range(100)}))
 
 
-def test_values_are_not_judged_when_they_may_be_missing():
+def test_property_values_are_not_checked_while_parameters_may_be_missing() -> None:
     source = hot_template(
         parameters={"p": {"type": "json"}, "flag": {"type": "boolean"}},
         resources={
@@ -231,7 +233,7 @@ def test_values_are_not_judged_when_they_may_be_missing():
         evaluate(hot_template(resources={"r": {}}), missing=MissingParameters.ALLOW)
 
 
-def test_definitions_outputs_and_parameters():
+def test_evaluation_returns_definitions_outputs_and_parameters() -> None:
     source = hot_template(
         description="d",
         parameters={
@@ -290,7 +292,7 @@ def test_definitions_outputs_and_parameters():
         ({"outputs": {"o": {"value": {"get_resource": "s"}}}}, "outputs.o.value.get_resource"),
     ],
 )  # fmt: skip
-def test_a_reference_tells_where_it_stands(sections, where):
+def test_invalid_reference_is_reported_with_its_path(sections: Any, where: Any) -> None:
     with pytest.raises(errors.InvalidTemplateReference) as caught:
         evaluate(hot_template(**sections))
     assert str(caught.value) == f'The specified reference "s" (in {where}) is incorrect.'

@@ -1,10 +1,10 @@
-"""Every version's table entry is the facts', and every function is where it should be."""
+"""The versions of the language have the sections, keys and functions of Heat's."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from template_helpers import evaluate
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS
@@ -13,12 +13,13 @@ from heat_convergence.template.parsing.template_versions import (
     TEMPLATE_VERSIONS,
     TemplateFormat,
 )
+from tests.unit.template.template_helpers import evaluate
 
-HERE = Path(__file__).parent
-HEAT_VERSIONS = json.loads((HERE / "data" / "functions.json").read_text())["versions"]
-SHARED = HERE.parents[3] / "shared" / "heat-facts" / "template_functions.json"
+FOLDER = Path(__file__).parent
+HEAT_VERSIONS = json.loads((FOLDER / "data" / "functions.json").read_text())["versions"]
 
-# For each function a call that can be evaluated at once, and what it gives.
+
+# For each function the arguments of a call that can be evaluated, and the result.
 SAMPLES = {
     "get_param": ("p", "v"),
     "get_resource": ("other", None),
@@ -64,7 +65,7 @@ SAMPLES = {
 }
 
 
-def template_with(version, value=None, condition=None):
+def template_with(version: Any, value: Any = None, condition: Any = None) -> Any:
     words = version.dialect
     template = {
         version.key: version.date,
@@ -84,22 +85,17 @@ def template_with(version, value=None, condition=None):
     return template
 
 
-def evaluate_output(version, value):
+def evaluate_output(version: Any, value: Any) -> Any:
     found = evaluate(template_with(version, value), files={"f": "content"})
     return found.definitions["it"].properties["value"]
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the facts are not beside this checkout")
-def test_copy_of_the_facts_is_current():
-    assert json.loads(SHARED.read_text())["versions"] == HEAT_VERSIONS
-
-
-def test_same_versions():
+def test_heat_has_the_same_versions() -> None:
     assert list(TEMPLATE_VERSIONS) == list(HEAT_VERSIONS)
 
 
 @pytest.mark.parametrize("name", HEAT_VERSIONS)
-def test_table_entry(name):
+def test_version_has_the_sections_and_keys_of_heat(name: str) -> None:
     version, fact = TEMPLATE_VERSIONS[name], HEAT_VERSIONS[name]
     assert version.key == fact["version_key"]
     assert version.date == fact["version"]
@@ -120,7 +116,7 @@ def test_table_entry(name):
     assert sorted(version.pseudo_parameters) == sorted(fact["pseudo_parameters"])
 
 
-def test_every_function_has_a_sample_and_code():
+def test_every_function_has_a_sample_and_code() -> None:
     assert set(SAMPLES) == KNOWN_FUNCTIONS
     assert len(KNOWN_FUNCTIONS) == 41
     used = {
@@ -135,7 +131,7 @@ BY_VERSION = pytest.mark.parametrize("version", TEMPLATE_VERSIONS.values(), ids=
 
 
 @BY_VERSION
-def test_functions_present_and_absent(version):
+def test_version_has_exactly_its_functions(version: Any) -> None:
     fact = HEAT_VERSIONS[version.id]
     for name, (arguments, expected) in SAMPLES.items():
         call = {name: arguments}
@@ -153,7 +149,7 @@ def test_functions_present_and_absent(version):
 
 
 @BY_VERSION
-def test_every_function_refuses_arguments_of_the_wrong_kind(version):
+def test_every_function_refuses_arguments_of_the_wrong_type(version: Any) -> None:
     for name in HEAT_VERSIONS[version.id]["functions"].keys() - {"Fn::GetAZs"}:  # which takes any
         with pytest.raises(StackValidationFailed) as caught:
             evaluate_output(version, {"deep": [{name: 5}]})
@@ -167,7 +163,7 @@ def test_every_function_refuses_arguments_of_the_wrong_kind(version):
 
 
 @BY_VERSION
-def test_every_function_takes_calls_for_arguments(version):
+def test_every_function_accepts_calls_as_arguments(version: Any) -> None:
     """What a call's arguments come to counts, wherever they come right."""
     select = next((n for n in ("Fn::Select", "str_split") if n in version.functions), None)
     if select is None:
@@ -181,7 +177,7 @@ def test_every_function_takes_calls_for_arguments(version):
 
 
 @BY_VERSION
-def test_condition_functions_present_and_absent(version):
+def test_version_has_exactly_its_condition_functions(version: Any) -> None:
     for name in SAMPLES:
         template = template_with_condition(version, name)
         if name in HEAT_VERSIONS[version.id]["condition_functions"]:
@@ -191,7 +187,7 @@ def test_condition_functions_present_and_absent(version):
                 evaluate(template)
 
 
-def template_with_condition(version, name):
+def template_with_condition(version: Any, name: str) -> Any:
     special = {
         "get_param": "flag",
         "Ref": "flag",

@@ -1,7 +1,8 @@
-"""What the API tells: validation, versions, functions; and where it may fetch from."""
+"""The API's views of templates, and the addresses it may fetch from."""
+
+from typing import Any
 
 import pytest
-from template_helpers import evaluate, hot_template
 
 from heat_convergence.common.errors import HTTPBadRequest, NotFound
 from heat_convergence.template.environment.environment import Environment
@@ -12,9 +13,10 @@ from heat_convergence.template.template_views import (
     template_versions,
     validation_view,
 )
+from tests.unit.template.template_helpers import evaluate, hot_template
 
 
-def test_validation_view():
+def test_validation_view_lists_parameters() -> None:
     source = hot_template(
         description="about",
         parameters={
@@ -52,7 +54,7 @@ def test_validation_view():
     }  # fmt: skip
 
 
-def test_validation_view_without_values():
+def test_validation_view_omits_missing_values() -> None:
     found = evaluate(
         hot_template(parameters={"p": {"type": "json"}}), missing=MissingParameters.ALLOW
     )
@@ -62,7 +64,7 @@ def test_validation_view_without_values():
     assert "ParameterGroups" not in view
 
 
-def test_template_versions():
+def test_template_versions_are_listed() -> None:
     listed = {entry["version"]: entry for entry in template_versions()}
     assert len(listed) == 13
     assert listed["heat_template_version.2021-04-16"] == {
@@ -73,7 +75,7 @@ def test_template_versions():
     assert listed["AWSTemplateFormatVersion.2010-09-09"]["type"] == "cfn"
 
 
-def test_template_functions():
+def test_template_functions_are_listed() -> None:
     listed = template_functions("heat_template_version.2013-05-23")
     names = [entry["functions"] for entry in listed]
     assert "get_attr" in names
@@ -97,16 +99,16 @@ def test_template_functions():
         "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "ff02::1", "host", "",
     ],
 )  # fmt: skip
-def test_forbidden_addresses(address):
+def test_local_and_private_addresses_are_forbidden(address: Any) -> None:
     assert is_forbidden_ip(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8"])
-def test_allowed_addresses(address):
+def test_public_addresses_are_allowed(address: Any) -> None:
     assert not is_forbidden_ip(address)
 
 
-def test_urls():
+def test_urls_of_other_schemes_are_refused() -> None:
     assert validate_url("https://Example.org:8/x") == "example.org"
     for url in ("file:///etc/passwd", "ftp://h/x", "http:///x", "x.yaml", "http://[::1"):
         with pytest.raises(HTTPBadRequest):
