@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Measures a TripleO overcloud without nodes through python-heatclient.
+"""The benchmark of a TripleO overcloud without nodes, through python-heatclient.
 
     python tools/process-templates.py -p . -o RENDERED      # in tripleo-heat-templates
     python benchmarks/overcloud.py RENDERED --database mariadb --engines 2
 
-Nothing of a cloud is needed: types of other services are mapped to
-``OS::Heat::None``, every role counts 0 nodes, and a parameter that no template has a
-default for gets a value of its type.  The stack is created, updated without a change and
-deleted; for each the seconds, the processor seconds of the workers and their peak
-memory so far are printed.
+No cloud is needed: types of other services are mapped to ``OS::Heat::None``, every role
+counts 0 nodes, and parameters without a default in any template get a value of their type.
+The stack is created, updated without a change and deleted.  Each phase prints the seconds,
+the processor seconds of the workers and their peak memory so far.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _OWN = ("OS::Heat::", "OS::TripleO::")
 _EMPTY = {"number": 0, "json": {}, "comma_delimited_list": [], "boolean": False}
 _TEXTS = ("bench", "A" * 38 + "==", str(uuid.UUID(int=0)))
 _DEPTH = 8
-# What TripleO's own installer asks of the service.
+# The options that TripleO's own installer sets.
 _OPTIONS = {
     "DEFAULT": {"max_nested_stack_depth": _DEPTH},
     "yaql": {"memory_quota": 10_000_000, "limit_iterators": 10_000},
@@ -50,7 +49,7 @@ _POLL_S, _GIVE_UP_S = 0.1, 1800
 
 
 class OvercloudRequest:
-    """What the client sends for a rendered tree."""
+    """The body that the client sends for a tree of rendered templates."""
 
     def __init__(self, rendered: Path) -> None:
         templates = [found for path in _yaml_files(rendered) if (found := _template(path))]
@@ -61,8 +60,8 @@ class OvercloudRequest:
         types = {name for each in templates for name in _types(each)}
         types |= {name for name in registry.values() if isinstance(name, str)}
         registry.update({name: NOOP_TYPE for name in types if _is_foreign(name)})
-        told = environment.get("parameter_defaults") or {}
-        defaults = {**_defaults(templates), **told, **_no_nodes(templates)}
+        user_defaults = environment.get("parameter_defaults") or {}
+        defaults = {**_defaults(templates), **user_defaults, **_no_nodes(templates)}
         environment["parameter_defaults"] = defaults
         found, template = template_utils.get_template_contents(str(rendered / "overcloud.yaml"))
         self.request = {
@@ -80,7 +79,7 @@ def _template(path: Path) -> dict[str, Any] | None:
     try:
         found = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
     except yaml.YAMLError:
-        return None  # no template: playbooks have tags of their own
+        return None  # Not a template: playbooks have tags of their own.
     return found if isinstance(found, dict) and "heat_template_version" in found else None
 
 
@@ -95,16 +94,18 @@ def _is_foreign(name: str) -> bool:
 
 
 def _defaults(templates: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of each parameter that a template has no default for, another template's default
-    or a sample; and no nodes of any role."""
-    given, needed = {}, {}
+    """Return values for the parameters that a template has no default for.
+
+    They are another template's default or a sample.
+    """
+    options, needed = {}, {}
     for template in templates:
         for name, schema in (template.get("parameters") or {}).items():
             if "default" in schema:
-                given[name] = schema["default"]
+                options[name] = schema["default"]
             else:
                 needed[name] = _sample(schema)
-    return {name: given.get(name) or sample for name, sample in needed.items()}
+    return {name: options.get(name) or sample for name, sample in needed.items()}
 
 
 def _no_nodes(templates: list[dict[str, Any]]) -> dict[str, int]:
@@ -122,7 +123,7 @@ def _sample(schema: dict[str, Any]) -> Any:
 
 
 class OvercloudBenchmark:
-    """Runs the phases; prints a line for each."""
+    """Runs the phases and prints a line for each."""
 
     def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
         self._counts = counts
@@ -131,6 +132,7 @@ class OvercloudBenchmark:
         self._heat = Client("1", session=Session(auth=NoAuth(endpoint=endpoint)))
 
     def run(self, overcloud: OvercloudRequest) -> None:
+        """Create, update and delete the overcloud."""
         stacks, request = self._heat.stacks, overcloud.request
         self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
         self._size()
@@ -142,16 +144,16 @@ class OvercloudBenchmark:
         stacks = list(self._heat.stacks.list(show_nested=True))
         print(f"{len(resources)} resources in {len(stacks)} stacks", flush=True)
 
-    def _phase(self, phase: str, begin: Callable[[], object]) -> None:
+    def _phase(self, phase: str, request: Callable[[], object]) -> None:
         before, counts = (
             process_usage.cpu_seconds_by_component(self._groups),
             read_counts(self._counts),
         )
-        begun = time.monotonic()
-        begin()
-        answered_s = time.monotonic() - begun
+        started_at = time.monotonic()
+        request()
+        answered_s = time.monotonic() - started_at
         self._wait()
-        total_s = time.monotonic() - begun
+        total_s = time.monotonic() - started_at
         after, counts_after = (
             process_usage.cpu_seconds_by_component(self._groups),
             read_counts(self._counts),
@@ -182,12 +184,13 @@ class OvercloudBenchmark:
 
 
 def main() -> int:
-    options = argument_parser(__doc__)
-    options.add_argument("rendered", type=Path, help="folder of the rendered templates")
-    given = options.parse_args()
-    overcloud = OvercloudRequest(given.rendered)
-    print(f"{given.database}, {given.bus}, {given.backend}, {os.cpu_count()} processors")
-    with benchmark_deployment(given, _OPTIONS) as (deployment, counts):
+    """Run the benchmark."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("rendered", type=Path, help="folder of the rendered templates")
+    options = parser.parse_args()
+    overcloud = OvercloudRequest(options.rendered)
+    print(f"{options.database}, {options.bus}, {options.backend}, {os.cpu_count()} processors")
+    with benchmark_deployment(options, _OPTIONS) as (deployment, counts):
         OvercloudBenchmark(deployment, counts).run(overcloud)
     return 0
 

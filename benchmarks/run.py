@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Measures the service by REST: time, statements and messages by shape and phase.
+"""The service's benchmark over REST: time, statements and messages by shape and phase.
 
     python benchmarks/run.py --database mariadb --engines 2 wide:1000 chain:200
     python benchmarks/run.py --database sqlite --bus fake
 
-Starts the daemons on a database and a virtual host of its own and takes both away
-again.  A shape is wide:N, chain:N, layered:LxW, fanin:N or small:N (N stacks of
-ten).  Each is created, updated without a change, updated in its first resource,
-and deleted.
+Starts the daemons on a database and a virtual host of its own and deletes both afterwards.
+A shape is wide:N, chain:N, layered:LxW, fanin:N or small:N (N stacks of ten resources).
+Each is created, updated without a change, updated in its first resource, and deleted.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ INSTRUMENTED_DAEMON = Path(__file__).with_name("instrumented_daemon.py")
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """One phase of one shape; numbers per resource count the template's resources."""
+    """The result of one phase of a shape; numbers are per resource of the template."""
 
     shape: str
     phase: str
     resources: int
     total_s: float
-    requests_s: float  # until the last request was answered
+    requests_s: float  # until the response to the last request
     per_second: float
     ms_per_link: float
     statements_per_resource: float
@@ -60,7 +59,7 @@ class PhaseResult:
 
 
 class ShapeBenchmark:
-    """Measures phases on a running deployment."""
+    """Measures the phases on a running deployment."""
 
     def __init__(self, deployment: ServiceDeployment, counts: Path) -> None:
         self._counts = counts
@@ -69,47 +68,51 @@ class ShapeBenchmark:
         self._stacks = StackClient(deployment.endpoint, "benchmark")
 
     def measure(self, spec: str) -> Iterator[PhaseResult]:
+        """Yield the result of every phase of a shape such as ``wide:1000``."""
         name, _, size = spec.partition(":")
         before, after = SHAPES[name](size, "before"), SHAPES[name](size, "after")
         names = [f"bench-{name}-{size}-{number}" for number in range(len(before.templates))]
         paths: list[str] = []
 
         def create(number: int) -> str:
+            """Create one stack."""
             return self._stacks.create(names[number], before.templates[number])
 
-        def update(to: StackBatch) -> Callable[[int], None]:
-            return lambda number: self._stacks.update(paths[number], to.templates[number])
+        def update(target: StackBatch) -> Callable[[int], None]:
+            """Return a function that updates one stack to the target shape."""
+            return lambda number: self._stacks.update(paths[number], target.templates[number])
 
         def delete(number: int) -> None:
+            """Delete one stack."""
             self._stacks.delete(paths[number])
 
         with ThreadPoolExecutor(CLIENTS) as pool:
-            begin: dict[str, Callable[[int], object]] = dict(
+            request: dict[str, Callable[[int], object]] = dict(
                 zip(PHASES, (create, update(before), update(after), delete), strict=True)
             )
             for phase in PHASES:
-                yield self._phase(spec, phase, before, begin[phase], paths, pool)
+                yield self._phase(spec, phase, before, request[phase], paths, pool)
 
     def _phase(
         self,
         spec: str,
         phase: str,
         work: StackBatch,
-        begin: Callable[[int], object],
+        request: Callable[[int], object],
         paths: list[str],
         pool: ThreadPoolExecutor,
     ) -> PhaseResult:
         statements, messages = read_counts(self._counts)
-        busy = cpu_seconds_by_component(self._groups)
+        cpu_before = cpu_seconds_by_component(self._groups)
         started_at = time.monotonic()
-        answers = list(pool.map(begin, range(len(work.templates))))
+        results = list(pool.map(request, range(len(work.templates))))
         requests_s = time.monotonic() - started_at
         if phase == "create":
-            paths.extend(map(str, answers))
+            paths.extend(map(str, results))
         for path in paths:
             self._stacks.wait(path)
         total_s = time.monotonic() - started_at
-        busy_after = cpu_seconds_by_component(self._groups)
+        cpu_after = cpu_seconds_by_component(self._groups)
         statements_after, messages_after = read_counts(self._counts)
         return PhaseResult(
             shape=spec,
@@ -121,73 +124,81 @@ class ShapeBenchmark:
             ms_per_link=1000 * total_s / work.longest_path,
             statements_per_resource=(statements_after - statements) / work.resources,
             messages_per_resource=(messages_after - messages) / work.resources,
-            processor_s={part: round(busy_after[part] - busy[part], 2) for part in busy_after},
+            processor_s={
+                component: round(cpu_after[component] - cpu_before[component], 2)
+                for component in cpu_after
+            },
         )
 
 
 @contextmanager
 def benchmark_deployment(
-    given: argparse.Namespace, options: ConfigOptions | None = None
+    options: argparse.Namespace, config_options: ConfigOptions | None = None
 ) -> Iterator[tuple[ServiceDeployment, Path]]:
-    """The service as the command line wants it, and the folder of its counts; ``options``
-    go before the bench's own."""
+    """Run the service for the command line's options.
+
+    Yields:
+        The deployment and the folder of its counters.  ``config_options`` are overridden by the
+        benchmark's own.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-bench-")))
-        if given.keep_logs:
-            folder = given.keep_logs
+        if options.keep_logs:
+            folder = options.keep_logs
             folder.mkdir(parents=True, exist_ok=True)
         counts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hc-counts-")))
         os.environ[COUNTS_FOLDER_VARIABLE] = str(counts)
         database_url = stack.enter_context(
-            temporary_backends.temporary_database(given.database, folder)
+            temporary_backends.temporary_database(options.database, folder)
         )
         transport_url = "fake://"
-        if given.bus != "fake":
-            url = temporary_backends.DEFAULT_BROKER_URL if given.bus == "rabbit" else given.bus
+        if options.bus != "fake":
+            url = temporary_backends.DEFAULT_BROKER_URL if options.bus == "rabbit" else options.bus
             transport_url = stack.enter_context(temporary_backends.temporary_vhost(url))
         deployment = ServiceDeployment(
             folder,
             database_url=database_url,
             transport_url=transport_url,
-            concurrency=given.backend,
+            concurrency=options.backend,
             options=merge_options(
-                {"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, options or {}
+                {"DEFAULT": dict.fromkeys(_SIZE_LIMITS, 64_000_000)}, config_options or {}
             ),
             launcher=[sys.executable, str(INSTRUMENTED_DAEMON)],
         )
         stack.enter_context(deployment)
-        if given.bus == "fake":
+        if options.bus == "fake":
             deployment.start_standalone()
         else:
             deployment.upgrade_database()
-            deployment.start(engines=given.engines, observers=given.observers)
+            deployment.start(engines=options.engines, observers=options.observers)
         yield deployment, counts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = argument_parser(__doc__)
-    options.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
-    options.add_argument("--json", type=Path, help="write the rows here, too")
-    options.add_argument("--cpu", choices=["show", "hide"], default="hide")
-    given = options.parse_args(arguments)
+    """Run the benchmark and print a table."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE:SIZE", type=_shape)
+    parser.add_argument("--json", type=Path, help="write the rows here, too")
+    parser.add_argument("--cpu", choices=["show", "hide"], default="hide")
+    options = parser.parse_args(arguments)
     rows: list[PhaseResult] = []
-    print(_head(given))
-    with benchmark_deployment(given) as (deployment, counts):
+    print(_head(options))
+    with benchmark_deployment(options) as (deployment, counts):
         bench = ShapeBenchmark(deployment, counts)
-        for spec in given.shapes or DEFAULT_SHAPES:
+        for spec in options.shapes or DEFAULT_SHAPES:
             for row in bench.measure(spec):
                 rows.append(row)
-                print(_line(row, given.cpu), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+                print(_line(row, options.cpu), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0
 
 
-def _head(given: argparse.Namespace) -> str:
-    where = f"{given.database}, {given.bus}, {given.backend}, {os.cpu_count()} processors"
-    what = f"{given.engines} engines, {given.observers} observers"
+def _head(options: argparse.Namespace) -> str:
+    backends = f"{options.database}, {options.bus}, {options.backend}, {os.cpu_count()} processors"
+    daemons = f"{options.engines} engines, {options.observers} observers"
     names = "shape|phase|seconds|resources/s|ms/link|statements/res|messages/res".split("|")
-    return f"{where}, {what}\n\n| {' | '.join(names)} |\n|{'---|' * len(names)}"
+    return f"{backends}, {daemons}\n\n| {' | '.join(names)} |\n|{'---|' * len(names)}"
 
 
 def _line(row: PhaseResult, cpu: str) -> str:
@@ -202,13 +213,15 @@ def _line(row: PhaseResult, cpu: str) -> str:
     ]
     line = f"| {' | '.join(cells)} |"
     if cpu == "show":
-        busy = ", ".join(f"{part} {used}" for part, used in sorted(row.processor_s.items()))
-        line += f"\n  request {row.requests_s:.2f} s; processor seconds: {busy}"
+        cpu_before = ", ".join(
+            f"{component} {used}" for component, used in sorted(row.processor_s.items())
+        )
+        line += f"\n  request {row.requests_s:.2f} s; processor seconds: {cpu_before}"
     return line
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """With the options that ``benchmark_deployment`` reads."""
+    """Return a parser with the options that ``benchmark_deployment`` reads."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

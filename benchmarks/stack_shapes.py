@@ -1,7 +1,7 @@
-"""The templates that are measured, all of ``OS::Heat::TestResource``.
+"""The templates of the benchmarks, all of ``OS::Heat::TestResource``.
 
-A shape is a function of its size and of a mark; two marks give templates that
-differ in the first resource alone.
+A shape is a function of its size and a mark; two marks give templates that differ in the
+first resource only.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ SMALL_STACK = 10  # resources
 
 @dataclass(frozen=True, slots=True)
 class StackBatch:
-    """Templates of the stacks that are made at once; ``links`` is the longest path
-    through one of them, in resources."""
+    """The templates of stacks that are created at the same time.
+
+    ``longest_path`` is the number of resources on the longest path through one of them.
+    """
 
     templates: tuple[Template, ...]
     resources: int
@@ -25,48 +27,53 @@ class StackBatch:
 
 
 def wide(size: str, mark: str) -> StackBatch:
-    """N resources without any dependency."""
+    """Return a batch of N independent resources."""
     count = int(size)
-    return _one([_test(f"r{i}", _value(i, mark)) for i in range(count)], links=1)
+    return _one([_test(f"r{i}", _value(i, mark)) for i in range(count)], longest_path=1)
 
 
 def chain(size: str, mark: str) -> StackBatch:
-    """N resources, each of which reads the one before."""
+    """Return a batch of N resources, each of which reads the previous one."""
     resources = [_test("r0", _value(0, mark))]
     for i in range(1, int(size)):
         resources.append(_test(f"r{i}", {"get_attr": [f"r{i - 1}", "output"]}))
-    return _one(resources, links=len(resources))
+    return _one(resources, longest_path=len(resources))
 
 
 def layered(size: str, mark: str) -> StackBatch:
-    """L layers of W (``LxW``); each resource reads two or three of the layer before,
-    scattered, so that a change soon reaches everything below it."""
+    """Return a batch of L layers of W resources (``LxW``).
+
+    Each resource reads two or three scattered resources of the previous layer, so that a
+    change soon affects all later layers.
+    """
     layers, width = (int(part) for part in size.split("x"))
     resources = []
     for layer in range(layers):
-        for at in range(width):
-            name = f"r{layer}_{at}"
+        for column in range(width):
+            name = f"r{layer}_{column}"
             if layer == 0:
-                resources.append(_test(name, _value(at, mark)))
+                resources.append(_test(name, _value(column, mark)))
                 continue
-            reads = sorted({(at * 5 + step * 3 + layer) % width for step in range(2 + at % 2)})
-            texts = [{"get_attr": [f"r{layer - 1}_{one}", "output"]} for one in reads]
+            reads = sorted(
+                {(column * 5 + step * 3 + layer) % width for step in range(2 + column % 2)}
+            )
+            texts = [{"get_attr": [f"r{layer - 1}_{read}", "output"]} for read in reads]
             resources.append(_test(name, {"digest": ["sha256", {"list_join": ["/", texts]}]}))
-    return _one(resources, links=layers)
+    return _one(resources, longest_path=layers)
 
 
 def fanin(size: str, mark: str) -> StackBatch:
-    """N independent resources and one that waits for them all."""
+    """Return a batch of N independent resources and one that requires them all."""
     count = int(size)
     resources = [_test(f"r{i}", _value(i, mark)) for i in range(count)]
     last = _test("last", "last", depends_on=[name for name, _ in resources])
-    return _one([*resources, last], links=2)
+    return _one([*resources, last], longest_path=2)
 
 
 def small(size: str, mark: str) -> StackBatch:
-    """N stacks at once, each of ten independent resources."""
-    one = wide(str(SMALL_STACK), mark).templates[0]
-    return StackBatch((one,) * int(size), SMALL_STACK * int(size), 1)
+    """Return a batch of N stacks, each of ten independent resources."""
+    template = wide(str(SMALL_STACK), mark).templates[0]
+    return StackBatch((template,) * int(size), SMALL_STACK * int(size), 1)
 
 
 SHAPES: dict[str, Callable[[str, str], StackBatch]] = {
@@ -78,9 +85,9 @@ SHAPES: dict[str, Callable[[str, str], StackBatch]] = {
 }
 
 
-def _one(resources: list[tuple[str, Any]], *, links: int) -> StackBatch:
+def _one(resources: list[tuple[str, Any]], *, longest_path: int) -> StackBatch:
     template = {"heat_template_version": "2021-04-16", "resources": dict(resources)}
-    return StackBatch((template,), len(resources), links)
+    return StackBatch((template,), len(resources), longest_path)
 
 
 def _value(number: int, mark: str) -> str:

@@ -1,8 +1,8 @@
-"""How long a template of so many resources takes from text to definitions.
+"""The template engine's processor time from text to definitions, by number of resources.
 
-Run by hand: ``python benchmarks/template_engine.py [count ...]``.  Prints processor seconds for
-loading, folding, dumping with fingerprints, and finishing, and each as a multiple
-of the first row's per resource: near 1.0 means that cost follows size.
+Run by hand: ``python benchmarks/template_engine.py [count ...]``.  Prints processor seconds
+for loading, evaluating, dumping with fingerprints, and resolving, and each as a multiple
+of the first row's per resource: near 1.0 means that the cost grows linearly.
 """
 
 from __future__ import annotations
@@ -54,24 +54,30 @@ RESOURCE_TEMPLATE = """\
 """
 
 
+STEPS = ("load", "evaluate", "dump", "resolve")
+
+
 class StubResourceValues:
-    """What the engine would answer."""
+    """Fixed values in place of the engine's."""
 
     def reference_id(self, resource: str) -> str:
+        """Return a reference id."""
         return f"id-{resource}"
 
     def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> list[str]:
+        """Return an attribute."""
         return [resource]
 
 
 def template_text(count: int) -> str:
-    """A chain: each resource reads the one before it."""
+    """Return a chain of resources, each of which reads the previous one."""
     first = "  r0: {type: OS::Heat::TestResource}\n"
     rest = (RESOURCE_TEMPLATE.format(this=n, before=n - 1) for n in range(1, count))
     return TEMPLATE_HEAD + first + "".join(rest)
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the processor seconds of an action and its result."""
     gc.collect()
     start = time.process_time()
     result = action()
@@ -79,34 +85,34 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def measure(count: int) -> list[float]:
-    """Seconds of each step."""
+    """Return the processor seconds of each step."""
     text = template_text(count)
     load_s, template = timed(lambda: Template.parse(text, limits=UNBOUNDED_LIMITS))
-    facts = StackContext("stack", "stack", "project")
-    fold_s, found = timed(lambda: evaluate_template(template, Environment(), {}, facts))
-    definitions = found.definitions.values()
+    stack = StackContext("stack", "stack", "project")
+    evaluate_s, evaluated = timed(lambda: evaluate_template(template, Environment(), {}, stack))
+    definitions = evaluated.definitions.values()
     dump_s, _ = timed(lambda: [(d.dump(), definition_fingerprint(d)) for d in definitions])
-    finish_s, _ = timed(
+    resolve_s, _ = timed(
         lambda: [resolve_value(d.properties, StubResourceValues()) for d in definitions]
     )
-    return [load_s, fold_s, dump_s, finish_s]
+    return [load_s, evaluate_s, dump_s, resolve_s]
 
 
 def main() -> None:
+    """Measure the counts of resources and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("counts", nargs="*", type=int, default=[1_000, 10_000])
     counts = parser.parse_args().counts
-    print(f"{'resources':>10}" + "".join(f"{name:>18}" for name in ("load", "fold", "dump",
-                                                                   "finish")))  # fmt: skip
+    print(f"{'resources':>10}" + "".join(f"{name:>18}" for name in STEPS))
     measure(100)  # imports and caches
     base: list[float] = []
     for count in counts:
         seconds = measure(count)
-        each = [value / count for value in seconds]
-        base = base or each
+        per_resource = [value / count for value in seconds]
+        base = base or per_resource
         cells = (
-            f"{value:9.3f} s (x{mine / first:.2f})"
-            for value, mine, first in zip(seconds, each, base, strict=True)
+            f"{value:9.3f} s (x{value_per_resource / first:.2f})"
+            for value, value_per_resource, first in zip(seconds, per_resource, base, strict=True)
         )
         print(f"{count:>10}" + "".join(f"{cell:>18}" for cell in cells))
 

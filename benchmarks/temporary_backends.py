@@ -1,7 +1,6 @@
-"""Databases and virtual hosts of a run's own, taken away after it.
+"""Databases and virtual hosts for one run, deleted after it.
 
-Decides names; needs an account that may create databases, and ``rabbitmqctl``
-for a virtual host.
+Needs an account that may create databases, and ``rabbitmqctl`` for a virtual host.
 """
 
 from __future__ import annotations
@@ -24,19 +23,22 @@ DEFAULT_BROKER_URL = "rabbit://guest:guest@127.0.0.1:5672/"
 
 
 @contextmanager
-def temporary_database(where: str, folder: Path) -> Iterator[str]:
-    """``where`` is ``sqlite``, a key of ``DATABASE_URLS``, or the URL of a server."""
-    if where == "sqlite":
+def temporary_database(database: str, folder: Path) -> Iterator[str]:
+    """Yield the URL of a new database.
+
+    ``database`` is ``sqlite``, a key of ``DATABASE_URLS``, or the URL of a server.
+    """
+    if database == "sqlite":
         yield f"sqlite:///{folder}/benchmark.sqlite"
         return
-    server = make_url(DATABASE_URLS.get(where, where))
+    server_url = make_url(DATABASE_URLS.get(database, database))
     name = f"hc_bench_{uuid.uuid4().hex[:8]}"
-    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
+    engine = sa.create_engine(server_url, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    force = " WITH (FORCE)" if server.get_backend_name() == "postgresql" else ""
+    force = " WITH (FORCE)" if server_url.get_backend_name() == "postgresql" else ""
     try:
-        yield server.set(database=name).render_as_string(hide_password=False)
+        yield server_url.set(database=name).render_as_string(hide_password=False)
     finally:
         with engine.connect() as connection:
             connection.exec_driver_sql(f"DROP DATABASE {name}{force}")
@@ -44,19 +46,19 @@ def temporary_database(where: str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def temporary_vhost(url: str) -> Iterator[str]:
-    """A place on the broker at ``url``; without ``rabbitmqctl``, the one it names."""
-    control = shutil.which("rabbitmqctl")
-    if control is None:
+    """Yield the URL of a new virtual host; without ``rabbitmqctl``, ``url`` itself."""
+    rabbitmqctl = shutil.which("rabbitmqctl")
+    if rabbitmqctl is None:
         yield url
         return
     parsed = make_url(url)
     name = f"hc_bench_{uuid.uuid4().hex[:8]}"
-    _run(control, "add_vhost", name)
-    _run(control, "set_permissions", "-p", name, str(parsed.username), ".*", ".*", ".*")
+    _run(rabbitmqctl, "add_vhost", name)
+    _run(rabbitmqctl, "set_permissions", "-p", name, str(parsed.username), ".*", ".*", ".*")
     try:
         yield parsed.set(database=name).render_as_string(hide_password=False)
     finally:
-        _run(control, "delete_vhost", name)
+        _run(rabbitmqctl, "delete_vhost", name)
 
 
 def _run(*command: str) -> None:
