@@ -500,7 +500,7 @@ def _with(body: Json, **sections: Json) -> Json:
     return {**body, "template": template}
 
 
-@pytest.mark.parametrize("at", range(len(MISTAKES) - 1), ids=[row[0] for row in ERRORS[:-1]])
+@pytest.mark.parametrize("at", range(len(MISTAKES) - 1), ids=[row[0] for row in MISTAKES[:-1]])
 def test_error_of_an_earlier_check_is_reported_first(
     service: LocalService, stack: str, at: int
 ) -> None:
