@@ -46,7 +46,12 @@ def load_config(
     conf.register_opts(db_options.database_opts, group="database")
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
-    conf(list(arguments), project=PROJECT_NAME, prog=prog, default_config_files=files)
+    conf(
+        list(arguments),
+        project=PROJECT_NAME,
+        prog=prog,
+        default_config_files=None if files is None else list(files),
+    )
     configure_logging(conf)
     return conf
 

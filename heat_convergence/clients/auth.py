@@ -81,7 +81,7 @@ class ServiceAuth:
         return str(self.load_plugin().auth_url)
 
 
-class StackAuth(BaseIdentityPlugin):  # type: ignore[misc]  # untyped library
+class StackAuth(BaseIdentityPlugin):
     """Authentication with a stack's credential, repeated whenever the token expires.
 
     Raises ``AuthorizationFailure``, never an error of keystoneauth, when Keystone refuses.
@@ -96,7 +96,7 @@ class StackAuth(BaseIdentityPlugin):  # type: ignore[misc]  # untyped library
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfo:
         """Log in, and return what Keystone granted."""
         try:
-            return self._inner.get_auth_ref(session, **kwargs)
+            granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
         except _REFUSALS as error:
             self._on_refused()
             method = self._method.value.rstrip("s").replace("_", " ")
@@ -104,6 +104,7 @@ class StackAuth(BaseIdentityPlugin):  # type: ignore[misc]  # untyped library
             raise errors.AuthorizationFailure(
                 REVOKED_CREDENTIAL_MESSAGE.format(method=method, reason=reason)
             ) from error
+        return granted
 
     def get_cache_id_elements(self) -> dict[str, str | None]:
         """Return nothing: the plug-in is not cached by its parameters."""

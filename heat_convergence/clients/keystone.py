@@ -227,7 +227,7 @@ def _record_name(name: str) -> str:
     return f"heat-{name}"
 
 
-class _SilentAdapter(Adapter):  # type: ignore[misc]  # untyped library
+class _SilentAdapter(Adapter):
     """An adapter that logs nothing, since passwords and keys pass through it."""
 
     def request(self, url: str, method: str, **kwargs: Any) -> Any:
@@ -248,8 +248,8 @@ def create_identity_adapter(
         service_type="identity",
         region_name=region or settings.region,
         interface=interface.removesuffix("URL"),
-        min_version=(3,),
-        max_version=(3, "latest"),
+        min_version="3",
+        max_version="3.latest",
         connect_retries=settings.connect_retries,
     )
 

@@ -188,15 +188,16 @@ class StackUsers:
                 "Stacks cannot have users: set stack_user_domain_id, stack_domain_admin and"
                 " stack_domain_admin_password."
             )
-        domain = {"domain_id": settings.stack_user_domain_id}
-        if not settings.stack_user_domain_id:
-            domain = {"domain_name": settings.stack_user_domain_name}
+        domain_id = settings.stack_user_domain_id or None
+        domain_name = None if domain_id else settings.stack_user_domain_name
         password_auth = Password(
             auth.keystone_v3_url(self._service.auth_url),
             username=settings.stack_domain_admin,
-            password=settings.stack_domain_admin_password,
-            **domain,
-            **{f"user_{name}": value for name, value in domain.items()},
+            password=settings.stack_domain_admin_password or "",
+            domain_id=domain_id,
+            domain_name=domain_name,
+            user_domain_id=domain_id,
+            user_domain_name=domain_name,
         )
         return create_identity_adapter(auth.create_session(settings, password_auth), settings)
 

@@ -7,6 +7,7 @@ no connection. Runs on greenthreads and on native threads.
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import threading
 from ipaddress import ip_address
@@ -34,7 +35,7 @@ def is_loopback(host: str) -> bool:
     return all(ip_address(address[4][0]).is_loopback for address in found)
 
 
-class ThreadedApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library
+class ThreadedApiServer(wsgi.Server):
     """A server for one application; ``stop`` lets running requests finish."""
 
     def __init__(
@@ -50,7 +51,7 @@ class ThreadedApiServer(wsgi.Server):  # type: ignore[misc]  # untyped library
             app,
             numthreads=threads,
             request_queue_size=socket.SOMAXCONN,
-            shutdown_timeout=shutdown_timeout_s,
+            shutdown_timeout=math.ceil(shutdown_timeout_s),
         )
         self._listener = listener
         self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
