@@ -27,6 +27,7 @@ from heat_convergence.resources.nested.nested_type import ATTRIBUTE_ERRORS_KEY
 from heat_convergence.resources.protocol import properties as props
 from heat_convergence.resources.protocol.resource_context import (
     RowInputs,
+    VerbInputs,
     build_context,
     with_name_limit,
 )
@@ -212,10 +213,15 @@ def _job(
     action = step.traits.action(row)
     creating = step.traits.creates or step is JobStep.ADOPT
     given = after if creating or step is JobStep.FIND_AND_DELETE else None
-    inputs = claim.inputs if resource_type.observes_dependencies else None
     making = _takes_properties(step, row)
     metadata = _finished("metadata", row, claim) if making else {}
-    view = build_context(row, claim.stack, action, claim.now, given, inputs, claim.cloud, metadata)
+    inputs = VerbInputs(
+        properties=given,
+        dependencies=claim.inputs if resource_type.observes_dependencies else {},
+        cloud=claim.cloud,
+        metadata=metadata,
+    )
+    view = build_context(row, claim.stack, action, claim.now, inputs)
     view = with_name_limit(view, resource_type.physical_name_limit)
     rivals = [str(other.physical_id) for other in claim.predecessors.get(row.id, ())]
     if rivals:

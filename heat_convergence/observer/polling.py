@@ -23,7 +23,11 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.resources.protocol.resource_context import build_context, with_name_limit
+from heat_convergence.resources.protocol.resource_context import (
+    VerbInputs,
+    build_context,
+    with_name_limit,
+)
 from heat_convergence.resources.protocol.resource_type import (
     ResourceContext,
     ResourceType,
@@ -75,9 +79,8 @@ def poll_resources(
                 if kind.has_nested_stack:
                     continue  # rows tell, in the transaction that takes note
                 where = "" if kind.observes_across_stacks else one.stack.id
-                view = build_context(
-                    row, one.stack, _action(row), now, inputs=one.inputs, cloud=one.cloud
-                )
+                inputs = VerbInputs(dependencies=one.inputs, cloud=one.cloud)
+                view = build_context(row, one.stack, _action(row), now, inputs)
                 view = with_name_limit(view, kind.physical_name_limit)
                 asked.setdefault((where, kind.name), []).append((row, view))
     for (_, name), members in sorted(asked.items()):

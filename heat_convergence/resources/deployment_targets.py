@@ -23,16 +23,18 @@ def find_misplaced_deployments(
     definitions: Mapping[str, ResourceDefinition], types: Mapping[str, ResourceType]
 ) -> Iterator[tuple[str, str, str]]:
     """Name of the deployment, its property that refers to the server, and what is wrong."""
-    for name, kind in types.items():
-        if kind.server_property is None:
+    for name, resource_type in types.items():
+        if resource_type.server_property is None:
             continue
-        server = _referred(_mapping(definitions[name].properties).get(kind.server_property))
+        server = _referred(
+            _mapping(definitions[name].properties).get(resource_type.server_property)
+        )
         if server not in types:
             continue
         host, given = types[server], _mapping(definitions[server].properties)
         if not host.accepts_deployments(known_properties(host.schema, given)):
             told = f"no software is deployed on {server}, whose user_data_format is not"
-            yield name, kind.server_property, f"{told} SOFTWARE_CONFIG"
+            yield name, resource_type.server_property, f"{told} SOFTWARE_CONFIG"
 
 
 def _referred(given: Value) -> str:

@@ -30,9 +30,9 @@ def add_implicit_dependencies(
     found = dict(definitions)
     neighbours = _Neighbours(definitions, implementations, registry)
     for name, definition in sorted(definitions.items()):
-        kind = registry.find(implementations[name])
+        resource_type = registry.find(implementations[name])
         wanted: set[str] = set()
-        for rule in kind.implicit_dependencies if kind is not None else ():
+        for rule in resource_type.implicit_dependencies if resource_type is not None else ():
             wanted |= neighbours.of(definition, rule)
         for other in sorted(wanted - definition.requires - {name}):
             if not _reaches(found, other, name):
@@ -73,8 +73,8 @@ class _Neighbours:
         return {name for key in own for name in self._index[rule].get(key, ())}
 
     def _keys(self, definition: ResourceDefinition, path: str) -> set[str]:
-        kind = self._registry.find(self._implementations[definition.name])
-        old = {} if kind is None else kind.property_aliases
+        resource_type = self._registry.find(self._implementations[definition.name])
+        old = {} if resource_type is None else resource_type.property_aliases
         paths = [path, *old.get(path, ())]
         values = [value for each in paths for value in _values(definition.properties, each)]
         return {_key(value) for value in values}

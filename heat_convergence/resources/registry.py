@@ -68,12 +68,12 @@ class ResourceTypeRegistry:
         of properties and ``traits`` go over what the types say."""
         single, catalogs = _loaded(ENTRY_POINT_GROUP), _loaded(CATALOG_ENTRY_POINT_GROUP)
         types = [*single, *(item for catalog in catalogs for item in catalog)]
-        for kind in types:
-            _choose(kind, {name: value for (of, name), value in defaults.items()
-                           if of == kind.name})  # fmt: skip
+        for resource_type in types:
+            _choose(resource_type, {name: value for (of, name), value in defaults.items()
+                           if of == resource_type.name})  # fmt: skip
             for (of, trait), value in overrides.items():
-                if of == kind.name:
-                    setattr(kind, trait, value)
+                if of == resource_type.name:
+                    setattr(resource_type, trait, value)
         return cls(types)
 
     @classmethod
@@ -177,8 +177,8 @@ def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
 
 
 def _origin(resource_type: ResourceType) -> str:
-    kind = type(resource_type)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    implementation = type(resource_type)
+    return f"{implementation.__module__}.{implementation.__qualname__}"
 
 
 def _loaded(group: str) -> list[Any]:

@@ -30,7 +30,7 @@ from heat_convergence.resources.deployment_targets import find_misplaced_deploym
 from heat_convergence.resources.protocol.properties import (
     CustomChecks,
     PropertyMistake,
-    given_property_names,
+    assigned_property_names,
     known_properties,
     validate_properties,
 )
@@ -120,8 +120,8 @@ def check_resources(
 ) -> None:
     """Adds every mistake of resources and of attributes that outputs read."""
     types = _types(definitions, checks, problems)
-    for name, kind in types.items():
-        _Resource(definitions[name], kind, checks, problems).check()
+    for name, resource_type in types.items():
+        _Resource(definitions[name], resource_type, checks, problems).check()
     for name, key, told in find_misplaced_deployments(definitions, types):
         place = (checks.dialect.resources, name, checks.dialect.properties, key)
         problems.add(ValidationPhase.RESOURCES, told, place, prefix=PROPERTY_ERROR)
@@ -143,8 +143,8 @@ def _types(
     found = {}
     for name, definition in definitions.items():
         try:
-            kind = checks.registry.get_for_template(checks.implementation(definition))
-            found[name] = _available(kind, checks)
+            resource_type = checks.registry.get_for_template(checks.implementation(definition))
+            found[name] = _available(resource_type, checks)
         except Error as error:
             path = (checks.dialect.resources, name, checks.dialect.type)
             problems.add(ValidationPhase.DEFINITIONS, error, path)
@@ -169,10 +169,14 @@ def _check_attributes(
 ) -> None:
     """Of a resource that is not there, the template itself has told already."""
     for use in attribute_references(value):
-        kind = types.get(use.resource)
+        resource_type = types.get(use.resource)
         name = use.attribute
-        if kind is not None and name is not None and not kind.schema.has_attribute(name):
-            hint = did_you_mean(name, kind.schema.all_attributes).replace("; did", " Did")
+        if (
+            resource_type is not None
+            and name is not None
+            and not resource_type.schema.has_attribute(name)
+        ):
+            hint = did_you_mean(name, resource_type.schema.all_attributes).replace("; did", " Did")
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
             problems.add(phase, text, path, subpath=_steps(use.location))
 
@@ -216,7 +220,7 @@ class _Resource:
         if mistakes or isinstance(raw, Expression):
             return  # the type's own checks may rely on what the schema promises
         try:
-            self.type.validate_property_names(given_property_names(self.type.schema, raw or {}))
+            self.type.validate_property_names(assigned_property_names(self.type.schema, raw or {}))
             self.type.validate(
                 known_properties(self.type.schema, raw or {}), self.checks.timeout_s
             )

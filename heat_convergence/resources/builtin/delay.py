@@ -58,24 +58,24 @@ class Delay(LocalType):
         },
     )
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        return self._passed(view, ObservedState.READY, physical_id=view.physical_name)
+    def create(self, context: ResourceContext) -> VerbResult:
+        return self._passed(context, ObservedState.READY, physical_id=context.physical_name)
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        return self._passed(view, ObservedState.ABSENT, physical_id=view.physical_id)
+    def delete(self, context: ResourceContext) -> VerbResult:
+        return self._passed(context, ObservedState.ABSENT, physical_id=context.physical_id)
 
-    def suspend(self, view: ResourceContext) -> VerbResult:
-        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
+    def suspend(self, context: ResourceContext) -> VerbResult:
+        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
 
-    def resume(self, view: ResourceContext) -> VerbResult:
-        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
+    def resume(self, context: ResourceContext) -> VerbResult:
+        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.action is Action.DELETE:
-            return self.delete(view)
-        if view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.action is Action.DELETE:
+            return self.delete(context)
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        return self._passed(view, ObservedState.READY, physical_id=view.physical_id)
+        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         names = ("min_wait", "max_jitter", "jitter_multiplier")
@@ -91,15 +91,15 @@ class Delay(LocalType):
             )
 
     def _passed(
-        self, view: ResourceContext, then: ObservedState, *, physical_id: str | None
+        self, context: ResourceContext, then: ObservedState, *, physical_id: str | None
     ) -> VerbResult:
-        left_s = remaining_s(view, _wait_s(view))
-        if left_s and view.action in view.properties.get("actions", ()):
+        left_s = remaining_s(context, _wait_s(context))
+        if left_s and context.action in context.properties.get("actions", ()):
             return busy_result(left_s, physical_id=physical_id)
         return VerbResult(then, physical_id=physical_id)
 
 
-def _wait_s(view: ResourceContext) -> float:
-    properties = view.properties
+def _wait_s(context: ResourceContext) -> float:
+    properties = context.properties
     jitter = properties.get("max_jitter", 0) * properties.get("jitter_multiplier", 1)
-    return float(properties.get("min_wait", 0)) + view.random.random() * float(jitter)
+    return float(properties.get("min_wait", 0)) + context.random.random() * float(jitter)

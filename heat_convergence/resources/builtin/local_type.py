@@ -28,24 +28,24 @@ class LocalType(ResourceType):
 
     local: ClassVar[bool] = True
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        return self.to_result(view, view.properties, physical_id=view.physical_name)
+    def create(self, context: ResourceContext) -> VerbResult:
+        return self.to_result(context, context.properties, physical_id=context.physical_name)
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        return self.to_result(view, after, physical_id=view.physical_id)
+        return self.to_result(context, after, physical_id=context.physical_id)
 
-    def delete(self, view: ResourceContext) -> VerbResult:
+    def delete(self, context: ResourceContext) -> VerbResult:
         return VerbResult(ObservedState.ABSENT)
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.action is Action.DELETE or view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.action is Action.DELETE or context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        return self.to_result(view, view.properties, physical_id=view.physical_id)
+        return self.to_result(context, context.properties, physical_id=context.physical_id)
 
     def to_result(
-        self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
+        self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
         """READY, with the attributes that these properties give."""
         return VerbResult(
@@ -58,12 +58,12 @@ class LocalType(ResourceType):
         return None
 
 
-def remaining_s(view: ResourceContext, wait_s: float) -> float:
+def remaining_s(context: ResourceContext, wait_s: float) -> float:
     """Seconds until the current action has lasted ``wait_s``; negative waits last
     for ever, and are told as infinity."""
     if wait_s < 0:
         return float("inf")
-    return max(0.0, wait_s - (view.now - view.started_at).total_seconds())
+    return max(0.0, wait_s - (context.now - context.started_at).total_seconds())
 
 
 def busy_result(left_s: float, *, physical_id: str | None) -> VerbResult:

@@ -27,14 +27,14 @@ class NoneResource(LocalType):
         accepts_any_attribute=True,
     )
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        made = uuid.UUID(int=view.random.getrandbits(128), version=4)
+    def create(self, context: ResourceContext) -> VerbResult:
+        made = uuid.UUID(int=context.random.getrandbits(128), version=4)
         return VerbResult(ObservedState.READY, physical_id=str(made))
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        return VerbResult(ObservedState.READY, physical_id=view.physical_id)
+        return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
+    def attribute(self, context: ResourceContext, name: str) -> Json:
         return None

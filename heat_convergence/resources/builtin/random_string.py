@@ -118,12 +118,12 @@ class RandomString(LocalType):
         },
     )
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        self.validate(view.properties, None)
-        value = generate_string(view.properties)
+    def create(self, context: ResourceContext) -> VerbResult:
+        self.validate(context.properties, None)
+        value = generate_string(context.properties)
         return VerbResult(
             ObservedState.READY,
-            physical_id=view.physical_name,
+            physical_id=context.physical_name,
             attributes={"value": value},
             data={"value": value},
         )
@@ -131,11 +131,11 @@ class RandomString(LocalType):
     def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json] | None:
         return None  # made once; never anew from the properties
 
-    def reference_id(self, view: ResourceContext) -> Json:
-        return view.data.get("value", view.name)
+    def reference_id(self, context: ResourceContext) -> Json:
+        return context.data.get("value", context.name)
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
-        return view.data.get("value") if name == "value" else super().attribute(view, name)
+    def attribute(self, context: ResourceContext, name: str) -> Json:
+        return context.data.get("value") if name == "value" else super().attribute(context, name)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         if "character_classes" not in properties:

@@ -121,21 +121,21 @@ class TestResource(LocalType):
         },
     )
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        left_s = remaining_s(view, _wait_s(view.properties, Action.DELETE))
+    def delete(self, context: ResourceContext) -> VerbResult:
+        left_s = remaining_s(context, _wait_s(context.properties, Action.DELETE))
         return (
-            busy_result(left_s, physical_id=view.physical_id)
+            busy_result(left_s, physical_id=context.physical_id)
             if left_s
             else VerbResult(ObservedState.ABSENT)
         )
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.action is Action.DELETE:
-            return self.delete(view)
-        return super().observe(view)
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.action is Action.DELETE:
+            return self.delete(context)
+        return super().observe(context)
 
-    def check(self, view: ResourceContext) -> VerbResult:
-        return self.observe(view)
+    def check(self, context: ResourceContext) -> VerbResult:
+        return self.observe(context)
 
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
@@ -146,19 +146,19 @@ class TestResource(LocalType):
         )
 
     def to_result(
-        self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
+        self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
-        if view.action in _MAKING:
-            left_s = remaining_s(view, _wait_s(properties, view.action))
+        if context.action in _MAKING:
+            left_s = remaining_s(context, _wait_s(properties, context.action))
             if left_s:
                 return busy_result(left_s, physical_id=physical_id)
             if properties.get("fail"):
                 return VerbResult(
                     ObservedState.FAILED,
                     physical_id=physical_id,
-                    reason=f"Test Resource failed {view.name}",
+                    reason=f"Test Resource failed {context.name}",
                 )
-        return super().to_result(view, properties, physical_id=physical_id)
+        return super().to_result(context, properties, physical_id=physical_id)
 
     def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
         return {"output": properties.get("value")}

@@ -22,7 +22,8 @@ from heat_convergence.resources.catalog import (
 )
 from heat_convergence.resources.catalog.descriptions import DESCRIPTIONS
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
-from heat_convergence.resources.driver.declarative import DeclarativeType, DriverContext
+from heat_convergence.resources.driver.declarative import DeclarativeType
+from heat_convergence.resources.driver.declarative_steps import DriverContext
 from heat_convergence.resources.driver.id_lookup import BodyCache, IdCache
 from heat_convergence.resources.driver.type_spec import TypeSpec
 from heat_convergence.resources.openstack.cinder.associations import (

@@ -1,1 +1,1 @@
-"""Resource types that are declared instead of written: the driver below the catalogue."""
+"""The declarative driver: resource types as data over the services' REST interfaces."""

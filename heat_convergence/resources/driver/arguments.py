@@ -1,6 +1,6 @@
-"""From properties to a call's arguments, by a row's mapping.
+"""Conversion of properties to the arguments of a call, by a type's specification.
 
-Decides names and shapes; values that name things become ids.  Called by ``declared``.
+Decides names and shapes; names of objects become ids. Called by ``declarative``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from heat_convergence.resources.driver.type_spec import ArgumentMapping, TypeSpe
 from heat_convergence.resources.protocol.type_schema import PropertyType, TypeSchema
 
 Json = Any
-_NONE_OF: Mapping[PropertyType, Callable[[], Json]] = {
+_EMPTY_VALUES: Mapping[PropertyType, Callable[[], Json]] = {
     PropertyType.LIST: list,
     PropertyType.MAP: dict,
     PropertyType.STRING: str,
@@ -23,33 +23,43 @@ _NONE_OF: Mapping[PropertyType, Callable[[], Json]] = {
 
 
 class ArgumentBuilder:
-    """Arguments for one resource; its name in errors is the view's."""
+    """Builds the arguments of one resource."""
 
     def __init__(
-        self, row: TypeSpec, schema: TypeSchema, lookups: IdLookup, resource: str
+        self, spec: TypeSpec, schema: TypeSchema, lookups: IdLookup, resource: str
     ) -> None:
-        self._row = row
+        """Bind the builder to a type and a resource.
+
+        Args:
+            spec: The specification of the type.
+            schema: The schema of the type.
+            lookups: The lookup of ids at the resource's cloud.
+            resource: The resource's name, for errors.
+        """
+        self._spec = spec
         self._schema = schema
         self._lookups = lookups
         self._resource = resource
 
     def build(self, properties: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
-        """Of the properties ``names``; one without a value is sent as what stands for
-        none in its type, or left alone where nothing does."""
-        wanted = set(names)
-        values = {name: properties.get(name) for name in sorted(wanted - {VALUE_SPECS})}
-        given = {name: value for name, value in values.items() if value is not None}
-        found = {**self._cleared(values.keys() - given.keys()), **self._mapped(given, "")}
-        if VALUE_SPECS in wanted:
+        """Return the arguments of the properties ``names``.
+
+        A property without a value is sent as the empty value of its type, or not at all where
+        there is none.
+        """
+        requested = set(names)
+        values = {name: properties.get(name) for name in sorted(requested - {VALUE_SPECS})}
+        assigned = {name: value for name, value in values.items() if value is not None}
+        found = {**self._cleared(values.keys() - assigned.keys()), **self._mapped(assigned, "")}
+        if VALUE_SPECS in requested:
             found.update(properties.get(VALUE_SPECS) or {})
         return found
 
     def build_scalars(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, Json]]:
-        """Property → name and value of its argument, where that is a single value and no
-        name of another thing: what takes no question to know."""
+        """Return property → argument's name and value, of single values that need no lookup."""
         found = {}
         for name, value in properties.items():
-            arg = self._row.arguments.get(name, ArgumentMapping(name))
+            arg = self._spec.arguments.get(name, ArgumentMapping(name))
             if (
                 arg.argument is not None
                 and arg.entity is None
@@ -58,10 +68,15 @@ class ArgumentBuilder:
                 found[name] = (arg.argument, value)
         return found
 
-    def resolve_id(self, noun: str, value: Json, path: str) -> str:
-        """The id of what ``value`` names; errors tell the property's path."""
+    def resolve_id(self, entity: str, value: Json, path: str) -> str:
+        """Return the id of the entity that ``value`` names; errors show the property's path.
+
+        Raises:
+            EntityNotFound: There is none.
+            PhysicalResourceNameAmbiguity: Several have the name.
+        """
         try:
-            return self._lookups.resolve_id(noun, value)
+            return self._lookups.resolve_id(entity, value)
         except (EntityNotFound, PhysicalResourceNameAmbiguity) as error:
             error.path = f"resources.{self._resource}.properties.{path}"
             raise
@@ -69,28 +84,28 @@ class ArgumentBuilder:
     def _cleared(self, names: Iterable[str]) -> dict[str, Json]:
         found: dict[str, Json] = {}
         for name in names:
-            arg = self._row.arguments.get(name, ArgumentMapping(name))
+            arg = self._spec.arguments.get(name, ArgumentMapping(name))
             declared = self._schema.properties.get(name)
-            if arg.argument is None or declared is None or name in self._row.kept_when_unset:
+            if arg.argument is None or declared is None or name in self._spec.kept_when_unset:
                 continue
             one = arg.entity is not None and declared.type is not PropertyType.LIST
-            if one or name in self._row.null_when_unset:
+            if one or name in self._spec.null_when_unset:
                 found[arg.argument] = None
-            elif declared.type in _NONE_OF:
-                found[arg.argument] = _NONE_OF[declared.type]()
+            elif declared.type in _EMPTY_VALUES:
+                found[arg.argument] = _EMPTY_VALUES[declared.type]()
         return found
 
     def _mapped(self, values: Mapping[str, Json], under: str) -> dict[str, Json]:
         found = {}
         for name, value in values.items():
             path = f"{under}.{name}" if under else name
-            arg = self._row.arguments.get(path, ArgumentMapping(name))
+            arg = self._spec.arguments.get(path, ArgumentMapping(name))
             if arg.argument is not None:
                 found[arg.argument] = self._valued(arg, value, path)
         return found
 
     def _valued(self, arg: ArgumentMapping, value: Json, path: str) -> Json:
-        if value == "" and path in self._row.null_when_blank:
+        if value == "" and path in self._spec.null_when_blank:
             return None
         if isinstance(value, Mapping):
             return self._mapped(value, path) if self._inside(path) else dict(value)
@@ -101,4 +116,4 @@ class ArgumentBuilder:
         return value
 
     def _inside(self, path: str) -> bool:
-        return any(known.startswith(f"{path}.") for known in self._row.arguments)
+        return any(known.startswith(f"{path}.") for known in self._spec.arguments)

@@ -1,7 +1,7 @@
-"""Many things by few calls.
+"""Reads of many objects by few calls.
 
-Decides which list is asked for.  Called by ``declared.observe_many`` with views of one
-project; gives bodies by id, without those that the list lacks.
+Decides which list is requested. Called by ``declarative`` with contexts of one project. It must
+not decide states: it returns bodies.
 """
 
 from __future__ import annotations
@@ -21,33 +21,37 @@ CLOCK_SKEW = timedelta(seconds=60)  # by which the service's clock may differ fr
 
 def read_bodies(
     calls: RestResourceClient,
-    views: Sequence[ResourceContext],
+    contexts: Sequence[ResourceContext],
     id_of: Callable[[ResourceContext], str],
 ) -> Mapping[str, Mapping[str, Json]]:
-    ids = sorted({id_of(view) for view in views})
+    """Return id → body of the contexts' objects, without those that the list lacks."""
+    ids = sorted({id_of(context) for context in contexts})
     if calls.rest_resource.bulk_read is BulkRead.BY_IDS:
         return calls.list_by_ids(ids)
     if calls.rest_resource.bulk_read is BulkRead.CHANGED_SINCE:
-        return _changed(calls, views, id_of)
+        return _changed(calls, contexts, id_of)
     return _listed(calls, set(ids))
 
 
 def _changed(
     calls: RestResourceClient,
-    views: Sequence[ResourceContext],
+    contexts: Sequence[ResourceContext],
     id_of: Callable[[ResourceContext], str],
 ) -> Mapping[str, Mapping[str, Json]]:
-    """What no host has taken up yet has not changed, as Nova sees it: several of those
-    take the whole list."""
-    since = min(view.started_at for view in views) - CLOCK_SKEW
-    ids = {id_of(view) for view in views}
+    """Return the bodies that have changed since the oldest action started.
+
+    Nova does not count a server as changed until a host is chosen: with several of those missing,
+    the whole list is read.
+    """
+    since = min(context.started_at for context in contexts) - CLOCK_SKEW
+    ids = {id_of(context) for context in contexts}
     query = {"changes-since": since.strftime("%Y-%m-%dT%H:%M:%SZ")}
     found = _listed(calls, ids, **query)
-    coming = {id_of(view) for view in views if view.action is not Action.DELETE}
-    lacking = coming - found.keys()
-    return {**_listed(calls, lacking), **found} if len(lacking) > 1 else found
+    expected = {id_of(context) for context in contexts if context.action is not Action.DELETE}
+    missing = expected - found.keys()
+    return {**_listed(calls, missing), **found} if len(missing) > 1 else found
 
 
-def _listed(calls: RestResourceClient, wanted: Collection[str], **query: Json) -> dict[str, Json]:
+def _listed(calls: RestResourceClient, ids: Collection[str], **query: Json) -> dict[str, Json]:
     listed = {str(body[calls.rest_resource.id_key]): body for body in calls.list(**query)}
-    return {key: body for key, body in listed.items() if key in wanted}
+    return {key: body for key, body in listed.items() if key in ids}

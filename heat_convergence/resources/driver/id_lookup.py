@@ -1,8 +1,8 @@
-"""From names to ids: what users call things by, as services want it.
+"""Lookup of the ids of objects that users name.
 
-Decides which thing a name means.  Used by the driver before it calls a service and by
-constraints.  What was found is kept for a while, per cloud and project; after a few
-misses of one kind the whole list is read at once instead of name by name.
+Decides which object a name refers to. Used by the driver before it calls a service and by
+constraints. Results are cached for a short time, per cloud and project; after a few misses of one
+entity the whole list is read at once instead of name by name.
 """
 
 from __future__ import annotations
@@ -28,113 +28,140 @@ Json = Any
 
 CACHE_TTL = timedelta(seconds=15)
 MAX_CACHED = 20_000
-MAX_SINGLE_LOOKUPS = 3  # names of one kind asked for singly before the list is read
+MAX_SINGLE_LOOKUPS = 3  # names of one entity that are requested singly before the list is read
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def is_uuid(value: str) -> bool:
+    """Return whether a text has the form of a UUID."""
     return _UUID.fullmatch(value) is not None
 
 
 class IdCache:
-    """Ids found lately; thread-safe, bounded, one a process."""
+    """Ids found recently; thread-safe, bounded, one a process."""
 
     def __init__(self) -> None:
+        """Start empty."""
         self._lock = threading.Lock()
         self._ids: OrderedDict[tuple[str, str, str], tuple[datetime, str]] = OrderedDict()
         self._misses: dict[tuple[str, str], int] = {}
 
-    def get(self, cloud: str, noun: str, name: str, now: datetime) -> str | None:
+    def get(self, cloud: str, entity: str, name: str, now: datetime) -> str | None:
+        """Return the cached id of a name, or None."""
         with self._lock:
-            at, found = self._ids.get((cloud, noun, name), (None, None))
+            at, found = self._ids.get((cloud, entity, name), (None, None))
         return found if at is not None and now - at < CACHE_TTL else None
 
-    def put(self, cloud: str, noun: str, name: str, thing_id: str, now: datetime) -> None:
+    def put(self, cloud: str, entity: str, name: str, path_id: str, now: datetime) -> None:
+        """Cache the id of a name, evicting the oldest entry of a full cache."""
         with self._lock:
-            self._ids[(cloud, noun, name)] = (now, thing_id)
-            self._ids.move_to_end((cloud, noun, name))
+            self._ids[(cloud, entity, name)] = (now, path_id)
+            self._ids.move_to_end((cloud, entity, name))
             while len(self._ids) > MAX_CACHED:
                 self._ids.popitem(last=False)
 
-    def count_miss(self, cloud: str, noun: str) -> int:
-        """Counts a miss; how many there were."""
+    def count_miss(self, cloud: str, entity: str) -> int:
+        """Count a miss and return the number of misses since the last reset."""
         with self._lock:
-            count = self._misses[(cloud, noun)] = self._misses.get((cloud, noun), 0) + 1
+            count = self._misses[(cloud, entity)] = self._misses.get((cloud, entity), 0) + 1
             return count
 
-    def reset_misses(self, cloud: str, noun: str) -> None:
+    def reset_misses(self, cloud: str, entity: str) -> None:
+        """Reset the count of misses."""
         with self._lock:
-            self._misses[(cloud, noun)] = 0
+            self._misses[(cloud, entity)] = 0
 
 
 class BodyCache:
-    """What things look like that others tell of; kept as briefly as names, bounded,
-    thread-safe."""
+    """Bodies of objects that others refer to; thread-safe, bounded, cached as long as ids."""
 
     def __init__(self) -> None:
+        """Start empty."""
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str, str], tuple[datetime, Json]] = OrderedDict()
+        self._bodies: OrderedDict[tuple[str, str, str], tuple[datetime, Json]] = OrderedDict()
 
-    def get(self, calls: RestResourceClient, thing_id: str, now: datetime) -> Json:
-        """Raises as ``RestResourceClient.get``."""
-        key = (calls.cloud.cache_key, calls.rest_resource.entity, thing_id)
+    def get(self, calls: RestResourceClient, path_id: str, now: datetime) -> Json:
+        """Return a body, cached or read.
+
+        Raises:
+            ResourceGone: There is no such object.
+        """
+        key = (calls.cloud.cache_key, calls.rest_resource.entity, path_id)
         with self._lock:
-            at, body = self._kept.get(key, (None, None))
+            at, body = self._bodies.get(key, (None, None))
         if at is not None and now - at < CACHE_TTL:
             return body
-        body = calls.get(thing_id)
+        body = calls.get(path_id)
         with self._lock:
-            self._kept[key] = (now, body)
-            while len(self._kept) > MAX_CACHED:
-                self._kept.popitem(last=False)
+            self._bodies[key] = (now, body)
+            while len(self._bodies) > MAX_CACHED:
+                self._bodies.popitem(last=False)
         return body
 
 
 class IdLookup:
-    """Names at one cloud at one time."""
+    """Lookup of names at one cloud at one time."""
 
     def __init__(
-        self, cloud: CloudClient, things: Mapping[str, RestResource], found: IdCache, now: datetime
+        self,
+        cloud: CloudClient,
+        rest_resources: Mapping[str, RestResource],
+        cache: IdCache,
+        now: datetime,
     ) -> None:
+        """Bind the lookup to a cloud and a time.
+
+        Args:
+            cloud: The cloud to search.
+            rest_resources: Entity → REST resource.
+            cache: The process's cache of ids.
+            now: The time that decides which cached ids are too old.
+        """
         self._cloud = cloud
-        self._things = things
-        self._found = found
+        self._rest_resources = rest_resources
+        self._cache = cache
         self._now = now
 
-    def resolve_id(self, noun: str, value: Json, **query: Json) -> str:
-        """The id of the thing that is called or has the id ``value``.
+    def resolve_id(self, entity: str, value: Json, **query: Json) -> str:
+        """Return the id of the object whose name or id is ``value``.
 
-        A UUID is taken for an id without asking.  Raises ``EntityNotFound`` and
-        ``PhysicalResourceNameAmbiguity``.
+        A UUID is taken for an id without a request.
+
+        Raises:
+            EntityNotFound: There is none.
+            PhysicalResourceNameAmbiguity: Several have the name.
         """
-        thing, text = self._things[noun], str(value)
-        if thing.ids_are_uuids and is_uuid(text):
+        rest_resource, text = self._rest_resources[entity], str(value)
+        if rest_resource.ids_are_uuids and is_uuid(text):
             return text
-        return self.find_existing_id(noun, text, **query)
+        return self.find_existing_id(entity, text, **query)
 
-    def find_existing_id(self, noun: str, value: str, **query: Json) -> str:
-        """As ``resolve_id``, but what has the id is looked for, too."""
-        thing = self._things[noun]
-        kept = self._found.get(self._cloud.cache_key, noun, value, self._now)
+    def find_existing_id(self, entity: str, value: str, **query: Json) -> str:
+        """Return an id as ``resolve_id`` does, but request the object of an id as well."""
+        rest_resource = self._rest_resources[entity]
+        kept = self._cache.get(self._cloud.cache_key, entity, value, self._now)
         if kept is not None:
             return kept
-        thing_id = self._asked(thing, value, query)
-        if thing_id is None:
-            raise EntityNotFound(thing.label, value)
-        self._found.put(self._cloud.cache_key, noun, value, thing_id, self._now)
-        return thing_id
+        path_id = self._request(rest_resource, value, query)
+        if path_id is None:
+            raise EntityNotFound(rest_resource.label, value)
+        self._cache.put(self._cloud.cache_key, entity, value, path_id, self._now)
+        return path_id
 
-    def _asked(self, thing: RestResource, value: str, query: Mapping[str, Json]) -> str | None:
-        calls = RestResourceClient(self._cloud, thing)
+    def _request(
+        self, rest_resource: RestResource, value: str, query: Mapping[str, Json]
+    ) -> str | None:
+        calls = RestResourceClient(self._cloud, rest_resource)
         by_id = self._by_id(calls, value) if is_uuid(value) else None
         if by_id is not None:
             return by_id
         if (
             not query
-            and self._found.count_miss(self._cloud.cache_key, thing.entity) > MAX_SINGLE_LOOKUPS
+            and self._cache.count_miss(self._cloud.cache_key, rest_resource.entity)
+            > MAX_SINGLE_LOOKUPS
         ):
-            self._found.reset_misses(self._cloud.cache_key, thing.entity)
+            self._cache.reset_misses(self._cloud.cache_key, rest_resource.entity)
             matching = self._listed(calls, value)
         else:
             matching = calls.find_by_name(value, **query)
@@ -143,22 +170,24 @@ class IdLookup:
                 f"Multiple physical resources were found with name ({value})."
             )
         if matching:
-            return str(matching[0][thing.id_key])
+            return str(matching[0][rest_resource.id_key])
         return None if is_uuid(value) else self._by_id(calls, value)
 
     def _listed(self, calls: RestResourceClient, value: str) -> list[dict[str, Json]]:
-        """Reads all names, which is one request; keeps those that are unique."""
-        thing = calls.rest_resource
+        """Read all names in one request, and cache those that are unique."""
+        rest_resource = calls.rest_resource
         by_name: dict[str, list[dict[str, Json]]] = {}
         for body in calls.list():
-            if thing.name_key is not None and body.get(thing.name_key):
-                by_name.setdefault(str(body[thing.name_key]), []).append(body)
-            own_id = str(body[thing.id_key])
-            self._found.put(self._cloud.cache_key, thing.entity, own_id, own_id, self._now)
+            if rest_resource.name_key is not None and body.get(rest_resource.name_key):
+                by_name.setdefault(str(body[rest_resource.name_key]), []).append(body)
+            own_id = str(body[rest_resource.id_key])
+            self._cache.put(self._cloud.cache_key, rest_resource.entity, own_id, own_id, self._now)
         for name, bodies in by_name.items():
             if len(bodies) == 1:
-                own_id = str(bodies[0][thing.id_key])
-                self._found.put(self._cloud.cache_key, thing.entity, name, own_id, self._now)
+                own_id = str(bodies[0][rest_resource.id_key])
+                self._cache.put(
+                    self._cloud.cache_key, rest_resource.entity, name, own_id, self._now
+                )
         return by_name.get(value) or calls.find_by_name(value)
 
     @staticmethod

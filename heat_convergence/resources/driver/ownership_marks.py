@@ -1,9 +1,9 @@
-"""By what a thing is found again whose creation was never answered (RULE 4).
+"""Ownership marks, by which an object is found again after a create without answer (RULE 4).
 
-Decides what of a thing bears its resource: its physical name, or a mark in another field.
-Where the template has a word for every such field, the thing is made with the mark, and
-gets the author's word by the first look at it, which comes once its id is on record.
-Called by ``declared``.
+Decides which field of an object identifies its resource: its physical name, or a mark in another
+field. Where the template assigns every such field, the object is created with the mark, and the
+first observation, which happens once its id is recorded, restores the template's value. Called by
+``declarative``.
 """
 
 from __future__ import annotations
@@ -21,75 +21,79 @@ METADATA = "metadata"
 VALUE_SPECS = "value_specs"  # a map of further arguments, as the service calls them
 
 
-_MARK = "heat-convergence "
+_MARK = "heat-convergence "  # stored in clouds: must not change
 
 
-def ownership_mark(view: ResourceContext) -> str:
-    """By what a thing is found again that has not the physical name."""
-    return f"{_MARK}{view.resource_id}"
+def ownership_mark(context: ResourceContext) -> str:
+    """Return the mark of an object that does not have the physical name."""
+    return f"{_MARK}{context.resource_id}"
 
 
 def has_any_ownership_mark(body: Mapping[str, Json]) -> bool:
-    """Whether some resource's mark is on it."""
+    """Return whether an object has the mark of any resource."""
     return str(body.get(DESCRIPTION) or "").startswith(_MARK)
 
 
 def with_ownership_mark(
-    row: TypeSpec, view: ResourceContext, arguments: dict[str, Json]
+    spec: TypeSpec, context: ResourceContext, arguments: dict[str, Json]
 ) -> dict[str, Json]:
-    """The arguments of a create that can be found again, if any can."""
-    key = _name_key(row)
+    """Add a mark to the arguments of a create, if there is a free field for one."""
+    key = _name_key(spec)
     if key is not None and not arguments.get(key):
-        return {**arguments, key: view.physical_name}
-    if row.rest_resource.ownership_mark_field is OwnershipMarkField.METADATA:
-        kept = {**(arguments.get(METADATA) or {}), OWNER_METADATA_KEY: view.resource_id}
+        return {**arguments, key: context.physical_name}
+    if spec.rest_resource.ownership_mark_field is OwnershipMarkField.METADATA:
+        kept = {**(arguments.get(METADATA) or {}), OWNER_METADATA_KEY: context.resource_id}
         return {**arguments, METADATA: kept}
-    if row.rest_resource.ownership_mark_field is OwnershipMarkField.NAME and key is not None:
-        return {**arguments, key: view.physical_name}
-    if row.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION and (
-        not arguments.get(DESCRIPTION) or not row.immutable
+    if spec.rest_resource.ownership_mark_field is OwnershipMarkField.NAME and key is not None:
+        return {**arguments, key: context.physical_name}
+    if spec.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION and (
+        not arguments.get(DESCRIPTION) or not spec.immutable
     ):
-        return {**arguments, DESCRIPTION: ownership_mark(view)}
+        return {**arguments, DESCRIPTION: ownership_mark(context)}
     return arguments
 
 
 def fields_to_restore(
-    row: TypeSpec, view: ResourceContext, body: Mapping[str, Json]
+    spec: TypeSpec, context: ResourceContext, body: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The author's word where the body still has the mark."""
-    if row.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION:
-        word = _given(view, DESCRIPTION)
+    """Return the template's values of fields that still hold the mark."""
+    if spec.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION:
+        value = _template_value(context, DESCRIPTION)
         return (
-            {DESCRIPTION: word} if word and body.get(DESCRIPTION) == ownership_mark(view) else {}
+            {DESCRIPTION: value}
+            if value and body.get(DESCRIPTION) == ownership_mark(context)
+            else {}
         )
-    key = _name_key(row)
-    if row.rest_resource.ownership_mark_field is OwnershipMarkField.NAME and key is not None:
-        word = _given(view, key)
-        return {key: word} if word and body.get(key) == view.physical_name != word else {}
+    key = _name_key(spec)
+    if spec.rest_resource.ownership_mark_field is OwnershipMarkField.NAME and key is not None:
+        value = _template_value(context, key)
+        return {key: value} if value and body.get(key) == context.physical_name != value else {}
     return {}
 
 
-def has_ownership_mark(view: ResourceContext, body: Mapping[str, Json]) -> bool:
-    """Whether the mark is on it."""
-    in_metadata = (body.get(METADATA) or {}).get(OWNER_METADATA_KEY) == view.resource_id
-    return in_metadata or body.get(DESCRIPTION) == ownership_mark(view)
+def has_ownership_mark(context: ResourceContext, body: Mapping[str, Json]) -> bool:
+    """Return whether an object has this resource's mark."""
+    in_metadata = (body.get(METADATA) or {}).get(OWNER_METADATA_KEY) == context.resource_id
+    return in_metadata or body.get(DESCRIPTION) == ownership_mark(context)
 
 
-def is_findable(row: TypeSpec, view: ResourceContext) -> bool:
-    """Whether a create of these properties leaves something to be found by."""
-    free = _name_key(row) is not None and not _given(view, str(_name_key(row)))
-    if free or row.rest_resource.ownership_mark_field in (
+def is_findable(spec: TypeSpec, context: ResourceContext) -> bool:
+    """Return whether a create with these properties leaves a mark to search for."""
+    free = _name_key(spec) is not None and not _template_value(context, str(_name_key(spec)))
+    if free or spec.rest_resource.ownership_mark_field in (
         OwnershipMarkField.METADATA,
         OwnershipMarkField.NAME,
     ):
         return True
-    spare = not row.immutable or not _given(view, DESCRIPTION)
-    return row.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION and spare
+    can_restore = not spec.immutable or not _template_value(context, DESCRIPTION)
+    return (
+        spec.rest_resource.ownership_mark_field is OwnershipMarkField.DESCRIPTION and can_restore
+    )
 
 
-def _name_key(row: TypeSpec) -> str | None:
-    return row.rest_resource.name_key if row.has_name else None
+def _name_key(spec: TypeSpec) -> str | None:
+    return spec.rest_resource.name_key if spec.has_name else None
 
 
-def _given(view: ResourceContext, name: str) -> Json:
-    return view.properties.get(name) or (view.properties.get(VALUE_SPECS) or {}).get(name)
+def _template_value(context: ResourceContext, name: str) -> Json:
+    return context.properties.get(name) or (context.properties.get(VALUE_SPECS) or {}).get(name)

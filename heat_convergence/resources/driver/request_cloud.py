@@ -1,8 +1,7 @@
-"""As whom validation asks services: the user of the request that is being handled.
+"""The cloud of the user whose request is being validated.
 
-Set around a request by the api, read by constraints and by types that look whether
-their service is there.  Without it nothing is asked, and whatever only a service can
-know is taken for right.
+Set around a request by the api; read by constraints and by types that check whether their service
+is available. Without it nothing is requested, and whatever only a service can know passes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _CLOUD: ContextVar[CloudClient | None] = ContextVar("heat_convergence_cloud", de
 
 @contextmanager
 def use_request_cloud(cloud: CloudClient | None) -> Iterator[None]:
-    """What is validated inside may ask this cloud."""
+    """Use this cloud for validation within the block."""
     token = _CLOUD.set(cloud)
     try:
         yield
@@ -27,4 +26,5 @@ def use_request_cloud(cloud: CloudClient | None) -> Iterator[None]:
 
 
 def current_cloud() -> CloudClient | None:
+    """Return the cloud of the current request, or None."""
     return _CLOUD.get()

@@ -1,7 +1,7 @@
-"""Calls about one kind of thing at one cloud.
+"""Requests about one REST resource of a cloud.
 
-Decides paths, bodies and pages.  Used by the driver, by types with behaviour and by
-lookups; bodies are the service's own JSON, without their outer key.  Must not retry.
+Decides paths, bodies and pages. Used by the driver, by types with behaviour and by lookups;
+bodies are the service's own JSON, without their outer key. It must not retry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IDS_PER_QUERY = 50  # keeps a URL below the 4 KiB that proxies take
 
 
 class RestResourceClient:
-    """``places`` fill the names in the thing's path."""
+    """A client of one REST resource at one cloud."""
 
     def __init__(
         self,
@@ -28,55 +28,58 @@ class RestResourceClient:
         rest_resource: RestResource,
         path_values: Mapping[str, str] | None = None,
     ):
+        """Bind the resource to a cloud; ``path_values`` fill the names in its path."""
         self.cloud = cloud
         self.rest_resource = rest_resource
-        self._places = dict(path_values or {})
+        self._path_values = dict(path_values or {})
 
-    # -- one
+    def get(self, path_id: str) -> dict[str, Json]:
+        """Return one object's body.
 
-    def get(self, thing_id: str) -> dict[str, Json]:
-        """Raises ``ResourceGone``."""
-        return self._one(self.send("GET", self.path(thing_id)))
+        Raises:
+            ResourceGone: There is none.
+        """
+        return self._one(self.send("GET", self.path(path_id)))
 
     def create(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """Create an object and return its body."""
         body = dict(arguments)
         return self._one(self.send("POST", self.path(), self._wrapped(body)))
 
-    def update(self, thing_id: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+    def update(self, path_id: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """Update an object and return its body."""
         method = self.rest_resource.update_method
-        return self._one(self.send(method, self.path(thing_id), self._wrapped(dict(arguments))))
+        return self._one(self.send(method, self.path(path_id), self._wrapped(dict(arguments))))
 
-    def delete(self, thing_id: str) -> bool:
-        """False when there is nothing to delete."""
+    def delete(self, path_id: str) -> bool:
+        """Delete an object; return False when it is missing already."""
         try:
-            self.send("DELETE", self.path(thing_id))
+            self.send("DELETE", self.path(path_id))
         except ResourceGone:
             return False
         return True
 
-    def action(self, thing_id: str, name: str, arguments: Json = None) -> Json:
-        """The ``action`` calls of Nova and Cinder."""
-        return self.send("POST", self.path(thing_id, "action"), {name: arguments}).body
-
-    # -- many
+    def action(self, path_id: str, name: str, arguments: Json = None) -> Json:
+        """Call an ``action`` of Nova or Cinder and return the response's body."""
+        return self.send("POST", self.path(path_id, "action"), {name: arguments}).body
 
     def list(self, **query: Json) -> Iterator[dict[str, Json]]:
-        """All that fit, page by page."""
-        asked = dict(self.rest_resource.list_query)
-        asked.update((name, value) for name, value in query.items() if value is not None)
+        """Yield the bodies that match the query, page by page."""
+        parameters = dict(self.rest_resource.list_query)
+        parameters.update((name, value) for name, value in query.items() if value is not None)
         path = self._filled(self.rest_resource.list_path_template)
         last = None
         for _ in range(MAX_PAGES):
-            body = self.send("GET", path, query=asked).body
+            body = self.send("GET", path, query=parameters).body
             items = [self._bare(item) for item in _items(body, self.rest_resource.list_key)]
             yield from items
             marker = items[-1].get(self.rest_resource.id_key) if items else None
-            if not _goes_on(body, self.rest_resource.list_key) or marker in (None, last):
+            if not _has_next_page(body, self.rest_resource.list_key) or marker in (None, last):
                 return
-            last = asked["marker"] = marker
+            last = parameters["marker"] = marker
 
     def list_by_ids(self, ids: Sequence[str]) -> dict[str, dict[str, Json]]:
-        """Id → body, of services that filter by id."""
+        """Return id → body of the objects that exist, for services that filter by id."""
         found: dict[str, dict[str, Json]] = {}
         for start in range(0, len(ids), IDS_PER_QUERY):
             for body in self.list(id=list(ids[start : start + IDS_PER_QUERY])):
@@ -84,7 +87,7 @@ class RestResourceClient:
         return found
 
     def find_by_name(self, name: str, **query: Json) -> list[dict[str, Json]]:
-        """Exactly of that name."""
+        """Return the bodies of objects with exactly this name."""
         key = self.rest_resource.name_key
         if key is None:
             return []
@@ -92,10 +95,11 @@ class RestResourceClient:
             query = {self.rest_resource.name_query: name, **query}
         return [body for body in self.list(**query) if body.get(key) == name]
 
-    # -- below
-
     def path(self, *parts: str) -> str:
-        """``parts`` are ids, which may hold any character, or words of the service."""
+        """Return the resource's path with segments appended.
+
+        ``parts`` are ids, which may hold any character, or names of the service.
+        """
         return "/".join(
             (
                 self._filled(self.rest_resource.path_template),
@@ -112,6 +116,7 @@ class RestResourceClient:
         query: Mapping[str, Json] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> CloudResponse:
+        """Send a request to the resource's service."""
         request = CloudRequest(
             service=self.rest_resource.service,
             method=method,
@@ -125,15 +130,15 @@ class RestResourceClient:
 
     def _filled(self, path: str) -> str:
         try:
-            return path % self._places
+            return path % self._path_values
         except KeyError as error:
-            raise ResourceFailure(f"{path}: nothing is known of {error}") from error
+            raise ResourceFailure(f"{path}: {error} is not known") from error
 
     def _wrapped(self, body: dict[str, Json]) -> Json:
         return body if self.rest_resource.item_key is None else {self.rest_resource.item_key: body}
 
     def _bare(self, item: dict[str, Json]) -> dict[str, Json]:
-        """Nova's key pairs are wrapped in lists, too."""
+        """Remove the outer key of a list's item, which Nova's key pairs have."""
         one = self.rest_resource.item_key
         return dict(item[one]) if one is not None and set(item) == {one} else item
 
@@ -150,9 +155,12 @@ def _items(body: Json, key: str | None) -> list[dict[str, Json]]:
     return list(body) if isinstance(body, Iterable) and not isinstance(body, Mapping) else []
 
 
-def _goes_on(body: Json, key: str | None) -> bool:
-    """Nova, Cinder, Neutron and Octavia link in ``<key>_links``, Keystone in
-    ``links``, Glance in ``next``."""
+def _has_next_page(body: Json, key: str | None) -> bool:
+    """Return whether a list response links to another page.
+
+    Nova, Cinder, Neutron and Octavia link in ``<key>_links``, Keystone in ``links``, Glance in
+    ``next``.
+    """
     if not isinstance(body, Mapping):
         return False
     links = body.get(f"{key}_links") or ()

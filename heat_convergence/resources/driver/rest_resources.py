@@ -1,7 +1,7 @@
-"""Things that services keep: where they are found and how they are named.
+"""Declarations of REST resources: their paths, names and lists.
 
-Decides nothing; rows of ``catalog.things`` are made of this.  A resource type makes
-one kind of thing, its properties name others, constraints look them up.
+Decides nothing; the rows of ``catalog.rest_resources`` are made of this. A resource type creates
+objects of one REST resource, its properties name objects of others, constraints look them up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OWNER_METADATA_KEY = "heat_resource_id"  # in metadata, where that carries the m
 
 
 class BulkRead(StrEnum):
-    """How a service is asked for many things at once."""
+    """The way in which a service lists many objects at once."""
 
     BY_IDS = "ids"  # a list filtered by ids
     CHANGED_SINCE = "changed"  # a list of what has changed since a time
@@ -22,8 +22,10 @@ class BulkRead(StrEnum):
 
 
 class OwnershipMarkField(StrEnum):
-    """Where a thing that has another's name, or none, carries its resource's id.
-    ``CONSOLE_URLS``: it has no other field for it, but its name can be changed later."""
+    """The field that carries the resource's id when the physical name is not its own.
+
+    ``NAME`` is for objects without another field, whose name can be changed later.
+    """
 
     NONE = "none"
     NAME = "name"
@@ -33,11 +35,18 @@ class OwnershipMarkField(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestResource:
-    """``noun`` is what constraints and messages call it; ``resource`` is openstacksdk's
-    class, which knows path, body keys and the method of updates; ``path`` and
-    ``listing`` stand where the class's own will not do.  ``name_query`` is the query
-    that the service filters names by, None when it can't.  ``ids_are_uuids``: ids are UUIDs
-    always, so that a UUID needs no looking up.  ``list_query`` goes with every list.
+    """A collection of objects that a service manages.
+
+    Attributes:
+        entity: The name by which constraints refer to it, such as ``neutron.network``.
+        sdk_class: openstacksdk's class, which knows path, body keys and the method of updates.
+        entity_label: Its name in messages; the entity's last part by default.
+        name_query: The query that filters by name, None where the service cannot.
+        path: The path, where the class's own does not fit.
+        list_path: The path of the list, where it differs.
+        mark_filterable: The list can be filtered by the ownership mark.
+        ids_are_uuids: Ids are always UUIDs, so that a UUID needs no lookup.
+        list_query: Query parameters of every list request.
     """
 
     entity: str
@@ -58,28 +67,32 @@ class RestResource:
 
     @property
     def path_template(self) -> str:
-        """Its path, perhaps with places such as ``%(pool_id)s``."""
+        """Its path, perhaps with names such as ``%(pool_id)s``."""
         return self.path or str(self.sdk_class.base_path)
 
     @property
     def list_path_template(self) -> str:
+        """The path of its list."""
         return self.list_path or self.path_template
 
     @property
     def item_key(self) -> str | None:
-        """The key of one in a body; None: the body itself."""
+        """The key of one object in a body; None: the body is the object."""
         found = self.sdk_class.resource_key
         return None if found is None else str(found)
 
     @property
     def list_key(self) -> str | None:
+        """The key of the list in a body, if any."""
         found = self.sdk_class.resources_key
         return None if found is None else str(found)
 
     @property
     def update_method(self) -> str:
+        """The HTTP method of an update."""
         return str(self.sdk_class.commit_method or "PUT")
 
     @property
     def label(self) -> str:
+        """Its name in messages to users."""
         return self.entity_label or self.entity.rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""The schemas of catalogue types, out of the package's data.
+"""Loading of the catalogue's schemas from the package's data.
 
-Decides how the compact form is read: only what differs from the usual is written
-there.  ``aliases`` are old names of properties, ``words`` descriptions by name.
+Decides how the compact form is read: only what differs from the default is written there. Called
+by ``declarative`` and the catalogue. It must not know services.
 """
 
 from __future__ import annotations
@@ -38,18 +38,22 @@ CATALOG_PACKAGE = "heat_convergence.resources.catalog"
 
 @dataclass(frozen=True, slots=True)
 class Descriptions:
-    """Descriptions: of types; of properties and attributes, by ``type.name`` first and
-    by name alone otherwise."""
+    """Descriptions of types, properties and attributes.
+
+    Those of properties and attributes are looked up by ``type.name`` first, then by name alone.
+    """
 
     type_texts: Mapping[str, str]
     property_texts: Mapping[str, str]
     attribute_texts: Mapping[str, str]
 
     def describe_property(self, type_name: str, path: str) -> str:
+        """Return the description of a property by its type and path, or no text."""
         name = path.rpartition(".")[2]
         return self.property_texts.get(f"{type_name}.{path}") or self.property_texts.get(name, "")
 
     def describe_attribute(self, type_name: str, name: str) -> str:
+        """Return the description of an attribute, or of the property of its name."""
         return (
             self.attribute_texts.get(f"{type_name}.{name}")
             or self.attribute_texts.get(name)
@@ -59,19 +63,23 @@ class Descriptions:
 
 @cache
 def load_declarations(service: str) -> Mapping[str, Json]:
-    """Type name → its compact declaration."""
+    """Return type name → compact declaration of a service's types."""
     path = resources.files(CATALOG_PACKAGE) / "schemas" / f"{service}.json"
     declared: Mapping[str, Json] = json.loads(path.read_text(encoding="utf-8"))
     return declared
 
 
 def type_names(service: str) -> list[str]:
+    """Return the sorted names of a service's types."""
     return sorted(load_declarations(service))
 
 
 def type_header(service: str, name: str) -> Mapping[str, Json]:
-    """What is known of the type beside its schema: handlers, extension, name_limit, and
-    ``mended``: a failed one is replaced only if it is in error or gone."""
+    """Return what is declared about a type in addition to its schema.
+
+    ``handlers``, ``extension``, ``name_limit`` and ``mended``, which says that a failed resource
+    is replaced only if it is in error or missing.
+    """
     found: Mapping[str, Json] = load_declarations(service)[name]["head"]
     return found
 
@@ -79,7 +87,14 @@ def type_header(service: str, name: str) -> Mapping[str, Json]:
 def load_schema(
     service: str, name: str, texts: Descriptions, aliases: Mapping[str, str]
 ) -> TypeSchema:
-    """``aliases`` maps the path of an old name to the new name beside it."""
+    """Return a type's schema.
+
+    Args:
+        service: The name of the schemas' file.
+        name: The type's name.
+        texts: The descriptions.
+        aliases: Path of an old property name → the new name beside it.
+    """
     declared = load_declarations(service)[name]
     reader = _Reader(name, texts, aliases)
     return TypeSchema(
@@ -95,13 +110,16 @@ def load_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
+    """Reads the declarations of one type."""
+
     type_name: str
     texts: Descriptions
     aliases: Mapping[str, str]
 
-    def properties(self, declared: Mapping[str, Json], under: str) -> dict[str, PropertySchema]:
+    def properties(self, declared: Mapping[str, Json], path: str) -> dict[str, PropertySchema]:
+        """Return the schemas of the properties declared under a path."""
         return {
-            name: self._property(value, f"{under}.{name}" if under else name)
+            name: self._property(value, f"{path}.{name}" if path else name)
             for name, value in declared.items()
         }
 
@@ -124,9 +142,9 @@ class _Reader:
 
 
 def _attribute(declared: Mapping[str, Json], description: str) -> AttributeSchema:
-    kind = declared.get("type")
+    property_type = declared.get("type")
     return AttributeSchema(
-        None if kind is None else PropertyType(kind),
+        None if property_type is None else PropertyType(property_type),
         description,
         _support(declared.get("support")),
         CacheMode(declared.get("cache", CacheMode.LOCAL)),

@@ -1,7 +1,7 @@
-"""What a catalogue row can say of a resource type.
+"""The declaration of a resource type as a catalogue row.
 
-Decides nothing: data, read by ``declared``.  A path such as ``fixed_ips.subnet`` names
-a property, or one inside a map or inside the maps of a list.
+Decides nothing: data, read by ``declarative``. A path such as ``fixed_ips.subnet`` names a
+property inside a map or inside the maps of a list.
 """
 
 from __future__ import annotations
@@ -21,27 +21,32 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class ArgumentMapping:
-    """How a property becomes an argument: under which name (None: it is not sent),
-    with its value looked up as the id of which noun."""
+    """The argument that a property becomes.
+
+    ``argument`` is its name, None to send nothing; ``entity`` is the entity whose id the value is
+    resolved to, None to send the value itself.
+    """
 
     argument: str | None
     entity: str | None = None
 
 
 def rename_arguments(**names: str) -> dict[str, ArgumentMapping]:
-    """Properties that are arguments under another name."""
-    return {name: ArgumentMapping(to) for name, to in names.items()}
+    """Map properties to arguments of other names."""
+    return {name: ArgumentMapping(argument) for name, argument in names.items()}
 
 
 def omit_arguments(*names: str) -> dict[str, ArgumentMapping]:
-    """Properties that something else than the create and update call sees to."""
+    """Map properties that the create and update calls do not send."""
     return {name: ArgumentMapping(None) for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusMapping:
-    """Which field says how things stand; ``ready`` None: whatever is neither busy nor
-    failed.  Words are compared in lower case."""
+    """The field with an object's status, and the meaning of its values in lower case.
+
+    ``ready`` None means that every status is ready that is neither busy nor failed.
+    """
 
     body_key: str | None = "status"
     busy: frozenset[str] = frozenset()
@@ -56,7 +61,7 @@ NO_STATUS = StatusMapping(body_key=None)
 
 @dataclass(frozen=True, slots=True)
 class PhysicalResource:
-    """A thing that exists, as parts of it are put in place."""
+    """An existing object whose subresources are being applied."""
 
     client: RestResourceClient
     path_id: str
@@ -66,38 +71,46 @@ class PhysicalResource:
 
 
 class SubResource(ABC):
-    """Something that takes calls of its own, after the create and at an update.
+    """A part of a resource that takes calls of its own, after a create and on update.
 
-    ``put`` may be called again after a crash: it must then change nothing twice.
+    ``apply`` may be repeated after a crash: it must then change nothing twice.
     """
 
     property_names: frozenset[str]
 
     @abstractmethod
     def apply(
-        self, made: PhysicalResource, wanted: Mapping[str, Json], before: Mapping[str, Json] | None
+        self,
+        physical: PhysicalResource,
+        properties: Mapping[str, Json],
+        before: Mapping[str, Json] | None,
     ) -> None:
-        """``before`` None: the thing is new."""
+        """Bring the part to the properties; ``before`` is None for a new resource."""
 
-    def remove(self, made: PhysicalResource, wanted: Mapping[str, Json]) -> None:
-        """What must go before the thing can."""
+    def remove(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> None:
+        """Remove what would prevent the resource's own deletion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeSpec:
-    """One resource type.
+    """The declaration of one resource type.
 
-    ``schema`` is the schemas' file, ``service_auth`` the catalogue's word for it as users
-    know it (neutron, nova).  ``places`` fill the thing's path from properties.
-    ``fixed`` are arguments that every create sends.  ``null_when_blank`` are properties
-    whose empty text means none.  An update that takes a property away sends what stands
-    for none in its type, but null for ``null_when_unset`` and nothing for
-    ``kept_when_unset``.  ``findable_by_content``: no two things are alike.
-    ``immutable``: the service changes nothing of it.  ``together`` are properties of
-    which an update sends all when it sends one, ``update_argument_names`` arguments that an update
-    calls otherwise than a create.
-    ``attributes`` maps attributes to the body's keys where they differ, dots leading
-    inwards.  ``deletes_asynchronously``: the service deletes in its own time.
+    Attributes:
+        schema_file: The name of the schemas' file.
+        service: The service's name in messages to users (neutron, nova).
+        path_properties: Name in the path → property that has its value.
+        path_entities: Name in the path → entity whose id the property is resolved to.
+        fixed_arguments: Arguments that every create sends.
+        null_when_blank: Properties whose empty text is sent as null.
+        null_when_unset: Properties that are sent as null when an update removes them; others are
+        sent as the empty value of their type.
+        kept_when_unset: Properties of which nothing is sent when an update removes them.
+        findable_by_content: No two objects of a project are alike.
+        immutable: The service does not change its objects.
+        updated_together: Properties of which an update sends all when it sends one.
+        update_argument_names: Argument of a create → the argument's name in an update.
+        attribute_paths: Attribute → key in the body where they differ; dots separate nested keys.
+        deletes_asynchronously: The service deletes after it has responded.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Properties held against what a resource type declares.
+"""Validation and resolution of properties against a resource type's schema.
 
-Decides whether properties are right, what they are with defaults, and which
-have changed.  Called by the api at validation, by the engine before every verb.
-Must not do I/O: custom constraints arrive as a mapping of name to function.
+Decides whether properties are valid, their values with defaults, and which have changed. Called
+by the api at validation and by the engine before every verb. It must not do I/O: custom
+constraints arrive as a mapping of name to function.
 
-Source: heat-facts ``validation.md``, "Properties" and "Error path form".
+Source: docs/reference/validation.md, "Properties" and "Error path form".
 """
 
 from __future__ import annotations
@@ -36,14 +36,18 @@ _UNSET = object()
 
 @dataclass(frozen=True, slots=True)
 class PropertyMistake:
-    """One thing wrong at a place, such as ``resources.x.property_texts.y[0].z``."""
+    """A validation error at a path, such as ``resources.x.properties.y[0].z``.
+
+    ``name`` is the key under the path that is unknown, or that is required and ``missing``.
+    """
 
     path: SourcePath
     message: str
-    name: str | None = None  # the key below it that should not be there ...
-    missing: bool = False  # ... or that should be
+    name: str | None = None
+    missing: bool = False
 
     def __str__(self) -> str:
+        """Return the message, after its path if there is one."""
         return f"{format_path(self.path)}: {self.message}" if self.path else self.message
 
 
@@ -54,10 +58,18 @@ def resolve_properties(
     *,
     custom: CustomChecks | None = None,
 ) -> dict[str, Json]:
-    """Converted properties with defaults; what has no value is left out.
+    """Convert properties and add defaults; a property without a value is left out.
 
-    Every value must be known.  ``custom`` None leaves custom constraints
-    unchecked.  Raises ``StackValidationFailed`` with all mistakes.
+    Every value must be known.
+
+    Args:
+        schema: The schema of the resource type.
+        raw: Property name → value.
+        path: The path of the properties in the template, for errors.
+        custom: Constraint name → function; None leaves custom constraints unchecked.
+
+    Raises:
+        StackValidationFailed: A property is invalid; the text lists all mistakes.
     """
     reader = _Reader(custom)
     properties = reader.properties(schema, raw, (path,) if isinstance(path, str) else path)
@@ -73,33 +85,40 @@ def validate_properties(
     *,
     custom: CustomChecks | None = None,
 ) -> list[PropertyMistake]:
-    """All mistakes; a value not known yet is taken for right."""
+    """Return all mistakes; a value that is not known yet counts as valid.
+
+    Args:
+        schema: The schema of the resource type.
+        raw: Property name → value or expression.
+        path: The path of the properties in the template, for errors.
+        custom: Constraint name → function; None leaves custom constraints unchecked.
+    """
     reader = _Reader(custom)
     reader.properties(schema, raw, (path,) if isinstance(path, str) else path)
     return reader.mistakes
 
 
 def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, Json]:
-    """As ``resolve``, without what is not known yet or is wrong."""
+    """Resolve properties, leaving out unknown and invalid values."""
     properties = _Reader(None).properties(schema, raw, ())
     return {name: value for name, value in properties.items() if is_known(value)}
 
 
-def given_property_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:
-    """Names that have a value, old names told as the new ones."""
+def assigned_property_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:
+    """Return the names of properties that have a value, old names as the new ones."""
     renamed = _renamed(schema.properties, raw)
     return frozenset(name for name, value in renamed.items() if value is not None)
 
 
 def property_error(mistakes: Sequence[PropertyMistake]) -> StackValidationFailed:
-    """The first mistake in the form clients expect, the others below it."""
+    """Return the error with the first mistake in the form clients expect, then the others."""
     return StackValidationFailed("\n".join(f"Property error: {it}" for it in mistakes))
 
 
 def changed_property_names(
     before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> frozenset[str]:
-    """Names of properties that differ; null and absent are the same."""
+    """Return the names of properties that differ; null and absent are the same."""
     return frozenset(
         name
         for name in before.keys() | after.keys()
@@ -108,9 +127,9 @@ def changed_property_names(
 
 
 def properties_hash(properties: Mapping[str, Json]) -> str:
-    """SHA-256, hexadecimal, the same for equal properties in any order."""
-    given = {name: value for name, value in properties.items() if value is not None}
-    return hashlib.sha256(_canonical(given).encode()).hexdigest()
+    """Return the SHA-256 of properties, hexadecimal, independent of their order."""
+    assigned = {name: value for name, value in properties.items() if value is not None}
+    return hashlib.sha256(_canonical(assigned).encode()).hexdigest()
 
 
 class _Reader:
@@ -123,9 +142,10 @@ class _Reader:
     def properties(
         self, schema: TypeSchema, raw: Mapping[str, Json], path: SourcePath
     ) -> dict[str, Json]:
-        given = {name: value for name, value in raw.items() if value is not None}
+        """Convert properties; mistakes are added to ``mistakes``."""
+        assigned = {name: value for name, value in raw.items() if value is not None}
         declared = self._names(schema.properties, raw, path, not schema.accepts_any_property)
-        return {**given, **declared} if schema.accepts_any_property else declared
+        return {**assigned, **declared} if schema.accepts_any_property else declared
 
     def _names(
         self,
@@ -137,36 +157,36 @@ class _Reader:
         if closed:
             for name in raw:
                 if name not in declared:
-                    self._found(
+                    self._add_mistake(
                         path, f"Unknown Property {name}{did_you_mean(name, declared)}", name
                     )
         raw = _renamed(declared, raw)
         result = {}
         for name, schema in declared.items():
-            value = self._given(schema, name, raw, path)
+            value = self._assigned_or_default(schema, name, raw, path)
             if value is not None:
                 result[name] = self._value(schema, value, (*path, name))
         return {name: value for name, value in result.items() if value is not _UNSET}
 
-    def _given(
+    def _assigned_or_default(
         self, schema: PropertySchema, name: str, raw: Mapping[str, Json], path: SourcePath
     ) -> Json:
         value = raw.get(name)
         if value is not None:
             if not schema.implemented:
-                self._found(path, f"Property {name} not implemented yet")
+                self._add_mistake(path, f"Property {name} not implemented yet")
             return value
         if schema.default is None and schema.required:
-            self._found(path, f"Property {name} not assigned", name, absent=True)
+            self._add_mistake(path, f"Property {name} not assigned", name, absent=True)
         return schema.default
 
     def _value(self, schema: PropertySchema, value: Json, path: SourcePath) -> Json:
         if isinstance(value, Expression):
-            return value  # what it will be is not known yet
+            return value  # its value is not known yet
         try:
             converted = CONVERTERS[schema.type](value)
         except ConversionError as error:
-            self._found(path, str(error))
+            self._add_mistake(path, str(error))
             return _UNSET
         if schema.type is PropertyType.MAP and schema.schema is not None:
             converted = self._names(schema.schema, converted, path)
@@ -194,9 +214,9 @@ class _Reader:
             else:
                 problem = constraint.find_violation(value)
             if problem:
-                self._found(path, problem)
+                self._add_mistake(path, problem)
 
-    def _found(
+    def _add_mistake(
         self, path: SourcePath, message: str, name: str | None = None, *, absent: bool = False
     ) -> None:
         self.mistakes.append(PropertyMistake(path, message, name, absent))
@@ -205,7 +225,7 @@ class _Reader:
 def _renamed(
     declared: Mapping[str, PropertySchema], raw: Mapping[str, Json]
 ) -> Mapping[str, Json]:
-    """What stands under an old name, under the new one."""
+    """Move values of old property names to the new names."""
     old = {
         name: schema.alias_of
         for name, schema in declared.items()
@@ -217,7 +237,7 @@ def _renamed(
     return {**kept, **{new: raw[name] for name, new in old.items()}}
 
 
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+_SCALAR_TYPES = frozenset({str, int, bool, type(None)})
 
 
 def _canonical(value: Json) -> str:
@@ -225,8 +245,8 @@ def _canonical(value: Json) -> str:
 
 
 def _normal(value: Json) -> Json:
-    """Equal values written alike: 1.0 as 1, tuples as lists, names as text."""
-    if type(value) in _AS_THEY_ARE:
+    """Return equal values in one form: 1.0 as 1, tuples as lists, keys as text."""
+    if type(value) in _SCALAR_TYPES:
         return value
     if isinstance(value, dict | Mapping):
         return {str(key): _normal(item) for key, item in value.items()}

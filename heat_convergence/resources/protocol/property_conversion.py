@@ -1,10 +1,10 @@
-"""Conversion of one scalar, list or map to the type a property declares.
+"""Conversion of one scalar, list or map to the type that a property declares.
 
-Decides what a written value becomes and what cannot be converted.
-Called by ``property_texts``, and by types that convert values themselves.
-Must not know schemas, constraints or paths: it is given plain, known values.
+Decides how a written value converts and which values do not. Called by ``properties``, and by
+types that convert values themselves. It must not know schemas, constraints or paths: its input is
+plain, known values.
 
-Source: heat-facts ``validation.md``, table "Properties".
+Source: docs/reference/validation.md, table "Properties".
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ Json = Any
 
 
 class ConversionError(ValueError):
-    """The value is not of the declared type; the text says which and why."""
+    """The value cannot be converted to the declared type; the text names both."""
 
 
 def to_string(value: Json) -> str:
-    """Text as it is; integers and booleans as text; nothing else."""
+    """Convert to text; only text, integers and booleans convert."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):
         return str(value)
-    raise ConversionError(f"Value must be a string, got {_kind(value)}")
+    raise ConversionError(f"Value must be a string, got {_describe(value)}")
 
 
 def to_integer(value: Json) -> int:
-    """Integers, booleans, text of an integer; a float loses its fraction."""
+    """Convert integers, booleans and text of an integer; a float loses its fraction."""
     if isinstance(value, bool | int):
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
@@ -44,7 +44,7 @@ def to_integer(value: Json) -> int:
 
 
 def to_number(value: Json) -> int | float:
-    """Integers stay integers; text becomes whichever it spells."""
+    """Convert to a number; integers stay integers, text becomes whichever it spells."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
@@ -59,7 +59,7 @@ def to_number(value: Json) -> int | float:
 
 
 def to_boolean(value: Json) -> bool:
-    """Booleans, and the words true and false in any case; numbers are not."""
+    """Convert booleans and the words true and false in any case; numbers do not convert."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -70,18 +70,21 @@ def to_boolean(value: Json) -> bool:
 
 
 def to_list(value: Json) -> list[Json]:
+    """Convert a list or tuple to a list."""
     if isinstance(value, list | tuple):
         return list(value)
     raise ConversionError(f"'{_short(value)}' is not a list")
 
 
 def to_map(value: Json) -> dict[str, Json]:
+    """Convert a map to a dict with text keys."""
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
     raise ConversionError(f"'{_short(value)}' is not a map")
 
 
 def pass_through(value: Json) -> Json:
+    """Return the value unchanged."""
     return value
 
 
@@ -108,7 +111,7 @@ def _number_in(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-def _kind(value: Json) -> str:
+def _describe(value: Json) -> str:
     if isinstance(value, Mapping):
         return "a map"
     if isinstance(value, list | tuple):

@@ -1,13 +1,13 @@
-"""Rows as resource types see them.
+"""Construction of the ``ResourceContext`` that a resource type's verb receives.
 
-Called by engines, observers and the API; the only place that builds a ``View``.
+Called by engines, observers and the api; no other module builds a context. It must not do I/O.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,25 +16,39 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
 
-if TYPE_CHECKING:  # it knows types, which know this
+if TYPE_CHECKING:  # the registry imports resource types, which import this module
     from heat_convergence.resources.registry import ResourceTypeRegistry
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbInputs:
+    """The values that a verb receives in addition to its resource's row.
+
+    Attributes:
+        properties: The properties to create with; None uses those recorded in the row.
+        dependencies: The resources that this one refers to, by name, for types that observe them.
+        cloud: The cloud of the stack's tree, or None.
+        metadata: The metadata, for verbs that create or change it.
+    """
+
+    properties: Mapping[str, Any] | None = None
+    dependencies: Mapping[str, InputResource] = field(default_factory=dict)
+    cloud: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+_NO_INPUTS = VerbInputs()
+
+
 def build_context(
-    row: Resource,
-    stack: Stack,
-    action: Action,
-    now: datetime,
-    properties: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, InputResource] | None = None,
-    cloud: Any = None,
-    metadata: Mapping[str, Any] | None = None,
+    row: Resource, stack: Stack, action: Action, now: datetime, inputs: VerbInputs = _NO_INPUTS
 ) -> ResourceContext:
-    """What a type's verb sees of a row; ``property_texts`` other than the recorded
-    ones when it is about to be created with them, ``inputs`` what it draws on where
-    its type looks at that; ``metadata`` for verbs that make or change it."""
-    goes_on = row.action is action and row.status is Status.IN_PROGRESS
-    started_at = row.action_started_at if goes_on else None
+    """Return the context of a verb on a row.
+
+    A verb that continues the row's action in progress keeps the time at which that started.
+    """
+    in_progress = row.action is action and row.status is Status.IN_PROGRESS
+    started_at = row.action_started_at if in_progress else None
     return ResourceContext(
         stack_id=row.stack_id,
         stack_name=stack.name,
@@ -44,47 +58,58 @@ def build_context(
         type=row.type,
         physical_name=row.physical_name,
         physical_id=row.physical_id,
-        properties=(row.properties or {}) if properties is None else properties,
+        properties=(row.properties or {}) if inputs.properties is None else inputs.properties,
         attributes=row.attributes,
         data=row.data,
         action=action,
         started_at=started_at or now,
         now=now,
         random=random.Random(f"{row.id} {action}"),
-        metadata=metadata or {},
+        metadata=inputs.metadata,
         resource_snapshot_name=resource_snapshot_name(
             row.physical_name, FINAL_SNAPSHOT if action is Action.DELETE else row.version
         ),
         dependencies={
-            name: dependency_context(inputs[name], stack, now)
+            name: dependency_context(inputs.dependencies[name], stack, now)
             for name in row.referenced_names
-            if inputs and name in inputs
+            if name in inputs.dependencies
         },
-        cloud=cloud,
+        cloud=inputs.cloud,
     )
 
 
-def with_name_limit(view: ResourceContext, limit: int) -> ResourceContext:
-    """With a physical name of ``limit`` characters at most: its first two and its end,
-    which is the resource's own."""
-    name = view.physical_name
+def with_name_limit(context: ResourceContext, limit: int) -> ResourceContext:
+    """Shorten the physical name to the limit of the resource type.
+
+    The first two characters and the end remain, because the end is unique to the resource.
+
+    Args:
+        context: The context of the resource.
+        limit: The longest name that the type's service accepts, in characters.
+    """
+    name = context.physical_name
     if len(name) <= limit:
-        return view
-    return replace(view, physical_name=f"{name[:2]}-{name[3 - limit :]}")
+        return context
+    return replace(context, physical_name=f"{name[:2]}-{name[3 - limit :]}")
 
 
 FINAL_SNAPSHOT = "last"
 
 
-def resource_snapshot_name(physical_name: str, of: int | str) -> str:
-    """What a resource's copy is called: of the snapshot that a version of the stack is,
-    or the one that outlives the resource.  At most 255 characters."""
-    tail = f"-{of}"
+def resource_snapshot_name(physical_name: str, version: int | str) -> str:
+    """Return the name of a resource's snapshot, of at most 255 characters.
+
+    Args:
+        physical_name: The physical name of the resource.
+        version: The stack version whose snapshot this is, or ``FINAL_SNAPSHOT`` for the snapshot
+        that outlives a deleted resource.
+    """
+    tail = f"-{version}"
     return physical_name[len(tail) - 255 :] + tail
 
 
 def dependency_context(found: InputResource, stack: Stack, now: datetime) -> ResourceContext:
-    """What a type sees of a resource that another one draws on."""
+    """Build the context of a resource that another resource refers to."""
     return ResourceContext(
         stack_id=stack.id,
         stack_name=stack.name,
@@ -106,9 +131,9 @@ def dependency_context(found: InputResource, stack: Stack, now: datetime) -> Res
 
 @dataclass(frozen=True, slots=True)
 class RowInputs:
-    """References and attributes out of rows: ``template.evaluate.Inputs``.
+    """References and attributes read from rows, as ``template.evaluate.Inputs``.
 
-    A resource that has no row yet reads as null, as one that is not created does.
+    A resource without a row reads as null, as one that has not been created does.
     """
 
     rows: Mapping[str, InputResource]
@@ -117,21 +142,26 @@ class RowInputs:
     now: datetime
 
     def reference_id(self, resource: str) -> Any:
+        """Return the reference id (``get_resource``) of a resource, or None without a row."""
         found = self.rows.get(resource)
-        return None if found is None else self._type(found).reference_id(self._view(found))
+        return None if found is None else self._type(found).reference_id(self._context(found))
 
     def attribute(self, resource: str, name: str | None, path: tuple[Any, ...]) -> Any:
-        """The whole attribute: the caller applies ``path``; no name, all of them."""
+        """Return the whole attribute, or all attributes when ``name`` is None.
+
+        The caller applies ``path``; types whose value depends on the path receive it as well.
+        """
         found = self.rows.get(resource)
         if found is None:
             return None
-        kind, view = self._type(found), self._view(found)
+        resource_type, context = self._type(found), self._context(found)
         if name is None:
-            return {each: kind.attribute(view, each) for each in kind.attribute_names(view)}
-        return kind.attribute_at_path(view, name, path)
+            names = resource_type.attribute_names(context)
+            return {each: resource_type.attribute(context, each) for each in names}
+        return resource_type.attribute_at_path(context, name, path)
 
     def _type(self, found: InputResource) -> ResourceType:
         return self.registry.get(found.implementation)
 
-    def _view(self, found: InputResource) -> ResourceContext:
+    def _context(self, found: InputResource) -> ResourceContext:
         return dependency_context(found, self.stack, self.now)

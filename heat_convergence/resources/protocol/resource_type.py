@@ -1,8 +1,8 @@
-"""The protocol of a resource type: a schema and five verbs that return quickly.
+"""The protocol of a resource type: a schema and verbs that return quickly.
 
-Implemented by built-in types, by the declarative driver and by third parties
-(entry point group ``heat_convergence.resource_types``).  A verb never waits for
-the service to finish: it starts the work and tells how reality looks now.
+Implemented by built-in types, by the declarative driver and by third parties (entry point group
+``heat_convergence.resource_types``). A verb never waits for a service to finish: it starts the
+work and reports the state that it observes.
 """
 
 from __future__ import annotations
@@ -25,21 +25,28 @@ CloudFactory = Callable[[str], Any]  # id of a stack tree → what its types see
 
 
 def no_cloud(tree_id: str) -> None:
-    """A process without a cloud."""
+    """Return no cloud: the ``CloudFactory`` of a process that runs without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceContext:
-    """All that a verb may know of its resource.
+    """All that a verb may know about its resource.
 
-    ``property_texts`` are resolved, with defaults; on update and delete they are the
-    ones recorded last.  ``started_at`` is when the current action began and
-    ``random`` is seeded by the resource's id and action, so that a repeated
-    verb draws the same numbers.  ``others`` are the resources it draws on, by name,
-    for types that say ``observes_dependencies``; ``rivals`` the physical ids of other incarnations
-    that are on their way out, for types that say ``releases_identity``: what only one can have,
-    create and update take from them first.  ``resource_snapshot_name`` is what a snapshot is to be
-    saved under: the same at every try of one snapshot, and no other's.
+    Attributes:
+        properties: Resolved properties with defaults; on update and delete, those recorded last.
+        started_at: The time at which the current action started.
+        random: Seeded by the resource's id and action, so that a repeated verb draws the same
+        numbers.
+        metadata: The resource's metadata, for verbs that create or change it.
+        resource_snapshot_name: The name to save a snapshot under: the same at every attempt of
+            one
+        snapshot, and unique to it.
+        cloud: A ``clients.clouds.StackCloud``, for types that reach a service.
+        dependencies: Resources that this one refers to, by name, for types that set
+        ``observes_dependencies``.
+        predecessors: Physical ids of other incarnations that are being deleted, for types that
+            set
+        ``releases_identity``: create and update take from them what only one can have.
     """
 
     stack_id: str
@@ -60,21 +67,27 @@ class ResourceContext:
     timeout_s: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     resource_snapshot_name: str = ""
-    cloud: Any = None  # clients.clouds.StackCloud, for types that need one
+    cloud: Any = None
     dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
     predecessors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class VerbResult:
-    """How reality looks after a verb.
+    """The observed state of a physical resource after a verb.
 
-    ``attributes`` and ``data`` None mean unchanged.  ``poll_after_s`` is how long to
-    leave a BUSY resource before the next look, in seconds; None: until the stack
-    behind it ends.  ``retry`` says of a new
-    resource that is FAILED that another one may turn out better; ``error`` what such a
-    failure is called.  ``resets`` are data of others, by their ids, that go back to this
-    with a deletion that went well: written with its end, or not at all.
+    Attributes:
+        attributes: None leaves the recorded attributes unchanged.
+        data: None leaves the recorded data unchanged.
+        poll_after_s: Seconds until a BUSY resource is observed again; None waits for the end of
+            its
+        nested stack.
+        retry_with_new_incarnation: True when a new resource is FAILED and another attempt may
+        succeed.
+        error_name: The error class that Heat's status reason shows for the failure.
+        data_resets: Data of other resources, by resource id, which a successful delete resets;
+            they
+        are written in the transaction that completes it, or not at all.
     """
 
     observed: ObservedState
@@ -89,15 +102,20 @@ class VerbResult:
 
     @classmethod
     def from_error(cls, error: Error) -> VerbResult:
-        """Of a look that failed itself, for good."""
+        """Return the FAILED result of a verb that raised a permanent error."""
         return cls(ObservedState.FAILED, reason=str(error), error_name=type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class SignalResult:
-    """What a signal did.  ``reason`` is what the event tells, None to have it told
-    from the signal; ``data`` and ``attributes`` None mean unchanged; ``adjust`` is what
-    it wants of the group that ``scaled_group_id`` names."""
+    """The effect of a signal on a resource.
+
+    Attributes:
+        reason: The reason that the event shows; None derives it from the signal.
+        data: None leaves the recorded data unchanged.
+        attributes: None leaves the recorded attributes unchanged.
+        scaling_adjustment: The requested change of the group that ``scaled_group_id`` names.
+    """
 
     reason: str | None = None
     data: Mapping[str, Json] | None = None
@@ -107,9 +125,12 @@ class SignalResult:
 
 @dataclass(frozen=True, slots=True)
 class ImplicitDependency:
-    """Who has ``own`` waits for every resource of ``type`` whose ``theirs`` has the same
-    value; ``theirs`` None: for all of the type.  Both are paths with dots, through
-    lists."""
+    """A dependency between two resource types that no reference expresses.
+
+    A resource with a value at ``own_path`` requires every resource of ``other_type`` that has the
+    same value at ``other_path``, or all of that type when ``other_path`` is None. Paths are
+    property names with dots, through lists.
+    """
 
     own_path: str
     other_type: str
@@ -117,182 +138,231 @@ class ImplicitDependency:
 
 
 class NeedsReplacement(Exception):
-    """Raised by ``update``: only a new incarnation can have these properties."""
+    """Raised by ``update`` when only a new incarnation can have these properties."""
 
 
 class ResourceType(ABC):
-    """One resource type; stateless, one object per process."""
+    """A resource type; stateless, one object per process."""
 
     name: ClassVar[str]
     schema: ClassVar[TypeSchema]
     local: ClassVar[bool] = False  # True: verbs do no I/O and never block
-    has_nested_stack: ClassVar[bool] = False  # True: a stack is behind it
-    physical_name_limit: ClassVar[int] = 255  # of what its verbs see as physical_name
-    implicit_dependencies: ClassVar[
-        Sequence[ImplicitDependency]
-    ] = ()  # what no reference in a template tells
-    property_aliases: ClassVar[Mapping[str, Sequence[str]]] = {}  # of properties, by path
-    observes_across_stacks: ClassVar[bool] = False  # one observe_many for all stacks' views
-    service: ClassVar[str | None] = None  # of the catalogue, without which: unavailable
+    has_nested_stack: ClassVar[bool] = False  # True: its physical resource is a nested stack
+    physical_name_limit: ClassVar[int] = 255  # characters of the physical name
+    implicit_dependencies: ClassVar[Sequence[ImplicitDependency]] = ()
+    property_aliases: ClassVar[Mapping[str, Sequence[str]]] = {}  # property path → old paths
+    observes_across_stacks: ClassVar[bool] = False  # True: observe_many takes several stacks'
+    service: ClassVar[str | None] = None  # service type; unavailable without an endpoint of it
     allows_snapshot_on_delete: ClassVar[bool] = False  # deletion policy Snapshot is allowed
     replace_when_check_failed: ClassVar[bool] = True
-    replace_on_update: ClassVar[bool] = False  # changed or not
-    update_repairs_failure: ClassVar[bool] = False  # True: an update may mend it, if it lives
-    releases_identity: ClassVar[bool] = False  # True: ``View.rivals`` may hold what it wants
+    replace_on_update: ClassVar[bool] = False  # True: every update replaces it, changed or not
+    update_repairs_failure: ClassVar[bool] = False  # True: an update may repair a failed one
+    releases_identity: ClassVar[bool] = False  # True: reads ``ResourceContext.predecessors``
     no_signal_actions: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
-    secret_data: ClassVar[frozenset[str]] = frozenset()  # names in data never shown
-    observes_dependencies: ClassVar[bool] = (
-        False  # True: looks at what it draws on, not only at itself
-    )
-
+    secret_data: ClassVar[frozenset[str]] = frozenset()  # keys of data that are never shown
+    observes_dependencies: ClassVar[bool] = False  # True: reads ``ResourceContext.dependencies``
     server_property: ClassVar[str | None] = None  # the property that refers to a server
 
     @abstractmethod
-    def create(self, view: ResourceContext) -> VerbResult:
-        """Start to make the physical resource under ``view.physical_name``."""
+    def create(self, context: ResourceContext) -> VerbResult:
+        """Start to create the physical resource, named ``context.physical_name``."""
 
     @abstractmethod
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        """Change the physical resource in place; ``changed`` are property names,
-        all of them ``update_allowed``."""
+        """Change the physical resource in place.
+
+        Args:
+            context: The resource with the properties recorded last.
+            after: The new properties.
+            changed: Names of the properties that differ, all of them ``update_allowed``.
+
+        Raises:
+            NeedsReplacement: Only a new incarnation can have the new properties.
+        """
 
     @abstractmethod
-    def delete(self, view: ResourceContext) -> VerbResult:
-        """Start to delete; a resource that is gone already is ABSENT, no error."""
+    def delete(self, context: ResourceContext) -> VerbResult:
+        """Start to delete; a resource that is already missing is ABSENT, no error."""
 
     @abstractmethod
-    def observe(self, view: ResourceContext) -> VerbResult:
-        """Read reality for ``view.action``; changes nothing."""
+    def observe(self, context: ResourceContext) -> VerbResult:
+        """Read the physical resource's state for ``context.action``, changing nothing."""
 
-    def find(self, view: ResourceContext) -> str | None:
-        """The physical id of what an earlier, lost ``create`` made, if anything."""
+    def find(self, context: ResourceContext) -> str | None:
+        """Return the physical id of what an earlier, lost ``create`` made, or None."""
         return None
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        """What ``find`` has found, as ``view.physical_id``: does what the lost create
-        had still to do, and looks."""
-        return self.observe(view)
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        """Complete a lost create whose result ``find`` returned, and observe it.
 
-    def observe_many(self, views: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
-        """As ``observe``, for many at once: resource id → look."""
-        return {view.resource_id: self.observe(view) for view in views}
+        ``context.physical_id`` is the id that was found. The work that the create had still to do
+        is done.
+        """
+        return self.observe(context)
 
-    def drifted_properties(self, view: ResourceContext, look: VerbResult) -> frozenset[str]:
-        """Names of properties, all ``update_allowed``, of which reality, seen READY, has
-        other values than ``view.property_texts``: somebody else has changed it.  None where
-        the type can't tell."""
+    def observe_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
+        """Observe many resources at once; return resource id → result."""
+        return {context.resource_id: self.observe(context) for context in contexts}
+
+    def drifted_properties(self, context: ResourceContext, result: VerbResult) -> frozenset[str]:
+        """Return the names of properties whose observed values differ from the recorded ones.
+
+        All of them are ``update_allowed``, and the result is READY. Empty where the type cannot
+        tell.
+        """
         return frozenset()
 
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
-        """Whether the change needs a new incarnation though all is update_allowed."""
+        """Return whether an in-place change is impossible though all are update_allowed."""
         return False
 
-    def check(self, view: ResourceContext) -> VerbResult | None:
-        """Compare with reality for CHECK; None when the type has no check."""
+    def check(self, context: ResourceContext) -> VerbResult | None:
+        """Compare with the physical resource for CHECK; None if the type has no check."""
         return None
 
-    def suspend(self, view: ResourceContext) -> VerbResult | None:
-        """Start to suspend; None when the type has nothing to do for it, which
-        completes at once.  The same holds of ``resume`` and ``snapshot``."""
+    def suspend(self, context: ResourceContext) -> VerbResult | None:
+        """Start to suspend.
+
+        None when the type has nothing to do, which completes the action at once. The same holds
+        for ``resume`` and ``snapshot``.
+        """
         return None
 
-    def resume(self, view: ResourceContext) -> VerbResult | None:
-        """Start to resume what ``suspend`` stopped."""
+    def resume(self, context: ResourceContext) -> VerbResult | None:
+        """Start to resume a suspended resource."""
         return None
 
-    def snapshot(self, view: ResourceContext) -> VerbResult | None:
-        """Start to take a snapshot, named in ``VerbResult.data``, for SNAPSHOT and before
-        a delete whose deletion policy asks for one.  What an earlier try has made is to
-        be found by ``view.resource_snapshot_name``; ``view.data`` may tell of an earlier
-        snapshot."""
+    def snapshot(self, context: ResourceContext) -> VerbResult | None:
+        """Start to take a snapshot, for SNAPSHOT and before a delete that requires one.
+
+        The snapshot is described in ``VerbResult.data``. A snapshot made by an earlier attempt is
+        found by ``context.resource_snapshot_name``; ``context.data`` may describe an earlier
+        snapshot.
+        """
         return None
 
     def restored_properties(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
-        """The properties that bring back what ``snapshot`` took, ``data`` being those of
-        then: they go over the ones in the restored template."""
+        """Return properties that restore a snapshot, over those of the restored template.
+
+        Args:
+            data: The resource data recorded with the snapshot.
+        """
         return {}
 
-    def delete_snapshot(self, view: ResourceContext) -> None:  # most keep nothing
-        """Delete what ``snapshot`` took; ``view.data`` are those of the snapshot, or
-        empty where it was not seen to end: what it made is found by
-        ``view.resource_snapshot_name``,
-        if there is anything.  Nothing there any more is no error."""
+    def delete_snapshot(self, context: ResourceContext) -> None:  # most keep nothing
+        """Delete a snapshot; one that is already missing is no error.
 
-    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
-        """Take a signal, with what its sender told: a map, or None for nothing.
+        ``context.data`` is the data recorded with the snapshot. It is empty when the snapshot's
+        end was not observed: then ``context.resource_snapshot_name`` finds what was made, if
+        anything.
+        """
 
-        Called in a transaction that holds the row, so that of two signals none is
-        lost: no I/O.  What is to be remembered goes into ``SignalResult.data`` whole,
-        ``view.data`` is what was remembered before; the other verbs of a type that
-        takes signals leave ``VerbResult.data`` None, or they may undo a signal that came
-        meanwhile.  After the commit the resource itself, if it is BUSY, and every BUSY
-        one that needs it is looked at again without delay: a type whose ``observe``
-        decides by another's signals says ``observes_dependencies`` and reads
-        ``view.others[name].data``.
+    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        """Handle a signal within a transaction that holds the row.
 
-        Raises ``ResourceActionNotSupported`` for a type that takes none, ``Invalid``
-        for details that it can't read.  In the states ``no_signal_actions`` it is not
-        asked at all.
+        The row is locked so that of two signals none is lost: no I/O here. Everything to remember
+        goes into ``SignalResult.data`` whole; ``context.data`` is what was remembered before. The
+        other verbs of a type that takes signals leave ``VerbResult.data`` None, or they might
+        undo a concurrent signal. After the commit the resource itself, if it is BUSY, and every
+        BUSY one that needs it are observed without delay: a type whose ``observe`` decides by
+        another resource's signals sets ``observes_dependencies`` and reads
+        ``context.dependencies[name].data``. It is not called during the actions in
+        ``no_signal_actions``.
+
+        Args:
+            context: The signalled resource.
+            details: The body that the sender gave: a map, or None for no body.
+
+        Raises:
+            ResourceActionNotSupported: The type takes no signals.
+            Invalid: The details cannot be read.
         """
         raise ResourceActionNotSupported("signal is not supported for resource.")
 
     def scaled_group_id(self, properties: Mapping[str, Json]) -> str | None:
-        """Physical id of the group whose size signals change; None for most types."""
+        """Return the physical id of the group that signals scale; None for most types."""
         return None
 
-    def reference_id(self, view: ResourceContext) -> Json:
-        """The value of ``get_resource``."""
-        return view.physical_id or view.name
+    def reference_id(self, context: ResourceContext) -> Json:
+        """Return the value of ``get_resource``."""
+        return context.physical_id or context.name
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
-        """One attribute's value; None when it has none yet.  ``show`` and names
-        in the schema are read from the recorded attributes."""
-        return view.attributes.get(name)
+    def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return one attribute's value; None when it has none yet.
 
-    def attribute_at_path(self, view: ResourceContext, name: str, path: tuple[Json, ...]) -> Json:
-        """As ``attribute``, for types whose value depends on what is read of it; such
-        answer with ``evaluate.ValueAtPath``."""
-        return self.attribute(view, name)
+        ``show`` and the names in the schema are read from the recorded attributes.
+        """
+        return context.attributes.get(name)
 
-    def attribute_names(self, view: ResourceContext) -> Iterable[str]:
-        """Names of all that it has."""
+    def attribute_at_path(
+        self, context: ResourceContext, name: str, path: tuple[Json, ...]
+    ) -> Json:
+        """Return an attribute, for types whose value depends on the path that is read.
+
+        Such types return an ``evaluate.ValueAtPath``.
+        """
+        return self.attribute(context, name)
+
+    def attribute_names(self, context: ResourceContext) -> Iterable[str]:
+        """Return the names of all attributes that the resource has."""
         return self.schema.attributes
 
     def check_external(self, physical_id: str) -> None:
-        """Raises ``StackValidationFailed`` where what a template names by ``external_id``
-        is not there for whoever asks."""
+        """Check that the requesting user can read an ``external_id`` of a template.
+
+        Raises:
+            StackValidationFailed: There is no such physical resource.
+        """
 
     def check_available(self) -> None:
-        """Raises ``ResourceTypeUnavailable`` where the type's service is not there for
-        who asks."""
+        """Check that the requesting user's catalogue has the type's service.
+
+        Raises:
+            ResourceTypeUnavailable: There is no endpoint of the service.
+        """
 
     def shown_metadata(
-        self, view: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """What clients read as its metadata; ``given`` are those of the template."""
-        return given
+        """Return the metadata that clients read, made from the template's metadata."""
+        return metadata
 
-    def shows_deployments(self, view: ResourceContext) -> bool:
-        """Whether its metadata have, as ``deployments``, what is deployed on it."""
+    def shows_deployments(self, context: ResourceContext) -> bool:
+        """Return whether its metadata lists the deployments on it, as ``deployments``."""
         return False
 
     def accepts_deployments(self, properties: Mapping[str, Json]) -> bool:
-        """Whether software can be deployed on it; properties not known yet are left out."""
+        """Return whether software can be deployed on it.
+
+        Properties whose values are not known yet are left out.
+        """
         return True
 
     def has_secret_data(self, properties: Mapping[str, Json]) -> bool:
-        """Whether one of these properties, which may be open yet, has secrets in its
-        data or attributes."""
+        """Return whether data or attributes contain secrets, with these properties.
+
+        Values of properties may not be known yet.
+        """
         return bool(self.secret_data)
 
-    def validate_property_names(self, given: frozenset[str]) -> None:
-        """Checks of which properties are given at all, their values known or not.
-        Raises as ``validate_properties``."""
+    def validate_property_names(self, names: frozenset[str]) -> None:
+        """Check which properties a template assigns, their values known or not.
+
+        Raises:
+            StackValidationFailed: As ``validate``.
+        """
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        """Checks beyond the schema; properties not known yet are left out.
-        Raises ``StackValidationFailed`` (path relative to ``property_texts``)."""
+        """Check properties beyond their schema; those not known yet are left out.
+
+        Args:
+            properties: The known properties, converted and with defaults.
+            timeout_s: The stack's timeout in seconds, or None.
+
+        Raises:
+            StackValidationFailed: A property is wrong; its path is relative to ``properties``.
+        """

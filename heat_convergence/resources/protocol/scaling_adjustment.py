@@ -1,8 +1,9 @@
-"""How many members a group is to have when a policy asks for more or fewer: arithmetic.
+"""Arithmetic of a group's new size when a scaling policy asks for more or fewer members.
 
-Called by scaling policies, which say what they want, and by ``nesting.scaling_notification``,
-which
-does it.  Source: heat-facts ``resource_groups.md``, "OS::Heat::ScalingPolicy".
+Called by scaling policies, which request an adjustment, and by the scaling of groups, which
+applies it. It must not know stacks or templates.
+
+Source: docs/reference/resource_groups.md, "OS::Heat::ScalingPolicy".
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import StrEnum
 
 
 class AdjustmentType(StrEnum):
-    """What the number of an adjustment means."""
+    """The meaning of an adjustment's number."""
 
     CHANGE = "change_in_capacity"
     EXACT = "exact_capacity"
@@ -22,7 +23,10 @@ class AdjustmentType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScalingBounds:
-    """Of a group: its sizes, and how long it cools down where nobody says otherwise."""
+    """A group's size limits and its own cooldown in seconds.
+
+    The group's cooldown applies to adjustments that have none.
+    """
 
     min_size: int
     max_size: int
@@ -31,8 +35,10 @@ class ScalingBounds:
 
 @dataclass(frozen=True, slots=True)
 class ScalingAdjustment:
-    """What a policy wants of a group; ``min_adjustment_step`` counts for percents alone,
-    ``cooldown_s`` None is the group's."""
+    """A change of a group's size that a policy requests.
+
+    ``min_adjustment_step`` applies to percentages only; ``cooldown_s`` None uses the group's.
+    """
 
     adjustment_type: AdjustmentType
     amount: float
@@ -40,17 +46,17 @@ class ScalingAdjustment:
     cooldown_s: float | None = None
 
     def new_size(self, current: int, bounds: ScalingBounds) -> int:
-        """How many members there are to be."""
+        """Return the number of members after the adjustment, within the bounds."""
         if self.adjustment_type is AdjustmentType.EXACT:
-            wanted = int(self.amount)
+            size = int(self.amount)
         elif self.adjustment_type is AdjustmentType.CHANGE:
-            wanted = current + int(self.amount)
+            size = current + int(self.amount)
         else:
-            wanted = current + self._share(current)
-        return min(max(wanted, bounds.min_size), bounds.max_size)
+            size = current + self._share(current)
+        return min(max(size, bounds.min_size), bounds.max_size)
 
     def _share(self, current: int) -> int:
-        """Towards zero, but never less than one or the least step."""
+        """Return a percentage as members, rounded towards zero, but at least one or the step."""
         part = abs(self.amount) * current / 100.0
         step = math.ceil(part) if part < 1.0 else math.floor(part)
         if self.amount and self.min_adjustment_step is not None:

@@ -1,8 +1,8 @@
-"""The public face of schemas: declarations, and what is done with them.
+"""The public names of schemas: declarations and the functions that use them.
 
-Decides nothing itself: ``declaration`` says what can be declared, ``property_texts``
-holds values against it, ``schema_view`` shows it to clients.  Imported by every
-resource type and by whoever handles properties.  Must not hold code.
+``type_schema`` has the declarations, ``properties`` validates values against them and
+``schema_view`` shows them to clients. Imported by every resource type and by whoever handles
+properties. It must not hold code.
 """
 
 from heat_convergence.resources.protocol.properties import (

@@ -1,9 +1,9 @@
-"""A resource type's schema as clients see it, and as a template to start from.
+"""Schemas of resource types as clients read them, and templates generated from them.
 
-Decides what of a schema is shown.  Called by the registry for the api.  Must not
-know requests, policies or values.
+Decides which parts of a schema are shown. Called by the registry for the api. It must not know
+requests, policies or values.
 
-Source: heat-facts ``rest_api.md``, views ``resource_schema`` and ``template``.
+Source: docs/reference/rest_api.md, views ``resource_schema`` and ``template``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _CFN_PLAIN: Mapping[str, str] = {
 
 
 def render_schema(name: str, schema: TypeSchema) -> dict[str, Json]:
-    """The view ``resource_schema``; hidden properties and attributes are left out."""
+    """Return the view ``resource_schema``, without hidden properties and attributes."""
     return {
         "resource_type": name,
         "properties": {
@@ -75,8 +75,15 @@ def render_schema(name: str, schema: TypeSchema) -> dict[str, Json]:
 
 
 def generate_template(name: str, schema: TypeSchema, template_type: str) -> dict[str, Json]:
-    """A template with one resource of the type, a parameter for each property and
-    an output for each attribute; ``kind`` is hot or cfn."""
+    """Return a template with one resource of the type.
+
+    It has a parameter for each property and an output for each attribute.
+
+    Args:
+        name: The resource type's name.
+        schema: The resource type's schema.
+        template_type: ``hot`` or ``cfn``.
+    """
     properties = {
         key: declared
         for key, declared in schema.properties.items()
@@ -151,9 +158,12 @@ def _template(
 
 
 def _parameter(declared: PropertySchema, style: _Style) -> dict[str, Json]:
-    kind = _parameter_type(declared)
-    shown = {style.words.type: style.types.get(kind, kind), **_described(declared, style.words)}
-    default = _default(declared, kind)
+    parameter_type = _parameter_type(declared)
+    shown = {
+        style.words.type: style.types.get(parameter_type, parameter_type),
+        **_described(declared, style.words),
+    }
+    default = _default(declared, parameter_type)
     if default is not None:
         shown[style.default] = default
     return {**shown, **style.constraints(declared)}
@@ -179,7 +189,7 @@ def _cfn_constraints(declared: PropertySchema) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How templates of one kind say it."""
+    """The keys and functions of one template language."""
 
     key: str
     date: str
@@ -200,7 +210,10 @@ _STYLES: Mapping[str, _Style] = {
 
 
 def _parameter_type(declared: PropertySchema) -> str:
-    """A list of maps cannot be written with commas and becomes JSON."""
+    """Return the type of a property's parameter.
+
+    A list of maps cannot be written with commas and becomes JSON.
+    """
     if declared.item is not None and declared.item.type in (PropertyType.MAP, PropertyType.LIST):
         return "json"
     return _HOT_TYPES[declared.type]
@@ -221,6 +234,6 @@ def _described(declared: PropertySchema | AttributeSchema, words: Dialect) -> di
 
 
 def _resource_name(type_name: str) -> str:
-    """The last part of the type's name, in letters and digits."""
+    """Return the last part of the type's name, in letters and digits."""
     last = type_name.rsplit("::", 1)[-1]
     return "".join(letter for letter in last if letter.isalnum()) or "Resource"

@@ -1,6 +1,6 @@
-"""What resource types need of the stored software configurations.
+"""The store of software configurations that resource types use.
 
-Reached through ``View.cloud.software_deployments``; ``cli`` has the one that is behind it.  Every
+Reached through ``ResourceContext.cloud.software``; ``cli`` provides the implementation. Every
 call is a transaction of its own and may be repeated.
 """
 
@@ -18,23 +18,31 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class SoftwareConfigStore(Protocol):
+    """Stored software configurations and deployments, by project."""
+
     def store_config(self, config: SoftwareConfigRow) -> None:
-        """Stores it, unless there is one of that id already."""
+        """Store a configuration, unless there is one with its id."""
 
     def find_config(self, project_id: str, config_id: str) -> SoftwareConfigRow | None:
-        """The project's; another's is none."""
+        """Return a configuration of this project, or None."""
 
     def delete_config(self, project_id: str, config_id: str) -> None:
-        """Deletes it.  Raises ``InvalidRestrictedAction`` while a deployment uses it."""
+        """Delete a configuration of this project, if there is one.
+
+        Raises:
+            InvalidRestrictedAction: A deployment uses it.
+        """
 
     def store_deployment(
         self, deployment: SoftwareDeploymentRow, config: SoftwareConfigRow
     ) -> None:
-        """Stores both, unless that configuration is deployed already; what was deployed
-        before under the same id is gone."""
+        """Store a deployment and its configuration, replacing an earlier deployment of its id.
+
+        Nothing changes when that configuration is deployed already.
+        """
 
     def find_deployment(self, project_id: str, deployment_id: str) -> SoftwareDeploymentRow | None:
-        """The project's; another's is none."""
+        """Return a deployment of this project, or None."""
 
     def complete_deployment(
         self,
@@ -43,24 +51,28 @@ class SoftwareConfigStore(Protocol):
         reason: str,
         outputs: Mapping[str, Any],
     ) -> SoftwareDeploymentRow:
-        """The deployment with how it ended, which is stored."""
+        """Store the status and outputs that end a deployment, and return it with them."""
 
     def delete_deployment(self, project_id: str, deployment_id: str) -> None:
-        """Deletes it and what it deployed."""
+        """Delete a deployment of this project and its derived configuration."""
 
 
-def require_config_store(view: ResourceContext) -> SoftwareConfigStore:
-    """Raises ``ResourceFailure`` where the service was given no store of them."""
-    found: SoftwareConfigStore | None = getattr(view.cloud, "software", None)
+def require_config_store(context: ResourceContext) -> SoftwareConfigStore:
+    """Return the store of the context's cloud.
+
+    Raises:
+        ResourceFailure: The service has no store of software configurations.
+    """
+    found: SoftwareConfigStore | None = getattr(context.cloud, "software", None)
     if found is None:
         raise ResourceFailure("The service has no store of software configurations.")
     return found
 
 
-def config_text(view: ResourceContext, given: str) -> str:
-    """The text itself or, of the id of a configuration, what that holds."""
-    if _ID.fullmatch(given) is None or getattr(view.cloud, "software", None) is None:
-        return given
-    found = require_config_store(view).find_config(view.project_id, given.lower())
+def config_text(context: ResourceContext, text_or_id: str) -> str:
+    """Return the text itself or, for the id of a stored configuration, its text."""
+    if _ID.fullmatch(text_or_id) is None or getattr(context.cloud, "software", None) is None:
+        return text_or_id
+    found = require_config_store(context).find_config(context.project_id, text_or_id.lower())
     content: Any = None if found is None else found.body.get("config")
-    return content if isinstance(content, str) else given
+    return content if isinstance(content, str) else text_or_id

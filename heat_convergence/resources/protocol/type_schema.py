@@ -1,8 +1,7 @@
-"""Declarations: what properties and attributes a resource type has.
+"""Declarations of the properties and attributes of a resource type.
 
-Decides what can be declared.  Written by every resource type, by way of
-``schema``, which also has the functions that hold values against declarations.
-Must not touch values: it is data only.
+Decides what can be declared. Imported by resource types through ``schema``, which also has the
+functions that validate values against declarations. It must not touch values: it is data only.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ Json = Any
 
 
 class PropertyType(StrEnum):
+    """The types of values that a property can have."""
+
     STRING = "string"
     NUMBER = "number"
     INTEGER = "integer"
@@ -28,6 +29,8 @@ class PropertyType(StrEnum):
 
 
 class SupportLevel(StrEnum):
+    """Heat's support status of a type, property or attribute."""
+
     UNKNOWN = "UNKNOWN"
     SUPPORTED = "SUPPORTED"
     DEPRECATED = "DEPRECATED"
@@ -36,7 +39,7 @@ class SupportLevel(StrEnum):
 
 
 class CacheMode(StrEnum):
-    """Whether an attribute's last value may be used again within one look."""
+    """Reuse of an attribute's last value within one evaluation."""
 
     LOCAL = "cache_local"
     NONE = "cache_none"
@@ -44,7 +47,7 @@ class CacheMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SupportStatus:
-    """Since which version something is supported, deprecated or hidden."""
+    """The version since which something is supported, deprecated or hidden."""
 
     status: SupportLevel = SupportLevel.SUPPORTED
     version: str | None = None
@@ -53,6 +56,7 @@ class SupportStatus:
 
     @property
     def hidden(self) -> bool:
+        """True when it is not shown to clients."""
         return self.status is SupportLevel.HIDDEN
 
 
@@ -61,12 +65,14 @@ SUPPORTED = SupportStatus()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertySchema:
-    """One property, or the elements of a list.
+    """The declaration of a property, or of the elements of a list.
 
-    ``schema`` declares the names of a map, ``item`` the elements of a list; a map
-    or list without is passed through.  ``to_rule_default`` None means there is none.
-    ``implemented`` False: known by name, refused when given.  ``alias_of``: an old
-    name; what is given under it counts as given under the name beside it.
+    Attributes:
+        schema: Declares the keys of a map; a map without it is passed through.
+        item: Declares the elements of a list; a list without it is passed through.
+        default: None means there is no default.
+        implemented: False for a property that is known by name but refused when it has a value.
+        alias_of: For an old name, the new name beside it that receives its value.
     """
 
     type: PropertyType
@@ -83,6 +89,11 @@ class PropertySchema:
     alias_of: str | None = None
 
     def __post_init__(self) -> None:
+        """Check that ``schema`` and ``item`` fit the type.
+
+        Raises:
+            ValueError: They do not.
+        """
         object.__setattr__(self, "type", PropertyType(self.type))
         if self.schema is not None and self.type is not PropertyType.MAP:
             raise ValueError(f"Only a map has a schema of names, not a {self.type}")
@@ -92,7 +103,7 @@ class PropertySchema:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSchema:
-    """One attribute; ``type`` None promises nothing about the value."""
+    """The declaration of an attribute; ``type`` None leaves the value's type open."""
 
     type: PropertyType | None = None
     description: str = ""
@@ -100,23 +111,24 @@ class AttributeSchema:
     cache_mode: CacheMode = CacheMode.LOCAL
 
     def __post_init__(self) -> None:
+        """Convert a type given as text."""
         if self.type is not None:
             object.__setattr__(self, "type", PropertyType(self.type))
 
 
 SHOW_ATTRIBUTE = AttributeSchema(
     PropertyType.MAP,
-    "All that the service tells about the resource.",
+    "Detailed information about resource.",
     cache_mode=CacheMode.NONE,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeSchema:
-    """What a resource type declares.
+    """All that a resource type declares.
 
-    ``accepts_any_property`` and ``accepts_any_attribute`` let names pass that
-    are not declared; an undeclared property may be updated in place.
+    ``accepts_any_property`` and ``accepts_any_attribute`` admit names that are not declared; an
+    undeclared property may be updated in place.
     """
 
     properties: Mapping[str, PropertySchema] = field(default_factory=dict)
@@ -129,18 +141,19 @@ class TypeSchema:
 
     @property
     def all_attributes(self) -> Mapping[str, AttributeSchema]:
-        """The declared ones and ``show``, which every type has."""
+        """The declared attributes and ``show``, which every type has."""
         return {**self.attributes, "show": SHOW_ATTRIBUTE}
 
     def has_attribute(self, name: str) -> bool:
+        """Return whether a template may read this attribute."""
         return self.accepts_any_attribute or name == "show" or name in self.attributes
 
     def update_allowed(self, name: str) -> bool:
-        """Whether a change of this property can be made in place."""
+        """Return whether a change of this property can be made in place."""
         declared = self.properties.get(name)
         return self.accepts_any_property if declared is None else declared.update_allowed
 
     def immutable(self, name: str) -> bool:
-        """Whether a change of this property is refused."""
+        """Return whether a change of this property is refused."""
         declared = self.properties.get(name)
         return declared is not None and declared.immutable

@@ -89,7 +89,7 @@ def cloud(fake: FakeKeystone) -> FakeStackCloud:
 
 
 @pytest.fixture
-def view(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
+def context(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
     def make(metadata: Json = None, **given: Json) -> ResourceContext:
         properties = {
             "image": "cirros",
@@ -121,26 +121,26 @@ def view(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
     return make
 
 
-def recorded(server: Any, view: ResourceContext, verb: str = "create") -> ResourceContext:
+def recorded(server: Any, context: ResourceContext, verb: str = "create") -> ResourceContext:
     """As the row has it after a verb."""
-    look = getattr(server, verb)(view)
+    look = getattr(server, verb)(context)
     return replace(
-        view,
-        physical_id=look.physical_id or view.physical_id,
-        data=view.data if look.data is None else look.data,
+        context,
+        physical_id=look.physical_id or context.physical_id,
+        data=context.data if look.data is None else look.data,
         attributes=look.attributes,
     )
 
 
-def handed(server: Any, view: ResourceContext) -> dict[str, str]:
+def handed(server: Any, context: ResourceContext) -> dict[str, str]:
     """The parts of a server's user data, by name."""
-    text = base64.b64decode(server.create_arguments(view)["user_data"]).decode()
+    text = base64.b64decode(server.create_arguments(context)["user_data"]).decode()
     parts = email.message_from_string(text).get_payload()
     return {part.get_filename(): part.get_payload(decode=True).decode() for part in parts}
 
 
-def test_an_agent_asks_this_service(server, view, fake) -> None:
-    it = recorded(server, view(**HEAT))
+def test_an_agent_asks_this_service(server, context, fake) -> None:
+    it = recorded(server, context(**HEAT))
     found = server.attribute(it, "os_collect_config")
     assert found["collectors"] == ["ec2", "heat", "local"]
     heat = found["heat"]
@@ -151,8 +151,8 @@ def test_an_agent_asks_this_service(server, view, fake) -> None:
     assert (heat["stack_id"], heat["resource_name"]) == ("web/s-1", "it")
 
 
-def test_an_agent_asks_where_the_operator_says(server, view, fake) -> None:
-    it = recorded(server, view())
+def test_an_agent_asks_where_the_operator_says(server, context, fake) -> None:
+    it = recorded(server, context())
     found = server.attribute(it, "os_collect_config")
     assert found["collectors"] == ["ec2", "cfn", "local"]
     keys = fake.ec2[found["cfn"]["access_key_id"]]
@@ -166,8 +166,8 @@ def test_an_agent_asks_where_the_operator_says(server, view, fake) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, HEAT])
-def test_the_server_is_handed_what_clients_read(server, view, more) -> None:
-    asked = view({"mine": 1}, **more)
+def test_the_server_is_handed_what_clients_read(server, context, more) -> None:
+    asked = context({"mine": 1}, **more)
     it = recorded(server, asked)
     parts = handed(server, replace(asked, data=it.data))
     shown = server.shown_metadata(it, {"mine": 1})
@@ -176,8 +176,8 @@ def test_the_server_is_handed_what_clients_read(server, view, more) -> None:
     assert (shown["mine"], shown["deployments"]) == (1, [])
 
 
-def test_what_a_lost_create_handed_over_stays_true(server, view, fake) -> None:
-    asked = view(**HEAT)
+def test_what_a_lost_create_handed_over_stays_true(server, context, fake) -> None:
+    asked = context(**HEAT)
     first = recorded(server, asked)
     found = recorded(server, replace(asked, physical_id=server.find(asked)), "resume_create")
     assert found.physical_id == first.physical_id
@@ -190,16 +190,16 @@ def test_what_a_lost_create_handed_over_stays_true(server, view, fake) -> None:
     assert len(fake.ec2) == 1
 
 
-def test_a_user_without_keys_is_given_another_password(server, view, cloud, fake) -> None:
+def test_a_user_without_keys_is_given_another_password(server, context, cloud, fake) -> None:
     lost = cloud.users.ensure_user("web-it-1", cloud.users.ensure_project("tree"))
-    it = recorded(server, view(**HEAT))
+    it = recorded(server, context(**HEAT))
     heat = server.attribute(it, "os_collect_config")["heat"]
     assert heat["user_id"] == lost.id
     assert fake.users[lost.id]["password"] == heat["password"] != lost.password
 
 
-def test_the_transport_changes_in_place(server, view, fake) -> None:
-    it = recorded(server, view())
+def test_the_transport_changes_in_place(server, context, fake) -> None:
+    it = recorded(server, context())
     after = {**it.properties, **HEAT}
     look = server.update(replace(it, action=Action.UPDATE), after, frozenset(HEAT))
     changed = replace(it, properties=after, data=look.data)
@@ -209,27 +209,27 @@ def test_the_transport_changes_in_place(server, view, fake) -> None:
     assert len(fake.ec2) == 1
 
 
-def test_a_deletion_leaves_nobody(server, view, fake) -> None:
-    it = recorded(server, view(**HEAT))
+def test_a_deletion_leaves_nobody(server, context, fake) -> None:
+    it = recorded(server, context(**HEAT))
     server.delete(replace(it, action=Action.DELETE))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
-    lost = view(**HEAT)
+    lost = context(**HEAT)
     server_agents.create_agent_user(lost)  # and the server was never made
     nothing = replace(lost, physical_name="web-it-1", action=Action.DELETE)
     server.delete(replace(nothing, physical_id=it.physical_id))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
 
-def test_a_lost_agent_without_a_server_goes(server, view, fake) -> None:
-    lost = view(**HEAT)
+def test_a_lost_agent_without_a_server_goes(server, context, fake) -> None:
+    lost = context(**HEAT)
     server_agents.create_agent_user(lost)
     assert server.find(replace(lost, action=Action.DELETE)) is None
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
 
 @pytest.mark.parametrize("form", ["RAW", "HEAT_CFNTOOLS"])
-def test_other_formats_have_no_agent(server, view, fake, form) -> None:
-    it = recorded(server, view(user_data_format=form, user_data="x"))
+def test_other_formats_have_no_agent(server, context, fake, form) -> None:
+    it = recorded(server, context(user_data_format=form, user_data="x"))
     assert it.data == {}
     assert server.attribute(it, "os_collect_config") == {}
     assert server.shown_metadata(it, {"a": 1}) == {"a": 1}
@@ -238,29 +238,29 @@ def test_other_formats_have_no_agent(server, view, fake, form) -> None:
     assert [path for _, path in fake.requests if "/users" in path] == []
 
 
-def test_tools_are_told_where_to_ask(server, view) -> None:
-    parts = handed(server, view(user_data_format="HEAT_CFNTOOLS", user_data="x"))
+def test_tools_are_told_where_to_ask(server, context) -> None:
+    parts = handed(server, context(user_data_format="HEAT_CFNTOOLS", user_data="x"))
     assert parts["cfn-metadata-server"] == "http://cfn.example:8000/v1/"
-    assert "cfn-metadata-server" not in handed(server, view(user_data="#!/bin/sh"))
+    assert "cfn-metadata-server" not in handed(server, context(user_data="#!/bin/sh"))
 
 
-def test_nobody_is_hired_who_could_not_ask(server, view, cloud, fake) -> None:
+def test_nobody_is_hired_who_could_not_ask(server, context, cloud, fake) -> None:
     cloud.metadata_url = None
-    assert recorded(server, view()).data == {}
+    assert recorded(server, context()).data == {}
     cloud.users = users_of(fake, ClientSettings())
     cloud.metadata_url = "http://cfn.example:8000/v1/"
-    assert server_agents.create_agent_user(view()) == {}
+    assert server_agents.create_agent_user(context()) == {}
     with pytest.raises(MissingCredentialError, match="stack_user_domain_id"):
-        server_agents.create_agent_user(view(**HEAT))
+        server_agents.create_agent_user(context(**HEAT))
 
 
 @pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
-def test_other_transports_are_refused(server, view, transport) -> None:
+def test_other_transports_are_refused(server, context, transport) -> None:
     given = {"software_config_transport": transport}
     with pytest.raises(StackValidationFailed, match="POLL_SERVER_HEAT") as caught:
-        server.validate(view(**given).properties, None)
+        server.validate(context(**given).properties, None)
     assert caught.value.path == "software_config_transport"
-    server.validate(view(user_data_format="RAW", **given).properties, None)
+    server.validate(context(user_data_format="RAW", **given).properties, None)
 
 
 def test_secrets_are_kept_for_agents_alone(server) -> None:
@@ -297,8 +297,8 @@ def test_an_address_has_a_version(url) -> None:
 
 
 class TestConsoles:
-    def test_they_are_asked_for_by_who_reads(self, server, view, cloud) -> None:
-        it = recorded(server, view(user_data_format="RAW"))
+    def test_they_are_asked_for_by_who_reads(self, server, context, cloud) -> None:
+        it = recorded(server, context(user_data_format="RAW"))
         assert server.attribute(it, "console_urls") == {}  # nobody asks
         with use_request_cloud(cloud.cloud):
             found = server.attribute(it, "console_urls")
@@ -308,8 +308,8 @@ class TestConsoles:
         assert isinstance(single, ValueAtPath)
         assert single.value.startswith("http://consoles.example/")
 
-    def test_what_is_not_offered_says_so(self, server, view, cloud) -> None:
-        it = recorded(server, view(user_data_format="RAW"))
+    def test_what_is_not_offered_says_so(self, server, context, cloud) -> None:
+        it = recorded(server, context(user_data_format="RAW"))
         with use_request_cloud(cloud.cloud):
             with pytest.raises(ResourceFailure, match="webmks"):
                 server.attribute_at_path(it, "console_urls", ("webmks",))

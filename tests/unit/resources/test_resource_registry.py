@@ -93,15 +93,15 @@ def test_two_types_of_one_name() -> None:
 
 
 def test_view() -> None:
-    view = REGISTRY.schema_view("OS::Heat::RandomString")
-    assert view["resource_type"] == "OS::Heat::RandomString"
-    assert set(view["properties"]) == {
+    context = REGISTRY.schema_view("OS::Heat::RandomString")
+    assert context["resource_type"] == "OS::Heat::RandomString"
+    assert set(context["properties"]) == {
         "length",
         "character_classes",
         "character_sequences",
         "salt",
     }  # not the hidden one
-    length = dict(view["properties"]["length"])
+    length = dict(context["properties"]["length"])
     assert length.pop("description")
     assert length == {
         "type": "integer",
@@ -111,13 +111,13 @@ def test_view() -> None:
         "update_allowed": False,
         "immutable": False,
     }
-    item = view["properties"]["character_classes"]["schema"]["*"]
+    item = context["properties"]["character_classes"]["schema"]["*"]
     assert set(item["schema"]) == {"class", "min"}
-    assert {name: item["type"] for name, item in view["attributes"].items()} == {
+    assert {name: item["type"] for name, item in context["attributes"].items()} == {
         "value": "string",
         "show": "map",
     }
-    assert view["support_status"] == {
+    assert context["support_status"] == {
         "status": "SUPPORTED",
         "message": None,
         "version": "2014.1",

@@ -242,12 +242,12 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
         return {**kept, COOLDOWN_END_KEY: {until.isoformat(): scaling["why"]}}
 
     def shown_metadata(
-        self, view: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, given: Mapping[str, Json]
     ) -> Mapping[str, Json]:
         return {
             **given,
-            COOLDOWN_END_KEY: view.data.get(COOLDOWN_END_KEY) or {},
-            "scaling_in_progress": SCALING_KEY in view.data,
+            COOLDOWN_END_KEY: context.data.get(COOLDOWN_END_KEY) or {},
+            "scaling_in_progress": SCALING_KEY in context.data,
         }
 
     # -- attributes

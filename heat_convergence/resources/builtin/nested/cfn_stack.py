@@ -95,8 +95,8 @@ class CloudFormationStack(NestedType):
             REFERENCE_ID_KEY: stack_arn(stack.project_id, stack.name, stack.id),
         } | reading.as_attributes()
 
-    def reference_id(self, view: ResourceContext) -> Json:
-        found = view.attributes.get(REFERENCE_ID_KEY)
-        if found is None and view.physical_id is not None:
-            return stack_arn(view.project_id, view.physical_name, view.physical_id)
-        return found or view.name
+    def reference_id(self, context: ResourceContext) -> Json:
+        found = context.attributes.get(REFERENCE_ID_KEY)
+        if found is None and context.physical_id is not None:
+            return stack_arn(context.project_id, context.physical_name, context.physical_id)
+        return found or context.name

@@ -66,8 +66,8 @@ class ResourceChain(GroupType):
 
     def source(self, ask: NestedStackRequest) -> NestedStackSource:
         members: dict[str, Json] = {}
-        for at, kind in enumerate(ask.properties.get("resources") or ()):
-            members[str(at)] = {"type": kind}
+        for at, member_type in enumerate(ask.properties.get("resources") or ()):
+            members[str(at)] = {"type": member_type}
             if ask.properties.get("resource_properties"):
                 members[str(at)]["properties"] = ask.properties["resource_properties"]
             if at and not ask.properties.get("concurrent"):

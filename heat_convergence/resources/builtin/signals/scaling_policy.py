@@ -61,7 +61,11 @@ class ScalingPolicy(SignalResponder):
                 " percents more.",
                 required=True,
                 update_allowed=True,
-                constraints=(AllowedValues(tuple(str(kind) for kind in AdjustmentType)),),
+                constraints=(
+                    AllowedValues(
+                        tuple(str(adjustment_type) for adjustment_type in AdjustmentType)
+                    ),
+                ),
             ),
             "cooldown": PropertySchema(
                 type=PropertyType.NUMBER,
@@ -91,21 +95,23 @@ class ScalingPolicy(SignalResponder):
     )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        kind = properties.get(_KIND)
-        if properties.get(_STEP) is not None and kind not in (None, AdjustmentType.PERCENT):
+        adjustment_type = properties.get(_KIND)
+        applicable = adjustment_type in (None, AdjustmentType.PERCENT)
+        if properties.get(_STEP) is not None and not applicable:
             raise ResourcePropertyValueDependency(
-                f"{_STEP} goes with the {_KIND} {AdjustmentType.PERCENT}, not with {kind}."
+                f"{_STEP} goes with the {_KIND} {AdjustmentType.PERCENT},"
+                f" not with {adjustment_type}."
             )
 
-    def needs_signed_url(self, view: ResourceContext) -> bool:
+    def needs_signed_url(self, context: ResourceContext) -> bool:
         return True
 
     def initial_state(
-        self, view: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, guest: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
         urls = {
-            "alarm_url": signed_signal_url(view, guest, "signal", "POST"),
-            "signal_url": native_signal_url(view, guest),
+            "alarm_url": signed_signal_url(context, guest, "signal", "POST"),
+            "signal_url": native_signal_url(context, guest),
         }
         return urls, {}
 
@@ -113,11 +119,11 @@ class ScalingPolicy(SignalResponder):
         found = properties.get(_GROUP)
         return None if found is None else str(found)
 
-    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
-        require_created(view)
-        given = view.properties
+    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        require_created(context)
+        given = context.properties
         if not given:  # adopted, and not looked at yet
-            raise ResourceNotAvailable(view.name)
+            raise ResourceNotAvailable(context.name)
         return SignalResult(
             scaling_adjustment=ScalingAdjustment(
                 adjustment_type=AdjustmentType(given[_KIND]),

@@ -67,10 +67,10 @@ class SignalResponder(ResourceType):
         {PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL}
     )
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        guest = self._guest(view)
-        physical_id = view.physical_name if guest.user is None else guest.user.id
-        attributes, data = self.initial_state(view, guest)
+    def create(self, context: ResourceContext) -> VerbResult:
+        guest = self._guest(context)
+        physical_id = context.physical_name if guest.user is None else guest.user.id
+        attributes, data = self.initial_state(context, guest)
         return VerbResult(
             ObservedState.READY,
             physical_id=physical_id,
@@ -79,94 +79,96 @@ class SignalResponder(ResourceType):
         )
 
     def initial_state(
-        self, view: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, guest: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
         """Attributes and further data of a new one."""
         return {}, {}
 
-    def needs_user(self, view: ResourceContext) -> bool:
+    def needs_user(self, context: ResourceContext) -> bool:
         """Whether anybody outside is to signal it."""
         return True
 
-    def needs_signed_url(self, view: ResourceContext) -> bool:
+    def needs_signed_url(self, context: ResourceContext) -> bool:
         """Whether URLs are signed for its user, who needs keys then."""
         return False
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        return VerbResult(ObservedState.READY, physical_id=view.physical_id)
+        return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.cloud is not None and view.cloud.users is not None and view.physical_id:
-            view.cloud.users.delete_user(view.data.get(USER_ID) or view.physical_id)
+    def delete(self, context: ResourceContext) -> VerbResult:
+        if context.cloud is not None and context.cloud.users is not None and context.physical_id:
+            context.cloud.users.delete_user(context.data.get(USER_ID) or context.physical_id)
         return VerbResult(ObservedState.ABSENT)
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.action is Action.DELETE or view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.action is Action.DELETE or context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        return VerbResult(ObservedState.READY, physical_id=view.physical_id)
+        return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
-    def find(self, view: ResourceContext) -> str | None:
-        if view.cloud is None or view.cloud.users is None:
+    def find(self, context: ResourceContext) -> str | None:
+        if context.cloud is None or context.cloud.users is None:
             return None
-        found: str | None = view.cloud.users.find_user(view.physical_name)
+        found: str | None = context.cloud.users.find_user(context.physical_name)
         return found
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        return self.create(view)  # its password was lost with the answer
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        return self.create(context)  # its password was lost with the answer
 
-    def suspend(self, view: ResourceContext) -> VerbResult:
-        return self._enabled(view, enabled=False)
+    def suspend(self, context: ResourceContext) -> VerbResult:
+        return self._enabled(context, enabled=False)
 
-    def resume(self, view: ResourceContext) -> VerbResult:
-        return self._enabled(view, enabled=True)
+    def resume(self, context: ResourceContext) -> VerbResult:
+        return self._enabled(context, enabled=True)
 
     # -- below
 
-    def _enabled(self, view: ResourceContext, *, enabled: bool) -> VerbResult:
-        user_id = view.data.get(USER_ID)
-        if view.cloud is not None and user_id is not None:
-            view.cloud.users.set_user_enabled(user_id, enabled=enabled)
-        return VerbResult(ObservedState.READY, physical_id=view.physical_id)
+    def _enabled(self, context: ResourceContext, *, enabled: bool) -> VerbResult:
+        user_id = context.data.get(USER_ID)
+        if context.cloud is not None and user_id is not None:
+            context.cloud.users.set_user_enabled(user_id, enabled=enabled)
+        return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
-    def _guest(self, view: ResourceContext) -> SignalUser:
-        if view.cloud is None or view.cloud.users is None or not self.needs_user(view):
-            return SignalUser(view.project_id)
-        users = view.cloud.users
-        project_id = users.ensure_project(view.cloud.tree_id)
-        user = users.ensure_user(view.physical_name, project_id)
+    def _guest(self, context: ResourceContext) -> SignalUser:
+        if context.cloud is None or context.cloud.users is None or not self.needs_user(context):
+            return SignalUser(context.project_id)
+        users = context.cloud.users
+        project_id = users.ensure_project(context.cloud.tree_id)
+        user = users.ensure_user(context.physical_name, project_id)
         return SignalUser(
-            project_id, user, users.create_ec2_keys(user) if self.needs_signed_url(view) else None
+            project_id,
+            user,
+            users.create_ec2_keys(user) if self.needs_signed_url(context) else None,
         )
 
 
-def require_created(view: ResourceContext) -> None:
+def require_created(context: ResourceContext) -> None:
     """Raises ``ResourceNotAvailable``: what a signal would say is to be kept, and is
     not as long as what was made is not recorded."""
-    if view.physical_id is None:
-        raise ResourceNotAvailable(view.name)
+    if context.physical_id is None:
+        raise ResourceNotAvailable(context.name)
 
 
-def native_signal_url(view: ResourceContext, guest: SignalUser) -> str | None:
+def native_signal_url(context: ResourceContext, guest: SignalUser) -> str | None:
     """Where the guest signals with a token; None where this service's own address is
     not known."""
-    root = None if view.cloud is None else view.cloud.heat_base_url
+    root = None if context.cloud is None else context.cloud.heat_base_url
     if root is None:
         return None
-    return endpoints.signal_url(root, guest.project_id, _place(view))
+    return endpoints.signal_url(root, guest.project_id, _place(context))
 
 
 def signed_signal_url(
-    view: ResourceContext, guest: SignalUser, signal_type: str, verb: str
+    context: ResourceContext, guest: SignalUser, signal_type: str, verb: str
 ) -> str | None:
     """Where anybody signals who has the URL; None where nobody can sign."""
     if guest.ec2_keys is None:
         return None
-    base = view.cloud.signed_url_base(signal_type)
-    url = endpoints.signed_url_path(base, view.project_id, _place(view))
+    base = context.cloud.signed_url_base(signal_type)
+    url = endpoints.signed_url_path(base, context.project_id, _place(context))
     return signed_urls.sign_url(url, guest.ec2_keys, http_method=verb)
 
 
-def _place(view: ResourceContext) -> endpoints.ResourceLocator:
-    return endpoints.ResourceLocator(view.stack_name, view.stack_id, view.name)
+def _place(context: ResourceContext) -> endpoints.ResourceLocator:
+    return endpoints.ResourceLocator(context.stack_name, context.stack_id, context.name)

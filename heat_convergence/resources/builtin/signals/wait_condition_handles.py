@@ -49,15 +49,15 @@ class SignalHandle(SignalResponder):
 
     signal_format: ClassVar[SignalFormat] = NATIVE_FORMAT
 
-    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
-        require_created(view)
-        signals, told = add_signal(view.data.get(SIGNALS) or {}, details, self.signal_format)
-        return SignalResult(reason=told, data={**view.data, SIGNALS: signals})
+    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        require_created(context)
+        signals, told = add_signal(context.data.get(SIGNALS) or {}, details, self.signal_format)
+        return SignalResult(reason=told, data={**context.data, SIGNALS: signals})
 
     def shown_metadata(
-        self, view: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, given: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        return {**given, **(view.data.get(SIGNALS) or {})}
+        return {**given, **(context.data.get(SIGNALS) or {})}
 
 
 def _attribute(description: str) -> AttributeSchema:
@@ -98,31 +98,31 @@ class WaitConditionHandle(SignalHandle):
                 path=_TRANSPORT,
             )
 
-    def needs_user(self, view: ResourceContext) -> bool:
-        return bool(view.properties[_TRANSPORT] != _NONE)
+    def needs_user(self, context: ResourceContext) -> bool:
+        return bool(context.properties[_TRANSPORT] != _NONE)
 
-    def needs_signed_url(self, view: ResourceContext) -> bool:
-        return bool(view.properties[_TRANSPORT] == _CFN)
+    def needs_signed_url(self, context: ResourceContext) -> bool:
+        return bool(context.properties[_TRANSPORT] == _CFN)
 
     def initial_state(
-        self, view: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, guest: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        transport = view.properties[_TRANSPORT]
+        transport = context.properties[_TRANSPORT]
         attributes: dict[str, Json] = {}
-        endpoint = native_signal_url(view, guest)
+        endpoint = native_signal_url(context, guest)
         told: dict[str, Json] = {}
         if transport == _TOKEN:
-            token = None if guest.user is None else view.cloud.users.issue_token(guest.user)
+            token = None if guest.user is None else context.cloud.users.issue_token(guest.user)
             attributes = {
                 "token": token,
                 "endpoint": endpoint,
-                "curl_cli": _curl(view, token, endpoint),
+                "curl_cli": _curl(context, token, endpoint),
             }
             told = {"alarm_url": endpoint, "auth_token": token}
         elif transport == _CFN:
-            told = {"alarm_url": signed_signal_url(view, guest, "waitcondition", "PUT")}
+            told = {"alarm_url": signed_signal_url(context, guest, "waitcondition", "PUT")}
         elif transport == _HEAT:
-            told = {"alarm_url": endpoint, **_credentials(view, guest)}
+            told = {"alarm_url": endpoint, **_credentials(context, guest)}
         attributes["signal"] = json.dumps(told)
         return attributes, {SIGNALS: {}}
 
@@ -135,17 +135,17 @@ class CfnWaitConditionHandle(SignalHandle):
         support_status=SupportStatus(version="2014.1"),
     )
 
-    def needs_signed_url(self, view: ResourceContext) -> bool:
+    def needs_signed_url(self, context: ResourceContext) -> bool:
         return True
 
     def initial_state(
-        self, view: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, guest: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        url = signed_signal_url(view, guest, "waitcondition", "PUT")
+        url = signed_signal_url(context, guest, "waitcondition", "PUT")
         return {}, {SIGNALS: {}, **({} if url is None else {SIGNED_URL: url})}
 
-    def reference_id(self, view: ResourceContext) -> Json:
-        return view.data.get(SIGNED_URL) or super().reference_id(view)
+    def reference_id(self, context: ResourceContext) -> Json:
+        return context.data.get(SIGNED_URL) or super().reference_id(context)
 
 
 class UpdateWaitConditionHandle(CfnWaitConditionHandle):
@@ -155,10 +155,12 @@ class UpdateWaitConditionHandle(CfnWaitConditionHandle):
     replace_on_update = True
 
 
-def _curl(view: ResourceContext, token: str | None, endpoint: str | None) -> str | None:
+def _curl(context: ResourceContext, token: str | None, endpoint: str | None) -> str | None:
     if endpoint is None:
         return None
-    insecure = " --insecure" if token is not None and view.cloud.settings.verify is False else ""
+    insecure = (
+        " --insecure" if token is not None and context.cloud.settings.verify is False else ""
+    )
     header = "" if token is None else f"-H 'X-Auth-Token: {token}' "
     return (
         f"curl{insecure} -i -X POST {header}-H 'Content-Type: application/json'"
@@ -166,15 +168,15 @@ def _curl(view: ResourceContext, token: str | None, endpoint: str | None) -> str
     )
 
 
-def _credentials(view: ResourceContext, guest: SignalUser) -> dict[str, Json]:
+def _credentials(context: ResourceContext, guest: SignalUser) -> dict[str, Json]:
     if guest.user is None:
         return {}
     return {
-        "auth_url": view.cloud.server_auth_url,
-        "username": view.physical_name,
+        "auth_url": context.cloud.server_auth_url,
+        "username": context.physical_name,
         "user_id": guest.user.id,
         "password": guest.user.password,
         "project_id": guest.project_id,
-        "domain_id": view.cloud.users.domain_id,
-        "region_name": view.cloud.region,
+        "domain_id": context.cloud.users.domain_id,
+        "region_name": context.cloud.region,
     }

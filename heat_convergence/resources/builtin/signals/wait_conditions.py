@@ -78,20 +78,20 @@ class WaitCondition(LocalType):
         seconds=PropertyType.NUMBER,
     )
 
-    def find(self, view: ResourceContext) -> str | None:
-        return view.physical_name  # so that a create that was never recorded is deleted, too
+    def find(self, context: ResourceContext) -> str | None:
+        return context.physical_name  # so that a create that was never recorded is deleted, too
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        handle = self._handle(view, view.properties.get(self.spell_name("handle")))
+    def delete(self, context: ResourceContext) -> VerbResult:
+        handle = self._handle(context, context.properties.get(self.spell_name("handle")))
         resets = {} if handle is None else {handle.resource_id: {SIGNALS: {}}}
         return VerbResult(ObservedState.ABSENT, data_resets=resets)
 
     def to_result(
-        self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
+        self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
-        if view.action not in _WAITING:
+        if context.action not in _WAITING:
             return VerbResult(ObservedState.READY, physical_id=physical_id)
-        handle = self._handle(view, properties[self.spell_name("handle")])
+        handle = self._handle(context, properties[self.spell_name("handle")])
         if handle is None:
             reason = f"{self.spell_name('handle')} is no wait condition handle of this stack"
             return VerbResult(ObservedState.FAILED, physical_id, reason=reason)
@@ -109,7 +109,7 @@ class WaitCondition(LocalType):
         if len(tally.successes) >= count:
             told = {self.spell_name("data"): json.dumps(tally.data, ensure_ascii=False)}
             return VerbResult(ObservedState.READY, physical_id, attributes=told)
-        left_s = remaining_s(view, float(properties[self.spell_name("timeout")]))
+        left_s = remaining_s(context, float(properties[self.spell_name("timeout")]))
         if left_s <= 0:
             return VerbResult(
                 ObservedState.FAILED,
@@ -120,8 +120,8 @@ class WaitCondition(LocalType):
         return VerbResult(ObservedState.BUSY, physical_id, poll_after_s=left_s)
 
     @staticmethod
-    def _handle(view: ResourceContext, reference: Json) -> ResourceContext | None:
-        for other in view.dependencies.values():
+    def _handle(context: ResourceContext, reference: Json) -> ResourceContext | None:
+        for other in context.dependencies.values():
             if SIGNALS in other.data and reference in (
                 other.physical_id,
                 other.data.get(SIGNED_URL),

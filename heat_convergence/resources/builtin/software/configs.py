@@ -85,17 +85,17 @@ class StoredConfig(ResourceType):
 
     default_group: ClassVar[str] = _UNGROUPED  # where no property says otherwise
 
-    def build_content(self, view: ResourceContext) -> Json:
+    def build_content(self, context: ResourceContext) -> Json:
         """The configuration."""
-        return view.properties.get(CONFIG)
+        return context.properties.get(CONFIG)
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        given, content = view.properties, self.build_content(view)
-        require_config_store(view).store_config(
+    def create(self, context: ResourceContext) -> VerbResult:
+        given, content = context.properties, self.build_content(context)
+        require_config_store(context).store_config(
             SoftwareConfigRow(
-                id=view.resource_id,
-                project_id=view.project_id,
-                name=view.physical_name,
+                id=context.resource_id,
+                project_id=context.project_id,
+                name=context.physical_name,
                 group=given.get("group") or self.default_group,
                 body={
                     CONFIG: "" if content is None else content,
@@ -103,35 +103,38 @@ class StoredConfig(ResourceType):
                     "outputs": given.get("outputs") or [],
                     "options": given.get("options") or {},
                 },
-                created_at=view.now,
+                created_at=context.now,
             )
         )
-        return VerbResult(ObservedState.READY, view.resource_id, attributes={CONFIG: content})
+        return VerbResult(ObservedState.READY, context.resource_id, attributes={CONFIG: content})
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        return VerbResult(ObservedState.READY, view.physical_id)
+        return VerbResult(ObservedState.READY, context.physical_id)
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is not None:
-            require_config_store(view).delete_config(view.project_id, view.physical_id)
+    def delete(self, context: ResourceContext) -> VerbResult:
+        if context.physical_id is not None:
+            require_config_store(context).delete_config(context.project_id, context.physical_id)
         return VerbResult(ObservedState.ABSENT)
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
         there = (
-            require_config_store(view).find_config(view.project_id, view.physical_id) is not None
+            require_config_store(context).find_config(context.project_id, context.physical_id)
+            is not None
         )
-        return VerbResult(ObservedState.READY if there else ObservedState.ABSENT, view.physical_id)
+        return VerbResult(
+            ObservedState.READY if there else ObservedState.ABSENT, context.physical_id
+        )
 
-    def find(self, view: ResourceContext) -> str | None:
-        found = require_config_store(view).find_config(view.project_id, view.resource_id)
+    def find(self, context: ResourceContext) -> str | None:
+        found = require_config_store(context).find_config(context.project_id, context.resource_id)
         return None if found is None else found.id
 
-    def resume_create(self, view: ResourceContext) -> VerbResult:
-        return self.create(view)  # which stores nothing again
+    def resume_create(self, context: ResourceContext) -> VerbResult:
+        return self.create(context)  # which stores nothing again
 
 
 class SoftwareConfig(StoredConfig):
@@ -175,9 +178,11 @@ class CloudConfig(StoredConfig):
         attributes=_ATTRIBUTES,
     )
 
-    def build_content(self, view: ResourceContext) -> Json:
+    def build_content(self, context: ResourceContext) -> Json:
         told = yaml.safe_dump(
-            view.properties.get("cloud_config") or {}, default_flow_style=False, allow_unicode=True
+            context.properties.get("cloud_config") or {},
+            default_flow_style=False,
+            allow_unicode=True,
         )
         return f"#cloud-config\n{told}"
 
@@ -216,8 +221,8 @@ class SoftwareComponent(StoredConfig):
         attributes=_ATTRIBUTES,
     )
 
-    def build_content(self, view: ResourceContext) -> Json:
-        return {"configs": view.properties["configs"]}
+    def build_content(self, context: ResourceContext) -> Json:
+        return {"configs": context.properties["configs"]}
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         named: set[str] = set()

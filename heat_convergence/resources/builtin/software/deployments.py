@@ -106,85 +106,87 @@ class SoftwareDeployment(SignalResponder):
 
     # -- verbs
 
-    def create(self, view: ResourceContext) -> VerbResult:
-        guest = self._guest(view)
-        look = self._deploy(view, view.properties, guest)
+    def create(self, context: ResourceContext) -> VerbResult:
+        guest = self._guest(context)
+        result = self._deploy(context, context.properties, guest)
         return VerbResult(
-            look.observed,
-            view.resource_id,
-            attributes=look.attributes,
+            result.observed,
+            context.resource_id,
+            attributes=result.attributes,
             data=guest.to_data(),
-            reason=look.reason,
-            poll_after_s=look.poll_after_s,
+            reason=result.reason,
+            poll_after_s=result.poll_after_s,
         )
 
     def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        config = self._config(view, view.properties.get("config"))
-        values = [each.get("input_values") or {} for each in (view.properties, after)]
+        config = self._config(context, context.properties.get("config"))
+        values = [each.get("input_values") or {} for each in (context.properties, after)]
         if deployment_inputs.inputs_require_replacement(config, *values):
             raise NeedsReplacement
-        return self._deploy(view, after, SignalUser.from_data(view.data, view.project_id))
+        return self._deploy(context, after, SignalUser.from_data(context.data, context.project_id))
 
-    def delete(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is not None and view.data:
-            guest = SignalUser.from_data(view.data, view.project_id)
-            look = self._deploy(view, view.properties, guest)
-            if look.observed is ObservedState.BUSY:
-                return look
-            if look.observed is ObservedState.FAILED:
-                return look
-        return self._undeploy(view)
+    def delete(self, context: ResourceContext) -> VerbResult:
+        if context.physical_id is not None and context.data:
+            guest = SignalUser.from_data(context.data, context.project_id)
+            result = self._deploy(context, context.properties, guest)
+            if result.observed is ObservedState.BUSY:
+                return result
+            if result.observed is ObservedState.FAILED:
+                return result
+        return self._undeploy(context)
 
-    def suspend(self, view: ResourceContext) -> VerbResult:
+    def suspend(self, context: ResourceContext) -> VerbResult:
         return self._deploy(
-            view, view.properties, SignalUser.from_data(view.data, view.project_id)
+            context, context.properties, SignalUser.from_data(context.data, context.project_id)
         )
 
-    def resume(self, view: ResourceContext) -> VerbResult:
+    def resume(self, context: ResourceContext) -> VerbResult:
         return self._deploy(
-            view, view.properties, SignalUser.from_data(view.data, view.project_id)
+            context, context.properties, SignalUser.from_data(context.data, context.project_id)
         )
 
-    def observe(self, view: ResourceContext) -> VerbResult:
-        if view.physical_id is None:
+    def observe(self, context: ResourceContext) -> VerbResult:
+        if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        look = self._look(view, view.properties)
-        if view.action is Action.DELETE and look.observed is ObservedState.READY:
-            return self._undeploy(view)
-        return look
+        result = self._look(context, context.properties)
+        if context.action is Action.DELETE and result.observed is ObservedState.READY:
+            return self._undeploy(context)
+        return result
 
-    def find(self, view: ResourceContext) -> str | None:
-        found = require_config_store(view).find_deployment(view.project_id, view.resource_id)
-        user = super().find(view)
-        return view.resource_id if found is not None or user is not None else None
+    def find(self, context: ResourceContext) -> str | None:
+        found = require_config_store(context).find_deployment(
+            context.project_id, context.resource_id
+        )
+        user = super().find(context)
+        return context.resource_id if found is not None or user is not None else None
 
-    def signal(self, view: ResourceContext, details: Json) -> SignalResult:
-        require_created(view)
+    def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        require_created(context)
         outputs = dict(details) if isinstance(details, Mapping) else {}
-        this = _derived_id(view)
-        before = view.data.get(_SIGNAL)
+        this = _derived_id(context)
+        before = context.data.get(_SIGNAL)
         if before is not None and before["of"] == this:
-            return SignalResult(reason=f"deployment {view.physical_id} has ended already")
+            return SignalResult(reason=f"deployment {context.physical_id} has ended already")
         code = outputs.get(deployment_inputs.STATUS_CODE)
         told = "succeeded" if code is None or str(code) == "0" else f"failed ({code})"
-        data = {**view.data, _SIGNAL: {"of": this, "outputs": outputs}}
-        return SignalResult(reason=f"deployment {view.physical_id} {told}", data=data)
+        data = {**context.data, _SIGNAL: {"of": this, "outputs": outputs}}
+        return SignalResult(reason=f"deployment {context.physical_id} {told}", data=data)
 
     # -- what clients see
 
-    def attribute(self, view: ResourceContext, name: str) -> Json:
+    def attribute(self, context: ResourceContext, name: str) -> Json:
         """Raises ``InvalidTemplateAttribute`` for what is no output."""
-        known = view.attributes.get(_KNOWN)
+        known = context.attributes.get(_KNOWN)
         if known is not None and name not in (*known, *DEPLOYMENT_ATTRIBUTES, "show"):
             raise InvalidTemplateAttribute(
-                f"The Referenced Attribute ({view.name} {name}) is incorrect."
+                f"The Referenced Attribute ({context.name} {name}) is incorrect."
             )
-        return view.attributes.get(name)
+        return context.attributes.get(name)
 
-    def attribute_names(self, view: ResourceContext) -> Iterable[str]:
-        return sorted({*DEPLOYMENT_ATTRIBUTES, *(view.attributes.get(_KNOWN) or ())})
+    def attribute_names(self, context: ResourceContext) -> Iterable[str]:
+        return sorted({*DEPLOYMENT_ATTRIBUTES, *(context.attributes.get(_KNOWN) or ())})
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         if properties.get("signal_transport") in _ELSEWHERE:
@@ -200,25 +202,25 @@ class SoftwareDeployment(SignalResponder):
         """What of the configuration the server is given."""
         return content
 
-    def needs_user(self, view: ResourceContext) -> bool:
-        return bool(view.properties["signal_transport"] != NO_SIGNAL)
+    def needs_user(self, context: ResourceContext) -> bool:
+        return bool(context.properties["signal_transport"] != NO_SIGNAL)
 
-    def needs_signed_url(self, view: ResourceContext) -> bool:
-        return bool(view.properties["signal_transport"] == CFN_SIGNAL)
+    def needs_signed_url(self, context: ResourceContext) -> bool:
+        return bool(context.properties["signal_transport"] == CFN_SIGNAL)
 
     def _deploy(
-        self, view: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
+        self, context: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
     ) -> VerbResult:
         """READY at once where the action is none of its own."""
-        action = _told(view.action)
+        action = _told(context.action)
         listed = action in properties["actions"]
-        if not listed and view.action not in _NAMING:
-            return VerbResult(ObservedState.READY, view.physical_id)
-        config = self._config(view, properties.get("config"))
+        if not listed and context.action not in _NAMING:
+            return VerbResult(ObservedState.READY, context.physical_id)
+        config = self._config(context, properties.get("config"))
         found = deployment_inputs.select_config(config, action) if listed else None
         if found is None:
             return VerbResult(
-                ObservedState.READY, view.physical_id, attributes=_attributes(view, config)
+                ObservedState.READY, context.physical_id, attributes=_attributes(context, config)
             )
         tool, content = found
         values = properties.get("input_values") or {}
@@ -229,18 +231,20 @@ class SoftwareDeployment(SignalResponder):
         body = {
             "config": self.build_content(content, properties, given),
             "inputs": deployment_inputs.build_inputs(
-                config, values, self._further(view, properties, guest)
+                config, values, self._further(context, properties, guest)
             ),
             "outputs": [] if config is None else config.body.get("outputs") or [],
             "options": {} if config is None else config.body.get("options") or {},
         }
-        name = properties.get("name") or view.physical_name
-        new = SoftwareConfigRow(_derived_id(view), view.project_id, name, tool, body, view.now)
+        name = properties.get("name") or context.physical_name
+        new = SoftwareConfigRow(
+            _derived_id(context), context.project_id, name, tool, body, context.now
+        )
         at_once = properties["signal_transport"] == NO_SIGNAL
-        require_config_store(view).store_deployment(
+        require_config_store(context).store_deployment(
             SoftwareDeploymentRow(
-                id=view.resource_id,
-                project_id=view.project_id,
+                id=context.resource_id,
+                project_id=context.project_id,
                 server_id=properties["server"],
                 config_id=new.id,
                 action=action,
@@ -248,74 +252,74 @@ class SoftwareDeployment(SignalResponder):
                 status_reason="Not waiting for outputs signal"
                 if at_once
                 else "Deploy data available",
-                created_at=view.now,
+                created_at=context.now,
                 stack_user_project_id=guest.project_id,
                 input_values=dict(values),
             ),
             new,
         )
-        look = self._look(view, properties)
-        return look if look.attributes else _with(look, _attributes(view, config))
+        result = self._look(context, properties)
+        return result if result.attributes else _with(result, _attributes(context, config))
 
-    def _look(self, view: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
-        this, store = _derived_id(view), require_config_store(view)
-        there = store.find_deployment(view.project_id, view.resource_id)
+    def _look(self, context: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
+        this, store = _derived_id(context), require_config_store(context)
+        there = store.find_deployment(context.project_id, context.resource_id)
         if there is None or there.config_id != this:
-            return VerbResult(ObservedState.READY, view.physical_id)  # nothing was deployed
-        signal = view.data.get(_SIGNAL) or {}
+            return VerbResult(ObservedState.READY, context.physical_id)  # nothing was deployed
+        signal = context.data.get(_SIGNAL) or {}
         if there.status == "IN_PROGRESS" and signal.get("of") == this:
-            config = store.find_config(view.project_id, this)
+            config = store.find_config(context.project_id, this)
             failures = deployment_inputs.failure_reasons(config, signal["outputs"])
             status = "FAILED" if failures else "COMPLETE"
             reason = ", ".join(failures) or "Outputs received"
             there = store.complete_deployment(there, status, reason, signal["outputs"])
         if there.status == "IN_PROGRESS":
-            if view.action is Action.DELETE and server_is_gone(view, properties["server"]):
-                return VerbResult(ObservedState.READY, view.physical_id)
-            return VerbResult(ObservedState.BUSY, view.physical_id, poll_after_s=_LOOK_AGAIN_S)
-        config = store.find_config(view.project_id, this)
-        attributes = {**_attributes(view, config), **(there.output_values or {})}
+            if context.action is Action.DELETE and server_is_gone(context, properties["server"]):
+                return VerbResult(ObservedState.READY, context.physical_id)
+            return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=_LOOK_AGAIN_S)
+        config = store.find_config(context.project_id, this)
+        attributes = {**_attributes(context, config), **(there.output_values or {})}
         if there.status == "FAILED":
             reason = f"Deployment to server failed: {there.status_reason}"
-            return VerbResult(ObservedState.FAILED, view.physical_id, attributes, reason=reason)
-        return VerbResult(ObservedState.READY, view.physical_id, attributes)
+            return VerbResult(ObservedState.FAILED, context.physical_id, attributes, reason=reason)
+        return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
-    def _undeploy(self, view: ResourceContext) -> VerbResult:
-        require_config_store(view).delete_deployment(view.project_id, view.resource_id)
-        return super().delete(view)
+    def _undeploy(self, context: ResourceContext) -> VerbResult:
+        require_config_store(context).delete_deployment(context.project_id, context.resource_id)
+        return super().delete(context)
 
     @staticmethod
-    def _config(view: ResourceContext, config_id: str | None) -> SoftwareConfigRow | None:
+    def _config(context: ResourceContext, config_id: str | None) -> SoftwareConfigRow | None:
         if not config_id:
             return None
-        found = require_config_store(view).find_config(view.project_id, config_id)
+        found = require_config_store(context).find_config(context.project_id, config_id)
         if found is None:
             raise ResourceFailure(f"there is no software config {config_id}")
         return found
 
     def _further(
-        self, view: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
+        self, context: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
     ) -> dict[str, Json]:
         transport = properties["signal_transport"]
         found = {
             "deploy_server_id": properties["server"],
-            "deploy_action": _told(view.action),
-            "deploy_stack_id": f"{view.stack_name}/{view.stack_id}",
-            "deploy_resource_name": view.name,
+            "deploy_action": _told(context.action),
+            "deploy_stack_id": f"{context.stack_name}/{context.stack_id}",
+            "deploy_resource_name": context.name,
             "deploy_signal_transport": transport,
         }
         if transport == CFN_SIGNAL:
-            url = signed_signal_url(view, guest, "signal", "POST")
-            found["deploy_signal_id"] = url or native_signal_url(view, guest)
+            url = signed_signal_url(context, guest, "signal", "POST")
+            found["deploy_signal_id"] = url or native_signal_url(context, guest)
             found["deploy_signal_verb"] = "POST"
         elif transport == HEAT_SIGNAL and guest.user is not None:
             found |= {
-                "deploy_auth_url": view.cloud.server_auth_url,
-                "deploy_username": view.physical_name,
+                "deploy_auth_url": context.cloud.server_auth_url,
+                "deploy_username": context.physical_name,
                 "deploy_user_id": guest.user.id,
                 "deploy_password": guest.user.password,
                 "deploy_project_id": guest.project_id,
-                "deploy_region_name": view.cloud.region,
+                "deploy_region_name": context.cloud.region,
             }
         return found
 
@@ -349,10 +353,10 @@ class StructuredDeployment(SoftwareDeployment):
         )
 
 
-def _derived_id(view: ResourceContext) -> str:
+def _derived_id(context: ResourceContext) -> str:
     """Of what is deployed in the view's action, which tries again begin anew."""
-    began = f"{_told(view.action)} {view.started_at.timestamp():.3f}"
-    return str(uuid.uuid5(uuid.UUID(view.resource_id), began))
+    began = f"{_told(context.action)} {context.started_at.timestamp():.3f}"
+    return str(uuid.uuid5(uuid.UUID(context.resource_id), began))
 
 
 def _told(action: Action) -> str:
@@ -360,12 +364,12 @@ def _told(action: Action) -> str:
     return str(action) if str(action) in _ACTIONS else str(Action.UPDATE)
 
 
-def _attributes(view: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
+def _attributes(context: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
     """What was, with the names that may be read now."""
     outputs = [] if config is None else config.body.get("outputs") or ()
-    return {**view.attributes, _KNOWN: [each["name"] for each in outputs]}
+    return {**context.attributes, _KNOWN: [each["name"] for each in outputs]}
 
 
-def _with(look: VerbResult, attributes: Mapping[str, Json]) -> VerbResult:
-    return VerbResult(look.observed, look.physical_id, attributes, reason=look.reason,
-                poll_after_s=look.poll_after_s)  # fmt: skip
+def _with(result: VerbResult, attributes: Mapping[str, Json]) -> VerbResult:
+    return VerbResult(result.observed, result.physical_id, attributes, reason=result.reason,
+                poll_after_s=result.poll_after_s)  # fmt: skip

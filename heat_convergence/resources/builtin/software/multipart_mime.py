@@ -73,11 +73,11 @@ class MultipartMime(StoredConfig):
         },
     )
 
-    def build_content(self, view: ResourceContext) -> Json:
+    def build_content(self, context: ResourceContext) -> Json:
         parts = [
             part
-            for given in view.properties.get("parts") or ()
-            for part in _parts(given, config_text(view, given[CONFIG]))
+            for given in context.properties.get("parts") or ()
+            for part in _parts(given, config_text(context, given[CONFIG]))
         ]
         told = "".join(part.as_string() for part in parts)
         digest = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
@@ -102,8 +102,8 @@ def _body(found: Message) -> str:
 
 def _part(text: str, subtype: str | None, filename: str | None) -> Message:
     """Without a subtype it is the file's name without its ending."""
-    kind = subtype or os.path.splitext(filename or "")[0] or "plain"
-    part = MIMEText(text, kind, "us-ascii" if text.isascii() else "utf-8")
+    text_subtype = subtype or os.path.splitext(filename or "")[0] or "plain"
+    part = MIMEText(text, text_subtype, "us-ascii" if text.isascii() else "utf-8")
     if filename:
         part.add_header("Content-Disposition", "attachment", filename=filename)
     return part

@@ -35,7 +35,9 @@ class QosSpecs(DeclarativeType):
                 return self.extract_id(body)
         return None
 
-    def _owed(self, context: ResourceContext, body: Mapping[str, Json]) -> dict[str, Json]:
+    def _fields_to_restore(
+        self, context: ResourceContext, body: Mapping[str, Json]
+    ) -> dict[str, Json]:
         """Return the ownership mark if it is to be removed."""
         mark = (body.get("specs") or {}).get(OWNER_METADATA_KEY)
         return {OWNER_METADATA_KEY: mark} if mark and context.action is Action.CREATE else {}

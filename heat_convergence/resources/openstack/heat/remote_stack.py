@@ -15,7 +15,7 @@ from heat_convergence.common.errors import ResourceFailure, ResourceGone
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
-from heat_convergence.resources.driver.declarative import require_cloud
+from heat_convergence.resources.driver.declarative_steps import require_cloud
 from heat_convergence.resources.protocol.resource_type import (
     ResourceContext,
     ResourceType,

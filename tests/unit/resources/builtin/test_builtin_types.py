@@ -49,16 +49,16 @@ class TestTestResource:
         given = {"wait_secs": 7, "action_wait_secs": {"create": 1, "delete": 0}}
         done = ObservedState.ABSENT if action is Action.DELETE else ObservedState.READY
         for after_s in (0, wait_s / 2, wait_s):
-            view = build_context(self.type, given, action, after_s=after_s, physical_id="x")
+            context = build_context(self.type, given, action, after_s=after_s, physical_id="x")
             expected = done if after_s >= wait_s else ObservedState.BUSY
-            assert self.type.observe(view).observed is expected
+            assert self.type.observe(context).observed is expected
 
     @pytest.mark.parametrize("action", [Action.CREATE, Action.UPDATE, Action.DELETE])
     def test_less_than_zero_waits_for_ever(
         self, build_context: ContextBuilder, action: Action
     ) -> None:
-        view = build_context(self.type, {"wait_secs": -1}, action, after_s=1e8, physical_id="x")
-        look = self.type.observe(view)
+        context = build_context(self.type, {"wait_secs": -1}, action, after_s=1e8, physical_id="x")
+        look = self.type.observe(context)
         assert look.observed is ObservedState.BUSY
         assert 0 < look.poll_after_s < float("inf")
 
@@ -76,15 +76,17 @@ class TestTestResource:
 
     def test_update_goes_by_the_properties_to_come(self, build_context: ContextBuilder) -> None:
         after = resolve_properties(self.type.schema, {"fail": True})
-        view = build_context(self.type, {}, Action.UPDATE)
-        assert self.type.update(view, after, frozenset({"fail"})).observed is ObservedState.FAILED
+        context = build_context(self.type, {}, Action.UPDATE)
+        assert (
+            self.type.update(context, after, frozenset({"fail"})).observed is ObservedState.FAILED
+        )
         after = resolve_properties(self.type.schema, {"value": "new"})
-        look = self.type.update(view, after, frozenset({"value"}))
+        look = self.type.update(context, after, frozenset({"value"}))
         assert look.attributes == {"output": "new"}
 
     def test_what_fails_is_still_deleted(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {"fail": True}, Action.DELETE)
-        assert self.type.delete(view).observed is ObservedState.ABSENT
+        context = build_context(self.type, {"fail": True}, Action.DELETE)
+        assert self.type.delete(context).observed is ObservedState.ABSENT
 
     @pytest.mark.parametrize(
         ("before", "after", "replaced"),
@@ -121,10 +123,10 @@ class TestTestResource:
         assert self.type.check(lost).observed is ObservedState.ABSENT
 
     def test_has_nothing_to_suspend(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {}, Action.SUSPEND)
-        assert self.type.suspend(view) is None
-        assert self.type.resume(view) is None
-        assert self.type.snapshot(view) is None
+        context = build_context(self.type, {}, Action.SUSPEND)
+        assert self.type.suspend(context) is None
+        assert self.type.resume(context) is None
+        assert self.type.snapshot(context) is None
 
 
 class TestDelay:
@@ -155,10 +157,11 @@ class TestDelay:
         assert self.type.observe(passed).observed is not ObservedState.BUSY
 
     def test_update_is_at_once(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {"min_wait": 10}, Action.UPDATE)
+        context = build_context(self.type, {"min_wait": 10}, Action.UPDATE)
         after = resolve_properties(self.type.schema, {"min_wait": 20})
         assert (
-            self.type.update(view, after, frozenset({"min_wait"})).observed is ObservedState.READY
+            self.type.update(context, after, frozenset({"min_wait"})).observed
+            is ObservedState.READY
         )
 
     def test_jitter_is_bounded_and_the_same_at_every_look(
@@ -250,11 +253,11 @@ class TestRandomString:
         self.type.validate({"length": 1}, None)
 
     def test_is_made_once(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {}, Action.UPDATE, data={"value": "kept"})
-        look = self.type.observe(view)
+        context = build_context(self.type, {}, Action.UPDATE, data={"value": "kept"})
+        look = self.type.observe(context)
         assert (look.observed, look.attributes, look.data) == (ObservedState.READY, None, None)
-        assert self.type.attribute(view, "value") == "kept"
-        assert self.type.reference_id(view) == "kept"
+        assert self.type.attribute(context, "value") == "kept"
+        assert self.type.reference_id(context) == "kept"
 
     def test_is_a_secret(self) -> None:
         assert "value" in self.type.secret_data
@@ -318,11 +321,11 @@ class TestValue:
         self.type.validate({"type": "number"}, None)
 
     def test_updates_in_place(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {"value": "1"}, Action.UPDATE)
+        context = build_context(self.type, {"value": "1"}, Action.UPDATE)
         after = resolve_properties(self.type.schema, {"value": "2", "type": "number"})
-        look = self.type.update(view, after, frozenset({"value", "type"}))
+        look = self.type.update(context, after, frozenset({"value", "type"}))
         assert look.attributes == {"value": 2}
-        assert look.physical_id == view.physical_id
+        assert look.physical_id == context.physical_id
 
 
 class TestNone:
@@ -332,9 +335,9 @@ class TestNone:
         assert resolve_properties(self.type.schema, {"a": {"b": 1}, "c": None}) == {"a": {"b": 1}}
 
     def test_has_every_attribute_as_null(self, build_context: ContextBuilder) -> None:
-        view = build_context(self.type, {}, Action.UPDATE, attributes={"x": 1})
+        context = build_context(self.type, {}, Action.UPDATE, attributes={"x": 1})
         assert self.type.schema.has_attribute("x")
-        assert self.type.attribute(view, "x") is None
+        assert self.type.attribute(context, "x") is None
 
     def test_physical_id_is_random(self, build_context: ContextBuilder) -> None:
         look = self.type.create(build_context(self.type, {}))

@@ -133,10 +133,10 @@ def waiting(
     """A wait condition's view, whose handle has these signals."""
     after_s = given.pop("after_s", 0.0)
     properties = {"handle": "h-1", "timeout": 60, **given}
-    view = build_context(WaitCondition(), properties, action, after_s=after_s, physical_id="w")
+    context = build_context(WaitCondition(), properties, action, after_s=after_s, physical_id="w")
     handle = build_context(WaitConditionHandle(), {}, physical_id="h-1", data={"signals": signals})
     stranger = replace(handle, physical_id="h-2", data={"signals": {}})
-    return replace(view, dependencies={"stranger": stranger, "handle": handle})
+    return replace(context, dependencies={"stranger": stranger, "handle": handle})
 
 
 def signals(*status: str) -> dict[str, Json]:
@@ -147,8 +147,8 @@ def signals(*status: str) -> dict[str, Json]:
 
 
 def test_it_waits_until_its_time_is_over_and_no_shorter(build_context: ContextBuilder) -> None:
-    view = waiting(build_context, signals("SUCCESS"), count=3, after_s=20)
-    look = WaitCondition().observe(view)
+    context = waiting(build_context, signals("SUCCESS"), count=3, after_s=20)
+    look = WaitCondition().observe(context)
     assert (look.observed, look.poll_after_s) == (ObservedState.BUSY, 40)
     look = WaitCondition().observe(waiting(build_context, signals("SUCCESS"), count=3, after_s=60))
     assert (look.observed, look.error_name) == (ObservedState.FAILED, "WaitConditionTimeout")
@@ -164,8 +164,8 @@ def test_it_is_ready_when_there_are_enough(build_context: ContextBuilder) -> Non
 
 
 def test_a_failure_counts_at_once_though_there_are_enough(build_context: ContextBuilder) -> None:
-    view = waiting(build_context, signals("SUCCESS", "FAILURE", "FAILURE"))
-    look = WaitCondition().observe(view)
+    context = waiting(build_context, signals("SUCCESS", "FAILURE", "FAILURE"))
+    look = WaitCondition().observe(context)
     assert (look.observed, look.error_name) == (ObservedState.FAILED, "WaitConditionFailure")
     assert look.reason == "r2;r3"
 
@@ -195,10 +195,10 @@ def test_a_handle_that_is_not_made_yet_keeps_nothing(build_context: ContextBuild
 
 
 def test_what_else_a_handle_remembers_stays(build_context: ContextBuilder) -> None:
-    view = build_context(WaitConditionHandle(), {}, physical_id="h", data={"password": "p"})
-    taken = WaitConditionHandle().signal(view, {"id": "a"})
+    context = build_context(WaitConditionHandle(), {}, physical_id="h", data={"password": "p"})
+    taken = WaitConditionHandle().signal(context, {"id": "a"})
     assert taken.data is not None
     assert (taken.data["password"], list(taken.data["signals"])) == ("p", ["a"])
-    after = replace(view, data=taken.data)
+    after = replace(context, data=taken.data)
     shown = WaitConditionHandle().shown_metadata(after, {"own": 1})
     assert shown == {"own": 1, **taken.data["signals"]}

@@ -102,12 +102,12 @@ def test_a_life(
 ) -> None:
     given = {"cloud": NoAuthCloud(None, kept)}
     least = LEAST.get(resource_type.name, {})
-    view = build_context(resource_type, least, **given)
-    assert resource_type.find(view) is None
-    look = resource_type.create(view)
+    context = build_context(resource_type, least, **given)
+    assert resource_type.find(context) is None
+    look = resource_type.create(context)
     assert look.physical_id == "r-1"
-    assert list(kept.configs) == [resource_type.find(view)]
-    assert resource_type.resume_create(view) == look  # of a lost call
+    assert list(kept.configs) == [resource_type.find(context)]
+    assert resource_type.resume_create(context) == look  # of a lost call
     stored = kept.configs["r-1"]
     assert (stored.project_id, stored.name) == ("p", "web-r-0123456789ab")
     assert look.attributes == {"config": stored.body["config"] or None}
@@ -204,10 +204,10 @@ def test_the_configuration_of_another_project_is_out_of_reach(
     build_context: ContextBuilder, kept: FakeConfigStore
 ) -> None:
     kept.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, None))  # type: ignore[arg-type]
-    view = build_context(
+    context = build_context(
         MultipartMime(), {"parts": [{"config": ID}]}, cloud=NoAuthCloud(None, kept)
     )
-    assert "secret" not in MultipartMime().build_content(view)
+    assert "secret" not in MultipartMime().build_content(context)
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_a_server_is_given_what_the_configuration_holds(
     build_context: ContextBuilder, kept: FakeConfigStore, form: str, text: str
 ) -> None:
     kept.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, None))  # type: ignore[arg-type]
-    view = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, kept))
+    context = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, kept))
     given = {"user_data": ID, "user_data_format": form}
-    assert user_data.resolve_user_data(view, given) == text
-    assert user_data.resolve_user_data(view, {**given, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
+    assert user_data.resolve_user_data(context, given) == text
+    assert user_data.resolve_user_data(context, {**given, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
 
 
 def config(tool: str = "script", content: Json = "echo", **body: Json) -> SoftwareConfigRow:
