@@ -42,18 +42,18 @@ class ProcessCounters:
     def add(self, counter: int, increment: int) -> None:
         """Increment one of the counters (0: statements, 1: messages)."""
         with self._lock:
-            if self._pid != os.getpid():
-                self._open()
+            if self._map is None or self._pid != os.getpid():
+                self._map = self._open()
             self._numbers[counter] += increment
             _NUMBERS.pack_into(self._map, 0, *self._numbers)
 
-    def _open(self) -> None:
+    def _open(self) -> mmap.mmap:
         self._pid = os.getpid()
         self._numbers = [0, 0]
         path = self._folder / f"{self._pid}.counts"
         path.write_bytes(_NUMBERS.pack(0, 0))
         with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), _NUMBERS.size)
+            return mmap.mmap(file.fileno(), _NUMBERS.size)
 
 
 def _count(counts: ProcessCounters) -> None:

@@ -119,7 +119,7 @@ def _sample(schema: dict[str, Any]) -> Any:
             return constraint["allowed_values"][0]
         if constraint.get("allowed_pattern"):
             return next(filter(re.compile(constraint["allowed_pattern"]).fullmatch, _TEXTS))
-    return _EMPTY.get(schema.get("type"), _TEXTS[0])
+    return _EMPTY.get(str(schema.get("type")), _TEXTS[0])
 
 
 class OvercloudBenchmark:

@@ -7,7 +7,7 @@ nothing where there is no /proc.
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,9 +20,9 @@ _SERVERS = {
 }
 
 
-def cpu_seconds_by_component(groups: Mapping[int, str]) -> Counter[str]:
+def cpu_seconds_by_component(groups: Mapping[int, str]) -> defaultdict[str, float]:
     """Return the processor seconds so far; ``groups`` maps process groups to components."""
-    usage: Counter[str] = Counter()
+    usage: defaultdict[str, float] = defaultdict(float)
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             text = path.read_text()

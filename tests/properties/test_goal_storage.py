@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,11 +35,11 @@ json_values = st.recursive(
 )
 
 
-def make_goal(**values: object) -> Goal:
+def make_goal(**values: Any) -> Goal:
     return Goal(**{**_FIELDS, **values})
 
 
-_FIELDS = {
+_FIELDS: dict[str, Any] = {
     "id": "g", "stack_id": "s", "version": 1, "template_hash": "t", "files": {"f": "hash of f"},
     "environment": {"parameters": {}, "parameter_defaults": {"d": 1}, "event_sinks": []},
     "parameters": {}, "outputs": {}, "description": "",
@@ -76,7 +78,7 @@ def test_parameters_are_loaded_without_the_common_part() -> None:
     goal_row, texts = deduplicate(make_goal(parameters={"a": LONG_MAP}))
     loaded_hashes: list[str] = []
 
-    def load(keys: frozenset[str]) -> dict[str, str]:
+    def load(keys: Collection[str]) -> dict[str, str]:
         loaded_hashes.extend(keys)
         return texts
 
@@ -93,5 +95,5 @@ def test_short_values_are_stored_in_the_row(common_part_hash: str | None) -> Non
         "a": "short"
     }
     assert replace(goal_row, common_part_hash=None) == restore_full(
-        replace(goal_row, common_part_hash=None), dict
+        replace(goal_row, common_part_hash=None), lambda _keys: {}
     )

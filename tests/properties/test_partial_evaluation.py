@@ -199,7 +199,7 @@ def test_dumped_data_is_never_mistaken_for_an_expression(data: Any) -> None:
         value = {mark: data, "deep": [{mark: data}, {mark: {mark: data}}]}
         for item in (value, value["deep"], {mark: data}):
             assert load(json.loads(json.dumps(dump(item)))) == item
-            contents = {}
+            contents: dict[str, str] = {}
             shared = deduplicate_value(dump(item), contents, min_chars=1)
             assert collect_content_hashes(shared) <= set(contents)
             assert load(restore_value(shared, contents.__getitem__)) == item
@@ -211,7 +211,7 @@ def test_malformed_dumps_are_refused() -> None:
 
 
 def test_equal_long_texts_are_stored_once() -> None:
-    contents = {}
+    contents: dict[str, str] = {}
     deduplicate_value([{"user_data": "x" * 5000}, {"user_data": "x" * 5000}, "short"], contents)
     assert list(contents.values()) == ["x" * 5000]
 
@@ -323,7 +323,7 @@ def test_plugin_functions_are_evaluated() -> None:
 
 def wide_template(count: Any) -> Any:
     """Return a template of resources that each read the previous one and the parameters."""
-    named = {"r0": {"type": "T"}}
+    named: dict[str, Any] = {"r0": {"type": "T"}}
     for at in range(1, count):
         before = f"r{at - 1}"
         named[f"r{at}"] = {"type": "T", "properties": {

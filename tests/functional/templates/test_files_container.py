@@ -35,16 +35,20 @@ TEMPLATE = {"heat_template_version": "2016-10-14", "resources": {"n": {"type": "
 
 
 @pytest.fixture
-def emulation() -> Emulation:
+def contents() -> dict[str, Json]:
+    """Objects of the container by name."""
+    return {"child.yaml": CHILD, "env.yaml": {"parameters": {}}}
+
+
+@pytest.fixture
+def emulation(contents: dict[str, Json]) -> Emulation:
     emulation = create_emulation()
-    contents: dict[str, Json] = {"child.yaml": CHILD, "env.yaml": {"parameters": {}}}
     emulation.collection("swift.container").add({"name": "mine", "objects": sorted(contents)})
 
     def read(_emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
         return EmulatedResponse(200, contents[request.path_parameters["object"]])
 
     emulation.add_handler("object_store", "GET", "/{name}/{object}", read)
-    emulation.contents = contents  # type: ignore[attr-defined]
     return emulation
 
 
@@ -99,9 +103,9 @@ def test_files_of_the_request_take_precedence_over_objects(
 
 
 def test_objects_serve_environments_previews_and_validation(
-    service: LocalService, emulation: Emulation
+    service: LocalService, emulation: Emulation, contents: dict[str, Json]
 ) -> None:
-    emulation.contents["env.yaml"] = {"resource_registry": {"My::Child": "child.yaml"}}
+    contents["env.yaml"] = {"resource_registry": {"My::Child": "child.yaml"}}
     template = {**TEMPLATE, "resources": {"n": {"type": "My::Child"}}}
     body = {**BODY, "template": template, "environment_files": ["env.yaml"]}
     for path in ("/stacks/preview", "/validate", "/stacks"):
@@ -126,9 +130,12 @@ def test_unknown_container_is_refused(service: LocalService, emulation: Emulatio
 
 
 def test_size_and_number_of_objects_are_limited(
-    service: LocalService, emulation: Emulation, monkeypatch: pytest.MonkeyPatch
+    service: LocalService,
+    emulation: Emulation,
+    contents: dict[str, Json],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    emulation.contents["child.yaml"] = "x" * 1_048_577
+    contents["child.yaml"] = "x" * 1_048_577
     answer = send(service, emulation, "POST", "/stacks", BODY)
     assert "1048576 bytes" in assert_refused(answer, 400, "RequestLimitExceeded")
     monkeypatch.setattr(files_container, "MAX_FILES", 1)

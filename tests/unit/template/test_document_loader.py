@@ -6,6 +6,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs hide it
 
 from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
 from heat_convergence.template.limits import TemplateLimits
@@ -74,8 +75,8 @@ def test_yaml_text_is_read_by_the_c_parser(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(yaml, "CSafeLoader", Counted)
     for name in ("SafeLoader", "Loader", "FullLoader", "BaseLoader"):
-        monkeypatch.setattr(yaml, name, None)  # Python's own: none of them is asked
-    assert issubclass(Counted, yaml.cyaml.CParser)
+        monkeypatch.setattr(yaml, name, None)  # The Python loaders are not used.
+    assert issubclass(Counted, CParser)
     assert load_document("a: [1, &x {b: 2}, *x]").data == {"a": [1, {"b": 2}, {"b": 2}]}
     assert made == ["a: [1, &x {b: 2}, *x]"]
 
@@ -142,7 +143,7 @@ def test_deep_and_long_texts_are_refused(source: Any) -> None:
 
 
 def test_deep_and_large_maps_are_refused() -> None:
-    deep = {}
+    deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"a": deep}
     with pytest.raises(RequestLimitExceeded, match="deeper"):
@@ -153,7 +154,8 @@ def test_deep_and_large_maps_are_refused() -> None:
         load_document({"a": float("nan")})
     with pytest.raises(HTTPBadRequest, match="JSON"):
         load_document({"a": object()})
-    assert load_document({1: (2, {None: 3})}).data == {"1": [2, {"null": 3}]}
+    other_keys: dict[Any, Any] = {1: (2, {None: 3})}
+    assert load_document(other_keys).data == {"1": [2, {"null": 3}]}
 
 
 TEXT = """\

@@ -34,7 +34,8 @@ PADDING = st.sampled_from(([], ["x" * 10], ["x" * MIN_SHARED_LENGTH]))
 @given(st.dictionaries(NAMES, VALUES | st.lists(VALUES, max_size=2), max_size=4), PADDING)
 def test_fast_deduplication_equals_the_general_one(values: Any, padding: Any) -> None:
     values = {**values, **{f"long{at}": [text, values] for at, text in enumerate(padding)}}
-    quick, slow = {}, {}
+    quick: dict[str, str] = {}
+    slow: dict[str, str] = {}
     shared = deduplicate_plain_values(values, quick)
     assert shared == deduplicate_values(dump_values(values), slow)
     assert quick == slow
@@ -42,7 +43,7 @@ def test_fast_deduplication_equals_the_general_one(values: Any, padding: Any) ->
         name: load(restore_value(value, quick.__getitem__)) for name, value in shared.items()
     }
     assert loaded == values
-    cache = {}
+    cache: dict[str, Any] = {}
     loaded = {
         name: load_deduplicated(value, quick.__getitem__, cache) for name, value in shared.items()
     }
@@ -51,14 +52,16 @@ def test_fast_deduplication_equals_the_general_one(values: Any, padding: Any) ->
 
 @given(VALUES)
 def test_load_deduplicated_equals_restore_then_load(value: Any) -> None:
-    contents = {}
+    contents: dict[str, str] = {}
     shared = deduplicate_value(dump(value), contents, min_chars=2)
     assert load_deduplicated(shared, contents.__getitem__) == value
     assert load(restore_value(shared, contents.__getitem__)) == value
 
 
 def test_values_loaded_with_one_cache_share_objects() -> None:
-    value, contents, cache = {"a": ["x"] * MIN_SHARED_LENGTH}, {}, {}
+    value = {"a": ["x"] * MIN_SHARED_LENGTH}
+    contents: dict[str, str] = {}
+    cache: dict[str, Any] = {}
     shared = deduplicate_plain_values(
         {"one": value, "two": value, "own": ["y"] * MIN_SHARED_LENGTH}, contents
     )
@@ -72,7 +75,7 @@ def test_values_loaded_with_one_cache_share_objects() -> None:
     ("value", "kept"), [("x" * MIN_SHARED_LENGTH, 1), (["x"] * MIN_SHARED_LENGTH, 1), ("x", 0)]
 )
 def test_long_values_are_stored_by_hash(value: Any, kept: Any) -> None:
-    contents = {}
+    contents: dict[str, str] = {}
     shared = deduplicate_plain_values({"a": value, "b": value}, contents)
     assert len(contents) == kept
     assert (shared["a"] == value) is not bool(kept)

@@ -327,7 +327,7 @@ def test_resource_facade_reads_the_parent_resource() -> None:
 
 
 def test_size_of_results_is_limited() -> None:
-    doubled = "x" * 1000
+    doubled: Any = "x" * 1000
     for _ in range(12):
         doubled = {"list_join": ["", [doubled, doubled]]}
     limits = TemplateLimits(max_result_size=100_000)

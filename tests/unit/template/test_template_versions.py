@@ -164,7 +164,7 @@ def test_every_function_refuses_arguments_of_the_wrong_type(version: Any) -> Non
 
 @BY_VERSION
 def test_every_function_accepts_calls_as_arguments(version: Any) -> None:
-    """What a call's arguments come to counts, wherever they come right."""
+    """The results of calls count as arguments wherever their type is right."""
     select = next((n for n in ("Fn::Select", "str_split") if n in version.functions), None)
     if select is None:
         return
