@@ -53,6 +53,24 @@ class HTTPBadRequest(Invalid):
     """A request that the API layer itself rejects."""
 
 
+class InvalidRequestValue(HTTPBadRequest):
+    """A value of the wrong type; clients know it as ``ValueError``."""
+
+    wire_type = "ValueError"
+
+
+class InvalidRequestType(HTTPBadRequest):
+    """A list in the place of text; clients know it as ``AttributeError``."""
+
+    wire_type = "AttributeError"
+
+
+class MissingRequestKey(HTTPBadRequest):
+    """A name that its map does not have; clients know it as ``KeyError``."""
+
+    wire_type = "KeyError"
+
+
 class StackValidationFailed(Invalid):
     """An inconsistency in a template, its parameters or its properties."""
 

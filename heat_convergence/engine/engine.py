@@ -43,6 +43,7 @@ from heat_convergence.engine.predecessors import find_predecessors
 from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
+from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.resource_definition import collect_definition_hashes
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -88,7 +89,9 @@ class Engine:
         self._limits = limits
         self._nester = nested_executor or NestedStackExecutor(
             store=store,
-            builder=NestedStackBuilder(registry, clock),
+            builder=NestedStackBuilder(
+                StackServices(registry=registry, clock=clock, settings=settings)
+            ),
             clock=clock,
             ids=ids,
             settings=settings,

@@ -47,6 +47,7 @@ from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import VerbResult
 from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
+    ParentResource,
     ParentStack,
     PreparedNestedStack,
 )
@@ -118,7 +119,7 @@ class NestedStackExecutor:
     @property
     def template_cache(self) -> TemplateCache:
         """The templates of this process."""
-        return self._children.template_cache
+        return self._children.services.template_cache
 
     # -- what there is to do
 
@@ -126,9 +127,8 @@ class NestedStackExecutor:
         self, job: Job, token: str
     ) -> tuple[RecordedOutcomes, tuple[OutgoingMessage, ...]]:
         parent = self._parent(job)
-        draft = self._children.prepare(
-            parent, job.row, job.desired_properties, self._ids, facade=job.facade
-        )
+        resource = ParentResource(job.row, job.desired_properties, job.facade)
+        draft = self._children.prepare(parent, resource, self._ids)
         look = VerbResult(ObservedState.BUSY, draft.stack.id, data=draft.data, poll_after_s=None)
         return self._make(job, token, draft, Outcome(job, result=look))
 
@@ -137,8 +137,9 @@ class NestedStackExecutor:
     ) -> tuple[RecordedOutcomes, tuple[OutgoingMessage, ...]]:
         """Another goal has come before the stack was adopted: it is made as it was handed
         over, and the job's next step is that goal, or the deletion."""
+        resource = ParentResource(job.row, job.desired_properties, job.facade)
         draft = self._children.prepare_adopted(
-            self._parent(job), job.row, _document(job.row), self._ids, facade=job.facade
+            self._parent(job), resource, _document(job.row), self._ids
         )
         look = VerbResult(ObservedState.BUSY, draft.stack.id, data=draft.data)
         return self._make(job, token, draft, Outcome(job, result=look, unfinished=True))
@@ -176,7 +177,9 @@ class NestedStackExecutor:
         for name, entry in (document.get("resources") or {}).items():
             if name not in draft.desired_resources:
                 continue
-            kind = self._children.registry.find(draft.desired_resources[name].implementation)
+            kind = self._children.services.registry.find(
+                draft.desired_resources[name].implementation
+            )
             secret = kind is not None and bool(kind.secret_data)
             if "template" in entry:
                 handed[name] = AdoptedResource(
@@ -190,15 +193,14 @@ class NestedStackExecutor:
     def _update(
         self, job: Job, token: str
     ) -> tuple[RecordedOutcomes, tuple[OutgoingMessage, ...]]:
-        draft = self._children.prepare(
-            self._parent(job),
+        resource = ParentResource(
             job.row,
             job.desired_properties,
-            self._ids,
-            facade=job.facade,
+            job.facade,
             load_members=lambda: self._members(job),
             load_goal=lambda: self._goal_below(job),
         )
+        draft = self._children.prepare(self._parent(job), resource, self._ids)
 
         def begin(tx: Transaction, child: Stack) -> tuple[VerbResult, _Begin]:
             same = draft.data.get("made_of") == job.row.data.get("made_of")
@@ -313,7 +315,7 @@ class NestedStackExecutor:
             child = tx.stacks.get(job.row.physical_id or "")
             return None if child is None else tx.goals.get_row(child.goal_id)
 
-    def _load_goal(self, goal_id: str) -> object:
+    def _load_goal(self, goal_id: str) -> Goal | None:
         with self._store.transaction() as tx:
             return tx.goals.get_row(goal_id)
 

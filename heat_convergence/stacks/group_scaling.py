@@ -1,9 +1,9 @@
-"""Scaling a group when a signal asks for it: an update of the stack behind it.
+"""Scaling of a group at a signal: an update of the group's nested stack.
 
-Called for signals to scaling policies, in the signal's transaction: the scaling begins
+Called for signals to scaling policies, in the signal's transaction: the scaling starts
 in it or not at all, so that a crash loses neither half (RULE 4).  Decides when a signal
-is passed over: while the group is at work, still scaling or cooling down, and when
-nothing would change.  Source: heat-facts ``resource_groups.md``.
+is ignored: while the group is at work, still scaling or cooling down, and when nothing
+would change.  Source: ``resource_groups.md`` of Heat's facts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from heat_convergence.resources.nested.nested_type import (
     SCALING_KEY,
     ScalableGroupType,
 )
-from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment
+from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment, ScalingBounds
+from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
+    ParentResource,
     PreparedNestedStack,
 )
 
@@ -40,119 +42,129 @@ Json = Any
 
 @dataclass(slots=True)
 class GroupScaler:
-    """Of the group behind which is the stack ``group_id``, for one transaction.
+    """The scaling of one group, for one transaction.
 
-    ``hold`` comes before any other lock: first a stack, then the row in its parent.
+    ``lock_group`` comes before any other lock: first a stack, then the row in its parent.
+
+    Attributes:
+        group_id: the id of the group's nested stack.
+        max_resources: of a tree; negative for no limit.
     """
 
     group_id: str
     builder: NestedStackBuilder
-    max_resources: int = -1  # of a tree; negative: any number
-    _child: Stack | None = field(default=None, init=False)
+    max_resources: int = -1
+    _group: Stack | None = field(default=None, init=False)
 
     def lock_group(self, tx: Transaction, stack: Stack) -> str | None:
-        """Locks the group's stack; id of the row to lock next."""
+        """Lock the group's nested stack and return the id of the row to lock next."""
         found = tx.stacks.lock(self.group_id)
         if found is None or found.deleted_at is not None or found.owner_id != stack.id:
             return None
-        self._child = found
+        self._group = found
         return found.owner_resource_id
 
     def adjust(
-        self, tx: Transaction, stack: Stack, asked: ScalingAdjustment, means: TraversalContext
+        self,
+        tx: Transaction,
+        stack: Stack,
+        adjustment: ScalingAdjustment,
+        context: TraversalContext,
     ) -> tuple[OutgoingMessage, ...] | None:
-        """Begins the scaling; None when the signal is passed over.
+        """Start the scaling; None when the signal is ignored.
 
-        Raises ``EntityNotFound`` where the stack has no such group, and what is wrong
-        with members that would be made.
+        Raises:
+            EntityNotFound: the stack has no such group.
+            Error: a mistake in the members that would be created.
         """
-        child, row = self._child, self._row(tx)
-        kind = None if row is None else self.builder.registry.find(row.implementation)
-        if child is None or row is None or not isinstance(kind, ScalableGroupType):
+        group, row = self._group, self._row(tx)
+        resource_type = None if row is None else self._registry.find(row.implementation)
+        if group is None or row is None or not isinstance(resource_type, ScalableGroupType):
             raise EntityNotFound("Alarm target group", self.group_id)
-        if not _at_rest(row, child, means.now) or get_ancestors_taking_snapshot(tx, child):
+        if not _may_scale(row, group, context.now) or get_ancestors_taking_snapshot(tx, group):
             return None
-        members = [
-            each
-            for each in tx.resources.get_by_stack(child.id)
-            if each.desired is DesiredState.PRESENT
-        ]
+        rows = tx.resources.get_by_stack(group.id)
+        members = [each for each in rows if each.desired is DesiredState.PRESENT]
         current = sum(each.status is not Status.FAILED for each in members)
-        bounds = kind.scaling_bounds(row.properties or {})
-        size = asked.new_size(current, bounds)
+        bounds = resource_type.scaling_bounds(row.properties or {})
+        size = adjustment.new_size(current, bounds)
         if size == current:
             return None
         self._check_limit(tx, row, size - current)
-        draft = self._draft(tx, stack, row, members, child, size, means)
-        cooldown_s = bounds.cooldown_s if asked.cooldown_s is None else asked.cooldown_s
-        scaling = {
-            "cooldown_s": cooldown_s,
-            "why": f"{asked.adjustment_type} : {asked.amount:g}",
-            "adjustment_type": str(asked.adjustment_type),
-            "adjustment": asked.amount,
-            "from": current,
-            "to": size,
-        }
-        data = {**draft.data, SCALING_KEY: scaling}
+        parent = self.builder.load_parent(stack, tx.goals.get_row, tx.contents.get)
+        resource = ParentResource(
+            row,
+            row.properties or {},
+            facade={},
+            load_members=lambda: members,
+            load_goal=lambda: tx.goals.get_row(group.goal_id),
+            requested_size=size,
+        )
+        prepared = self.builder.prepare(parent, resource, context.ids)
+        scaling = _scaling_record(adjustment, bounds, current, size)
+        data = {**prepared.data, SCALING_KEY: scaling}
         tx.resources.update_each({row.id: {"data": data, "sensitive": row.sensitive}})
-        tx.contents.put(draft.contents)
-        begun = traversal.start_traversal(
+        return self._start(tx, prepared, context)
+
+    def _start(
+        self, tx: Transaction, prepared: PreparedNestedStack, context: TraversalContext
+    ) -> tuple[OutgoingMessage, ...]:
+        tx.contents.put(prepared.contents)
+        started = traversal.start_traversal(
             tx,
-            stack_id=child.id,
+            stack_id=self.group_id,
             action=Action.UPDATE,
             initiator=Initiator.SERVICE,
-            goal=draft.goal,
-            desired_resources=draft.desired_resources,
-            context=means,
+            goal=prepared.goal,
+            desired_resources=prepared.desired_resources,
+            context=context,
         )
-        return begun.outgoing_messages
+        return started.outgoing_messages
+
+    @property
+    def _registry(self) -> ResourceTypeRegistry:
+        return self.builder.services.registry
 
     def _row(self, tx: Transaction) -> Resource | None:
-        """The group's, if it is wanted and its stack is behind it."""
-        owner_id = None if self._child is None else self._child.owner_resource_id
-        if owner_id is None:
+        """Return the group's row if it is desired and still has the nested stack."""
+        row_id = None if self._group is None else self._group.owner_resource_id
+        if row_id is None:
             return None
-        for row in tx.resources.get([owner_id]):
+        for row in tx.resources.get([row_id]):
             if row.physical_id == self.group_id and row.desired is DesiredState.PRESENT:
                 return row
         return None
 
-    def _draft(
-        self,
-        tx: Transaction,
-        stack: Stack,
-        row: Resource,
-        members: list[Resource],
-        child: Stack,
-        size: int,
-        means: TraversalContext,
-    ) -> PreparedNestedStack:
-        return self.builder.prepare(
-            self.builder.load_parent(stack, tx.goals.get_row, tx.contents.get),
-            row,
-            row.properties or {},
-            means.ids,
-            facade={},
-            load_members=lambda: members,
-            load_goal=lambda: tx.goals.get_row(child.goal_id),
-            requested_size=size,
-        )
-
-    def _check_limit(self, tx: Transaction, row: Resource, more: int) -> None:
-        number = tx.tree.count_resources(row.root_id) + more
-        if 0 <= self.max_resources < number and more > 0:
+    def _check_limit(self, tx: Transaction, row: Resource, growth: int) -> None:
+        count = tx.tree.count_resources(row.root_id) + growth
+        if 0 <= self.max_resources < count and growth > 0:
             raise RequestLimitExceeded(
-                f"Maximum resources per stack exceeded: {number},"
-                f" {self.max_resources} are allowed",
+                f"Maximum resources per stack exceeded: {count}, {self.max_resources} are allowed",
                 path=f"resources.{row.name}",
             )
 
 
-def _at_rest(row: Resource, child: Stack, now: datetime) -> bool:
-    """Whether the group may scale now."""
+def _scaling_record(
+    adjustment: ScalingAdjustment, bounds: ScalingBounds, current: int, size: int
+) -> dict[str, Json]:
+    """Return what the group's row remembers until the scaling has ended."""
+    return {
+        "cooldown_s": bounds.cooldown_s
+        if adjustment.cooldown_s is None
+        else adjustment.cooldown_s,
+        "why": f"{adjustment.adjustment_type} : {adjustment.amount:g}",
+        "adjustment_type": str(adjustment.adjustment_type),
+        "adjustment": adjustment.amount,
+        "from": current,
+        "to": size,
+    }
+
+
+def _may_scale(row: Resource, group: Stack, now: datetime) -> bool:
+    """Return whether the group is at rest and has cooled down."""
     if row.job is not None or row.status is not Status.COMPLETE:
         return False
-    if child.in_progress or SCALING_KEY in row.data:
+    if group.in_progress or SCALING_KEY in row.data:
         return False
     ends = row.data.get(COOLDOWN_END_KEY) or {}
     return all(datetime.fromisoformat(until) <= now for until in ends)

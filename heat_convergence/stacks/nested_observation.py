@@ -18,13 +18,12 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.resources.nested.nested_type import NestedStackView, NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.stacks.goal.desired_resources import ATTRIBUTE_PATHS_KEY
+from heat_convergence.stacks.goal.desired_resources import stored_attribute_paths
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
@@ -83,7 +82,9 @@ class NestedStackObserver:
                     ObservedState.FAILED, owner_failure_reason(row.name, str(error))
                 )
             behind = self._behind(tx, row, stack, goal)
-            told = behind.redact_errors(resource_type.read_attributes(behind, _reads(row)))
+            told = behind.redact_errors(
+                resource_type.read_attributes(behind, stored_attribute_paths(row.definition))
+            )
         data = resource_type.data_after_completion(row.data, self.clock())
         reason = stack.status_reason if failed else _overtaken(row, stack)
         if reason:
@@ -108,7 +109,9 @@ class NestedStackObserver:
         for name, data in goal.outputs.items():
             asked |= referenced_resources(OutputDefinition.load(name, data).value)
         asked |= {
-            read[0].split(".", 1)[1] for read in _reads(row) if read[0].startswith("resource.")
+            read[0].split(".", 1)[1]
+            for read in stored_attribute_paths(row.definition)
+            if read[0].startswith("resource.")
         }
         known.update(tx.incarnations.get_inputs(stack.id, asked))
 
@@ -137,13 +140,6 @@ def _overtaken(row: Resource, stack: Stack) -> str:
     else:
         wanted, right = str(row.job), stack.action == row.job
     return "" if right else f"{SUPERSEDED_REASON}{wanted}: it is {stack.action}_{stack.status}"
-
-
-def _reads(row: Resource) -> list[tuple[str, ...]]:
-    return [
-        tuple(read)
-        for read in (row.definition.get(NESTED_STACK_KEY) or {}).get(ATTRIBUTE_PATHS_KEY, ())
-    ]
 
 
 def _unended(row: Resource, stack: Stack | None) -> Observation:

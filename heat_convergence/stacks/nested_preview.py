@@ -1,9 +1,9 @@
-"""What an update would do in the stacks below, found out without touching anything.
+"""The changes that an update would make to a whole tree, found without touching anything.
 
-Called by the previews where ``show_nested`` asks for it.  Follows ``foresight`` into
-the stack behind each resource: what is in it as rows have it, against the template
-that it would be given in the end, batches left aside.  Where that hangs on values that
-only the update will tell, nothing is said of what is below.
+Called by the controller of previews.  Follows ``preview`` into the nested stack of each
+resource: its rows as they are, against the template that it would be given in the end,
+batches left aside.  Where that depends on values that only the update will show, nothing
+is said about the nested stack.
 """
 
 from __future__ import annotations
@@ -17,28 +17,20 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
+from heat_convergence.convergence.planning.desired_state import DesiredResource
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.statements import contents
-from heat_convergence.resources.nested.nested_type import (
-    UNKNOWN_VALUE_NAME,
-    NestedStackRequest,
-    NestedType,
-    replace_unresolved,
-)
-from heat_convergence.resources.nested.template_cache import (
-    TemplateCache,
-    TemplateFiles,
-    content_hash,
-)
+from heat_convergence.resources.nested.nested_type import NestedStackRequest, NestedType
+from heat_convergence.resources.nested.template_cache import TemplateCache, TemplateFiles
 from heat_convergence.stacks.goal.desired_resources import (
-    ATTRIBUTE_PATHS_KEY,
     derive_desired_resources,
+    stored_attribute_paths,
 )
-from heat_convergence.stacks.goal.nested_validation import UNKNOWN_VALUE_FUNCTION
+from heat_convergence.stacks.goal.goal_builder import TemplateInputs, known_facade
+from heat_convergence.stacks.goal.stack_builder import PreparedStack
 from heat_convergence.stacks.preview import (
     PreviewContext,
     ResourceChange,
@@ -47,18 +39,18 @@ from heat_convergence.stacks.preview import (
 )
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
-from heat_convergence.template.evaluation.evaluation import evaluate_template
-from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
-from heat_convergence.template.functions.function import Function
-from heat_convergence.template.parameters.parameter_values import MissingParameters, StackContext
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
+from heat_convergence.template.parameters.parameter_values import MissingParameters
 from heat_convergence.template.template import Template
 
 Json = Any
+_MAX_LEVELS = 100  # where the depth of nesting has no limit
+_NEW_STACK_CHANGES = (ChangeKind.UPDATED, ChangeKind.REPLACED, ChangeKind.ADDED)
 
 
 @dataclass(frozen=True, slots=True)
 class StackTree:
-    """The stacks below one as they are, by id, with their rows and templates."""
+    """The descendants of a stack as they are, with their rows and templates, by stack id."""
 
     stacks: Mapping[str, Stack] = field(default_factory=dict)
     rows: Mapping[str, Sequence[Resource]] = field(default_factory=dict)
@@ -66,18 +58,27 @@ class StackTree:
     contents: Mapping[str, str] = field(default_factory=dict)
 
     def nested_stack_of(self, row: Resource | None) -> Stack | None:
+        """Return the nested stack of the row, None where there is none."""
         return None if row is None else self.stacks.get(row.physical_id or "")
 
-    def template(self, stack: Stack | None, parsed: TemplateCache) -> Template | None:
+    def template(self, stack: Stack | None, cache: TemplateCache) -> Template | None:
+        """Return the current template of a stack of the tree, None if it is lost."""
         goal = None if stack is None else self.goals.get(stack.goal_id)
         if goal is None or goal.template_hash not in self.contents:
             return None
-        return parsed.template(goal.template_hash, lambda _hashes: self.contents)
+        return cache.template(goal.template_hash, lambda _hashes: self.contents)
 
 
 def read_stack_tree(conn: Any, stack: Stack, max_depth: int) -> StackTree:
-    """In a number of statements that does not grow with the tree."""
-    found = {each.id: each for each, level in stacks.get_tree(conn, stack.id, max_depth) if level}
+    """Read a stack's descendants with a number of statements that does not grow with them.
+
+    Args:
+        conn: a connection to read from.
+        stack: the root; it is not part of the tree.
+        max_depth: of nesting; negative for no limit.
+    """
+    levels = max_depth if max_depth >= 0 else _MAX_LEVELS
+    found = {each.id: each for each, level in stacks.get_tree(conn, stack.id, levels) if level}
     known = SqlGoalRepository(conn).get_rows([each.goal_id for each in found.values()])
     rows: dict[str, list[Resource]] = {key: [] for key in found}
     for row in resources.list_full_of_stacks(conn, list(found)):
@@ -87,8 +88,41 @@ def read_stack_tree(conn: Any, stack: Stack, max_depth: int) -> StackTree:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedStack:
-    """One stack's goal as it would be, and what is foreseen of it."""
+class NestedStackChange:
+    """The changes in a resource's nested stack and in those below it.
+
+    A nested stack that replaces another, and the other, have the same parent resource.
+    """
+
+    parent_resource: str
+    stack: Stack
+    changes: Sequence[ResourceChange]
+    nested_changes: Sequence[NestedStackChange]
+
+
+def preview_nested_changes(
+    context: PreviewContext,
+    prepared: PreparedStack,
+    changes: Sequence[ResourceChange],
+    tree: StackTree,
+) -> list[NestedStackChange]:
+    """Return the changes in the nested stacks of a root stack.
+
+    Args:
+        context: the root stack as it is.
+        prepared: its new goal.
+        changes: the changes of its own resources.
+        tree: its descendants as they are.
+    """
+    planned = _PlannedStack(
+        context.stack, prepared.environment, prepared.files, prepared.desired_resources, changes
+    )
+    return _NestedPreview(context, tree).nested_changes(planned)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedStack:
+    """One stack's goal as it would be, and the changes that lead there."""
 
     stack: Stack
     environment: Environment
@@ -98,171 +132,129 @@ class PlannedStack:
 
 
 @dataclass(frozen=True, slots=True)
-class NestedStackChange:
-    """The stack behind ``owner``, and those behind what is in it; one that replaces
-    another, and the other, have the same owner."""
-
-    parent_resource: str
-    stack: Stack
-    changes: Sequence[ResourceChange]
-    nested_changes: Sequence[NestedStackChange]
-
-
-@dataclass(frozen=True, slots=True)
-class NestedPreview:
-    """``now`` is of any stack: what it has beside stack and rows counts for all."""
+class _NestedPreview:
+    """The walk down a tree; of ``context`` all but stack and rows holds for every stack."""
 
     context: PreviewContext
     tree: StackTree
-    template_cache: TemplateCache
-    max_depth: int
-    region: str | None = None
 
-    def nested_changes(self, level: PlannedStack) -> list[NestedStackChange]:
-        return [found for each in level.changes for found in self._behind(each, level)]
+    def nested_changes(self, parent: _PlannedStack) -> list[NestedStackChange]:
+        return [found for each in parent.changes for found in self._of_resource(each, parent)]
 
-    def _behind(self, each: ResourceChange, level: PlannedStack) -> Iterator[NestedStackChange]:
-        old = self.tree.nested_stack_of(each.current)
-        if each.change_kind in (ChangeKind.DELETED, ChangeKind.REPLACED) and old is not None:
-            yield self._all(each.name, old, ChangeKind.DELETED)
-        if each.change_kind is ChangeKind.UNCHANGED and old is not None:
-            yield self._all(each.name, old, ChangeKind.UNCHANGED)
-        if each.change_kind in (
-            ChangeKind.UPDATED,
-            ChangeKind.REPLACED,
-            ChangeKind.ADDED,
-        ) and self._deeper(level.stack):
-            kept = old if each.change_kind is ChangeKind.UPDATED else None
-            found = self._next(each, level, kept)
-            if found is not None:
+    def _of_resource(
+        self, change: ResourceChange, parent: _PlannedStack
+    ) -> Iterator[NestedStackChange]:
+        current = self.tree.nested_stack_of(change.current)
+        if change.change_kind in (ChangeKind.DELETED, ChangeKind.REPLACED) and current is not None:
+            yield self._uniform(change.name, current, ChangeKind.DELETED)
+        if change.change_kind is ChangeKind.UNCHANGED and current is not None:
+            yield self._uniform(change.name, current, ChangeKind.UNCHANGED)
+        if change.change_kind in _NEW_STACK_CHANGES and self._may_nest(parent.stack):
+            kept = current if change.change_kind is ChangeKind.UPDATED else None
+            planned = self._plan(change, parent, kept)
+            if planned is not None:
                 yield NestedStackChange(
-                    each.name, found.stack, found.changes, self.nested_changes(found)
+                    change.name, planned.stack, planned.changes, self.nested_changes(planned)
                 )
 
-    def _deeper(self, stack: Stack) -> bool:
-        return self.max_depth < 0 or stack.depth < self.max_depth
+    def _may_nest(self, stack: Stack) -> bool:
+        max_depth = self.context.goal_builder.services.options.max_nested_stack_depth
+        return max_depth < 0 or stack.depth < max_depth
 
-    def _all(self, owner: str, stack: Stack, fate: ChangeKind) -> NestedStackChange:
+    def _uniform(self, resource: str, stack: Stack, change_kind: ChangeKind) -> NestedStackChange:
+        """Return the same change for everything in the stack and below it."""
         rows = [row for row in self.tree.rows[stack.id] if row.desired is DesiredState.PRESENT]
-        foreseen = [replace(deletion_of(row), change_kind=fate) for row in rows]
-        within = [(row.name, self.tree.nested_stack_of(row)) for row in rows]
+        changes = [replace(deletion_of(row), change_kind=change_kind) for row in rows]
+        nested = [(row.name, self.tree.nested_stack_of(row)) for row in rows]
         return NestedStackChange(
-            owner, stack, foreseen, [self._all(name, s, fate) for name, s in within if s]
+            resource,
+            stack,
+            changes,
+            [self._uniform(name, each, change_kind) for name, each in nested if each],
         )
 
-    def _next(
-        self, each: ResourceChange, above: PlannedStack, old: Stack | None
-    ) -> PlannedStack | None:
-        """The stack behind the resource as it is to be."""
-        kind = self.context.registry.find(above.desired_resources[each.name].implementation)
-        if not isinstance(kind, NestedType) or each.definition is None:
+    def _plan(
+        self, change: ResourceChange, parent: _PlannedStack, current: Stack | None
+    ) -> _PlannedStack | None:
+        """Return the resource's nested stack as it is to be."""
+        services = self.context.goal_builder.services
+        desired = parent.desired_resources[change.name]
+        resource_type = services.registry.find(desired.implementation)
+        if not isinstance(resource_type, NestedType) or change.definition is None:
             return None
-        stack = old or self._new(above.stack, each.name)
-        rows = self.tree.rows[old.id] if old else ()
-        ask = self._ask(each, above, old, rows)
+        stack = current or self._new_stack(parent.stack, change.name)
+        rows = self.tree.rows[current.id] if current else ()
+        request = self._request(change, change.definition, parent, current)
         try:
-            source = kind.final_source(ask)
+            source = resource_type.final_source(request)
             if source is None:
                 return None
-            environment = above.environment.for_nested_stack(each.name, source.parameters)
-            evaluated = self._evaluated(source.text, stack, environment, each, above.files)
-            reads = [
-                tuple(read) for read in _nested(above, each.name).get(ATTRIBUTE_PATHS_KEY, ())
-            ]
-            wanted = derive_desired_resources(
+            environment = parent.environment.for_nested_stack(change.name, source.parameters)
+            evaluated = self._evaluate(
+                source.text, stack, environment, change.definition, parent.files
+            )
+            members = list(evaluated.definitions)
+            paths = stored_attribute_paths(desired.definition)
+            desired_resources = derive_desired_resources(
                 evaluated,
                 environment,
-                above.files,
-                self.context.registry,
-                parent_attribute_paths=kind.member_attribute_paths(
-                    reads, list(evaluated.definitions)
-                ),
+                parent.files,
+                services.registry,
+                parent_attribute_paths=resource_type.member_attribute_paths(paths, members),
             )
-            now = replace(
-                self.context,
-                stack=stack,
-                rows=rows,
-                functions=self._functions(),
-                allow_unknown_parameters=True,
-            )
-            foreseen = preview_changes(now, evaluated, wanted)
+            context = replace(self.context, stack=stack, rows=rows, allow_unknown_parameters=True)
+            changes = preview_changes(context, evaluated, desired_resources)
         except Error:
-            return None  # wrong for want of a value; what is wrong indeed was told before
-        return PlannedStack(stack, environment, above.files, wanted, foreseen)
+            return None  # for lack of a value; real mistakes were reported by validation
+        return _PlannedStack(stack, environment, parent.files, desired_resources, changes)
 
-    def _ask(
+    def _request(
         self,
-        each: ResourceChange,
-        above: PlannedStack,
-        old: Stack | None,
-        rows: Sequence[Resource],
+        change: ResourceChange,
+        definition: ResourceDefinition,
+        parent: _PlannedStack,
+        current: Stack | None,
     ) -> NestedStackRequest:
-        assert each.definition is not None
+        row = change.current
+        cache = self.context.goal_builder.services.template_cache
         return NestedStackRequest(
-            name=each.name,
-            type=each.definition.type,
-            implementation=above.desired_resources[each.name].implementation,
-            properties=each.after,
-            definition=each.definition.dump(),
-            data=each.current.data if each.current is not None and old is not None else {},
-            environment=above.environment,
-            files=above.files,
-            load_members=lambda: rows,
-            load_template=lambda: self.tree.template(old, self.template_cache),
-            random_seed=each.current.id if each.current is not None else self.context.ids(),
+            name=change.name,
+            type=definition.type,
+            implementation=parent.desired_resources[change.name].implementation,
+            properties=change.after,
+            definition=definition.dump(),
+            data=row.data if row is not None and current is not None else {},
+            environment=parent.environment,
+            files=parent.files,
+            load_members=lambda: self.tree.rows[current.id] if current else (),
+            load_template=lambda: self.tree.template(current, cache),
+            random_seed=row.id if row is not None else self.context.ids(),
         )
 
-    def _evaluated(
+    def _evaluate(
         self,
         text: str,
         stack: Stack,
         environment: Environment,
-        owner: ResourceChange,
+        definition: ResourceDefinition,
         files: TemplateFiles,
     ) -> EvaluatedTemplate:
-        assert owner.definition is not None
-        key = content_hash(text)
-        facade = {
-            "metadata": owner.definition.metadata,
-            "deletion_policy": owner.definition.deletion_policy,
-            "update_policy": owner.definition.update_policy,
-        }
-        facts = StackContext(
-            stack.id,
-            stack.name,
-            stack.project_id,
-            self.region,
-            facade=replace_unresolved(facade),
-            availability_zones=environment.availability_zones,
-        )
-        return evaluate_template(
-            self.template_cache.template(key, lambda _hashes: {key: text}),
-            environment,
-            files,
-            facts,
-            EvaluationOptions(
-                functions=self._functions(), missing_parameters=MissingParameters.ALLOW
-            ),
+        builder = self.context.goal_builder
+        context = builder.stack_context(stack, environment, known_facade(definition))
+        return builder.evaluate(
+            TemplateInputs(builder.template_from_text(text), environment, files, context),
+            missing_parameters=MissingParameters.ALLOW,
+            functions=builder.preview_functions,
         )
 
-    def _functions(self) -> Mapping[str, Function]:
-        return {**self.context.functions, UNKNOWN_VALUE_NAME: UNKNOWN_VALUE_FUNCTION}
-
-    def _new(self, above: Stack, name: str) -> Stack:
+    def _new_stack(self, parent: Stack, name: str) -> Stack:
         identifier = self.context.ids()
         return replace(
-            above,
+            parent,
             id=identifier,
-            name=physical_name(above.name, name, identifier),
-            owner_id=above.id,
-            depth=above.depth + 1,
+            name=physical_name(parent.name, name, identifier),
+            owner_id=parent.id,
+            depth=parent.depth + 1,
             version=0,
             created_at=self.context.now,
         )
-
-
-def _nested(above: PlannedStack, name: str) -> Mapping[str, Json]:
-    found: Mapping[str, Json] = (
-        above.desired_resources[name].definition.get(NESTED_STACK_KEY) or {}
-    )
-    return found

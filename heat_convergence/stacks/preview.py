@@ -1,8 +1,8 @@
-"""What an update would do, found out without touching the cloud.
+"""The changes that an update would make to one stack, found without touching the cloud.
 
-Called by the previews.  Plans exactly as a traversal would and decides for each
-resource as an engine would, with what is known now; a value that only the update
-will tell counts as changed.
+Called by ``nested_preview``.  Plans exactly as a traversal would and decides for each
+resource as an engine would, with the values that are known now; a value that only the
+update will show counts as changed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from heat_convergence.convergence.planning.step_selection import (
     select_step_before_properties,
     select_update_step,
 )
-from heat_convergence.resources.protocol import properties as props
+from heat_convergence.resources.protocol.properties import (
+    changed_property_names,
+    known_properties,
+)
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.resources.protocol.resource_type import ResourceType
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.goal_builder import GoalBuilder
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import resolve_partially
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import is_known
-from heat_convergence.template.functions.function import UNKNOWN, Function
-from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.functions.function import UNKNOWN
 
 Json = Any
 
@@ -45,8 +47,15 @@ _FORBIDDEN = "; the update will fail: the environment restricts it"
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """One resource's fate.  ``row`` is what is there now, ``after`` the properties
-    wanted, with expressions where a value is not known yet; ``why`` is for people."""
+    """The change of one resource.
+
+    Attributes:
+        current: the row as it is now, None before there is one.
+        definition: the new one, None for a deletion.
+        before: the properties as they were applied.
+        after: the desired properties, with expressions where a value is not known yet.
+        reason: for people; empty where there is nothing to say.
+    """
 
     name: str
     change_kind: ChangeKind
@@ -60,16 +69,19 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class PreviewContext:
-    """What is there, and what foreseeing takes; ``later``: the template may hang on
-    values that are not known yet."""
+    """The stack as it is, and what planning takes.
+
+    Attributes:
+        rows: the stack's resources.
+        allow_unknown_parameters: whether the template may depend on values that are not
+            known yet, as a nested one's may.
+    """
 
     stack: Stack
     rows: Sequence[Resource]
-    registry: ResourceTypeRegistry
+    goal_builder: GoalBuilder
     now: datetime
     ids: IdFactory
-    limits: TemplateLimits
-    functions: Mapping[str, Function]
     allow_unknown_parameters: bool = False
 
 
@@ -78,10 +90,9 @@ def preview_changes(
     evaluated: EvaluatedTemplate,
     desired_resources: Mapping[str, DesiredResource],
 ) -> list[ResourceChange]:
-    """Every resource of the old and the new goal, in the order of the new graph."""
-    at = PlanContext(
-        context.stack.id, context.stack.name, context.stack.version + 1, context.now, context.ids
-    )
+    """Return every resource of the old and the new goal, in the order of the new graph."""
+    stack = context.stack
+    at = PlanContext(stack.id, stack.name, stack.version + 1, context.now, context.ids)
     plan = plan_goal(context.rows, desired_resources, at)
     jobs = {
         row.name: row
@@ -89,148 +100,17 @@ def preview_changes(
         if row.desired is DesiredState.PRESENT
     }
     present = {row.name: row for row in context.rows if row.desired is DesiredState.PRESENT}
-    oracle = _Oracle(context, present)
+    inputs = _PreviewInputs(context, present)
     for name in evaluated.graph.topological_order():
-        kind = context.registry.get(desired_resources[name].implementation)
-        oracle.tell(evaluated.definitions[name], jobs.get(name), kind)
-    gone = [row for name, row in sorted(present.items()) if name not in desired_resources]
-    return [*oracle.told.values(), *(deletion_of(row) for row in gone)]
-
-
-class _Oracle:
-    """Goes through the graph, requirements first; answers to expressions what will
-    still be so then.  ``template.scopes.Inputs``."""
-
-    def __init__(self, now: PreviewContext, present: Mapping[str, Resource]) -> None:
-        self.told: dict[str, ResourceChange] = {}
-        self._now = now
-        self._present = present
-        inputs = {name: InputResource.from_resource(row) for name, row in present.items()}
-        self._inputs = RowInputs(inputs, now.stack, now.registry, now.now)
-
-    def reference_id(self, resource: str) -> Json:
-        if self._fate(resource) in (ChangeKind.REPLACED, ChangeKind.ADDED):
-            return UNKNOWN
-        return self._inputs.reference_id(resource)
-
-    def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
-        if self._fate(resource) is not ChangeKind.UNCHANGED:
-            return UNKNOWN
-        try:
-            return self._inputs.attribute(resource, name, path)
-        except TemplateOutputError:
-            return UNKNOWN  # who reads it fails; a preview tells of fates, not of that
-
-    def tell(
-        self, definition: ResourceDefinition, job: Resource | None, resource_type: ResourceType
-    ) -> None:
-        """``job`` None where a traversal would leave the resource alone."""
-        name = definition.name
-        before = self._present.get(name)
-        after = self._after(definition, resource_type)
-        foreseen = ResourceChange(
-            name,
-            ChangeKind.UNCHANGED,
-            before,
-            definition,
-            (before.properties or {}) if before else {},
-            after,
-        )
-        if job is not None:
-            foreseen = self._changed(foreseen, job, resource_type)
-        self.told[name] = foreseen
-
-    def _fate(self, resource: str) -> ChangeKind:
-        found = self.told.get(resource)
-        return ChangeKind.ADDED if found is None else found.change_kind
-
-    def _after(
-        self, definition: ResourceDefinition, resource_type: ResourceType
-    ) -> dict[str, Json]:
-        given = self._now
-        raw = resolve_partially(
-            definition.properties,
-            self,
-            limits=given.limits,
-            functions=given.functions,
-            allow_unknown_parameters=given.allow_unknown_parameters,
-        )
-        if not isinstance(raw, Mapping):  # a whole map that is not known yet
-            return {}
-        known = props.known_properties(resource_type.schema, raw)
-        return known | {name: raw[name] for name in raw if not is_known(raw[name])}
-
-    def _changed(
-        self, foreseen: ResourceChange, job: Resource, resource_type: ResourceType
-    ) -> ResourceChange:
-        before = foreseen.current
-        if before is None:
-            return replace(foreseen, change_kind=ChangeKind.ADDED)
-        definition_type = job.type if foreseen.definition is None else foreseen.definition.type
-        names = _differing(foreseen.before, foreseen.after)
-        barred = REPLACE_FORBIDDEN in job.hooks_and_restrictions
-        if job.id != before.id or barred:
-            why = _why_new(before, definition_type) + (_FORBIDDEN if barred else "")
-            return replace(
-                foreseen, change_kind=ChangeKind.REPLACED, changed_properties=names, reason=why
-            )
-        idle = not job.must_run and all(
-            self._fate(name) is ChangeKind.UNCHANGED for name in job.referenced_names
-        )
-        if idle:
-            return foreseen
-        step = select_step_before_properties(job) or select_update_step(
-            job, _change(foreseen, names, resource_type)
-        )
-        why = _why(step, names, resource_type)
-        if step.traits.restricted_action in job.hooks_and_restrictions:
-            why = f"{why}{_FORBIDDEN}" if why else _FORBIDDEN.lstrip(";, ")
-        return replace(
-            foreseen, change_kind=step.traits.change_kind, changed_properties=names, reason=why
-        )
-
-
-def _change(
-    foreseen: ResourceChange, names: frozenset[str], resource_type: ResourceType
-) -> PropertyChange:
-    return PropertyChange(
-        changed_names=names,
-        updatable_in_place=resource_type.schema.update_allowed,
-        immutable=resource_type.schema.immutable,
-        requires_replacement=lambda changed: resource_type.needs_replace(
-            foreseen.before,
-            {name: value for name, value in foreseen.after.items() if is_known(value)},
-            changed,
-        ),
-    )
-
-
-def _differing(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
-    open_names = frozenset(name for name, value in after.items() if not is_known(value))
-    known = {name: value for name, value in after.items() if name not in open_names}
-    rest = {name: value for name, value in before.items() if name not in open_names}
-    return props.changed_property_names(rest, known) | open_names
-
-
-def _why_new(before: Resource, wanted_type: str) -> str:
-    if before.type != wanted_type:
-        return f"its type changes from {before.type} to {wanted_type}"
-    return f"it is in {before.action}_{before.status}"
-
-
-def _why(step: JobStep, names: frozenset[str], resource_type: ResourceType) -> str:
-    if step is JobStep.REJECT:
-        listed = ", ".join(sorted(n for n in names if resource_type.schema.immutable(n)))
-        return f"the update will fail: {listed} must not be changed"
-    if step is JobStep.REPLACE:
-        fixed = sorted(name for name in names if not resource_type.schema.update_allowed(name))
-        if fixed:
-            return f"{', '.join(fixed)} cannot be changed in place"
-        return "it cannot be changed in place as it is now"
-    return ""
+        implementation = desired_resources[name].implementation
+        resource_type = context.goal_builder.services.registry.get(implementation)
+        inputs.add(evaluated.definitions[name], jobs.get(name), resource_type)
+    deleted = [row for name, row in sorted(present.items()) if name not in desired_resources]
+    return [*inputs.changes.values(), *(deletion_of(row) for row in deleted)]
 
 
 def deletion_of(row: Resource) -> ResourceChange:
+    """Return the change of a resource that the new template does not have."""
     return ResourceChange(
         row.name,
         ChangeKind.DELETED,
@@ -240,3 +120,140 @@ def deletion_of(row: Resource) -> ResourceChange:
         {},
         reason="the template does not have it any more",
     )
+
+
+class _PreviewInputs:
+    """The values that expressions read, as far as they survive the update.
+
+    Filled in the order of the graph, requirements first.  ``template.scopes.Inputs``.
+    """
+
+    def __init__(self, context: PreviewContext, present: Mapping[str, Resource]) -> None:
+        self.changes: dict[str, ResourceChange] = {}
+        self._context = context
+        self._present = present
+        inputs = {name: InputResource.from_resource(row) for name, row in present.items()}
+        registry = context.goal_builder.services.registry
+        self._inputs = RowInputs(inputs, context.stack, registry, context.now)
+
+    def reference_id(self, resource: str) -> Json:
+        if self._change_kind(resource) in (ChangeKind.REPLACED, ChangeKind.ADDED):
+            return UNKNOWN
+        return self._inputs.reference_id(resource)
+
+    def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
+        if self._change_kind(resource) is not ChangeKind.UNCHANGED:
+            return UNKNOWN
+        try:
+            return self._inputs.attribute(resource, name, path)
+        except TemplateOutputError:
+            return UNKNOWN  # its reader will fail; a preview shows changes, not failures
+
+    def add(
+        self, definition: ResourceDefinition, job: Resource | None, resource_type: ResourceType
+    ) -> None:
+        """Add the change of a resource; ``job`` None where a traversal would skip it."""
+        current = self._present.get(definition.name)
+        change = ResourceChange(
+            definition.name,
+            ChangeKind.UNCHANGED,
+            current,
+            definition,
+            (current.properties or {}) if current else {},
+            self._desired_properties(definition, resource_type),
+        )
+        if job is not None:
+            change = self._with_job(change, job, resource_type)
+        self.changes[definition.name] = change
+
+    def _change_kind(self, resource: str) -> ChangeKind:
+        found = self.changes.get(resource)
+        return ChangeKind.ADDED if found is None else found.change_kind
+
+    def _desired_properties(
+        self, definition: ResourceDefinition, resource_type: ResourceType
+    ) -> dict[str, Json]:
+        builder, allow_unknown = self._context.goal_builder, self._context.allow_unknown_parameters
+        raw = resolve_partially(
+            definition.properties,
+            self,
+            limits=builder.services.limits,
+            functions=builder.preview_functions if allow_unknown else builder.services.functions,
+            allow_unknown_parameters=allow_unknown,
+        )
+        if not isinstance(raw, Mapping):  # a whole map that is not known yet
+            return {}
+        known = known_properties(resource_type.schema, raw)
+        return known | {name: raw[name] for name in raw if not is_known(raw[name])}
+
+    def _with_job(
+        self, change: ResourceChange, job: Resource, resource_type: ResourceType
+    ) -> ResourceChange:
+        """Return the change of a resource that the plan gives a job."""
+        current = change.current
+        if current is None:
+            return replace(change, change_kind=ChangeKind.ADDED)
+        new_type = job.type if change.definition is None else change.definition.type
+        names = _changed_names(change.before, change.after)
+        forbidden = REPLACE_FORBIDDEN in job.hooks_and_restrictions
+        if job.id != current.id or forbidden:
+            reason = _new_incarnation_reason(current, new_type)
+            return replace(
+                change,
+                change_kind=ChangeKind.REPLACED,
+                changed_properties=names,
+                reason=reason + (_FORBIDDEN if forbidden else ""),
+            )
+        idle = not job.must_run and all(
+            self._change_kind(name) is ChangeKind.UNCHANGED for name in job.referenced_names
+        )
+        if idle:
+            return change
+        step = select_step_before_properties(job) or select_update_step(
+            job, _property_change(change, names, resource_type)
+        )
+        reason = _step_reason(step, names, resource_type)
+        if step.traits.restricted_action in job.hooks_and_restrictions:
+            reason = f"{reason}{_FORBIDDEN}" if reason else _FORBIDDEN.lstrip(";, ")
+        return replace(
+            change, change_kind=step.traits.change_kind, changed_properties=names, reason=reason
+        )
+
+
+def _property_change(
+    change: ResourceChange, names: frozenset[str], resource_type: ResourceType
+) -> PropertyChange:
+    known = {name: value for name, value in change.after.items() if is_known(value)}
+    return PropertyChange(
+        changed_names=names,
+        updatable_in_place=resource_type.schema.update_allowed,
+        immutable=resource_type.schema.immutable,
+        requires_replacement=lambda changed: resource_type.needs_replace(
+            change.before, known, changed
+        ),
+    )
+
+
+def _changed_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> frozenset[str]:
+    unknown = frozenset(name for name, value in after.items() if not is_known(value))
+    known = {name: value for name, value in after.items() if name not in unknown}
+    rest = {name: value for name, value in before.items() if name not in unknown}
+    return changed_property_names(rest, known) | unknown
+
+
+def _new_incarnation_reason(current: Resource, new_type: str) -> str:
+    if current.type != new_type:
+        return f"its type changes from {current.type} to {new_type}"
+    return f"it is in {current.action}_{current.status}"
+
+
+def _step_reason(step: JobStep, names: frozenset[str], resource_type: ResourceType) -> str:
+    if step is JobStep.REJECT:
+        listed = ", ".join(sorted(n for n in names if resource_type.schema.immutable(n)))
+        return f"the update will fail: {listed} must not be changed"
+    if step is JobStep.REPLACE:
+        fixed = sorted(name for name in names if not resource_type.schema.update_allowed(name))
+        if fixed:
+            return f"{', '.join(fixed)} cannot be changed in place"
+        return "it cannot be changed in place as it is now"
+    return ""

@@ -1,9 +1,9 @@
-"""A signal to one resource: its type takes it, an event tells of it, who waits looks.
+"""Delivery of a signal to one resource: its type, an event, and the resources that wait.
 
-Called by the API, and by whatever else speaks to a resource from outside a traversal,
-in a transaction of its own.  Decides in which states a signal is refused; starts no
-traversal.  Locks the resource and those that wait for it, not the stack: ten thousand
-servers of one stack may signal at once.  Source: heat-facts ``events_and_states.md``.
+Called by the API in a transaction of its own.  Decides in which states a signal is
+refused; starts no traversal but the scaling of a group.  Locks the resource and those
+that wait for it, not the stack: ten thousand servers of one stack may signal at once.
+Source: ``events_and_states.md`` of Heat's facts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,27 @@ from heat_convergence.stacks.group_scaling import GroupScaler
 Json = Any
 SIGNAL_ACTION = "SIGNAL"
 NO_DETAILS_REASON = "No signal details provided"
-_ALARM = ("previous", "current", "reason")
+_ALARM_KEYS = ("previous", "current", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A signal to a resource; ``details`` None where it came without any."""
+
+    resource_id: str
+    details: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class SignalDelivery:
-    """What to do after the commit: the observer is told of ``woken`` (resource ids of
-    the stack's ``version``) and ``outgoing_messages`` are cast; ``refused`` is raised, its event
-    stays."""
+    """What remains to be done after the commit.
+
+    Attributes:
+        version: the stack's.
+        resources_to_poll: ids that the observer is to be notified of.
+        rejection: an error to raise; the event of the signal stays.
+        messages: to be sent.
+    """
 
     version: int
     resources_to_poll: tuple[str, ...] = ()
@@ -48,91 +61,106 @@ class SignalDelivery:
 def deliver_signal(
     tx: Transaction,
     stack: Stack,
-    resource_id: str,
-    details: Json,
+    signal: Signal,
     *,
     registry: ResourceTypeRegistry,
     context: TraversalContext,
     scaler: GroupScaler | None = None,
 ) -> SignalDelivery:
-    """Hands ``details`` (None: nothing was told) to the resource's type; ``scaler`` is of
-    the group that its signals scale.
+    """Hand a signal to the resource's type and record what comes of it.
 
-    Raises ``ResourceNotAvailable`` before its creation has begun, and what the type
-    raises: ``ResourceActionNotSupported``, or ``Invalid`` for details it can't read.
+    Args:
+        tx: the transaction.
+        stack: the resource's.
+        signal: the signal.
+        registry: the resource types.
+        context: time and ids, as for a traversal.
+        scaler: scales the group that the resource's signals are about.
+
+    Raises:
+        ResourceNotAvailable: the resource's creation has not started.
+        ResourceActionNotSupported: its type takes no signals.
+        Invalid: its type cannot read the details.
     """
     group = None if scaler is None else scaler.lock_group(tx, stack)
-    users = _waiting_for(tx, stack, resource_id)
-    locked = tx.resources.lock([resource_id, *users, *([] if group is None else [group])])
-    (row,) = tx.resources.get([resource_id]) or (None,)
-    if row is None or row.action is Action.INIT:
-        raise ResourceNotAvailable(resource_id if row is None else row.name)
-    kind = registry.get(row.implementation)
-    view = build_context(row, stack, row.action, context.now)
-    if row.action in kind.no_signal_actions:
-        said = f"Cannot signal resource during {row.action}"
-        tx.events.insert([_event(row, said, context)])
-        refused = NotSupported(f"Signal resource during {row.action} is not supported")
-        return SignalDelivery(stack.version, rejection=refused)
-    taken = kind.signal(view, details)
-    outgoing_messages: tuple[OutgoingMessage, ...] = ()
-    if taken.scaling_adjustment is not None and scaler is not None:
-        scaled = scaler.adjust(tx, stack, taken.scaling_adjustment, context)
-        if scaled is None:
-            return SignalDelivery(stack.version)
-        outgoing_messages = scaled
-    told = _told(details) if taken.reason is None else f"Signal: {taken.reason}"
-    _keep(tx, row, taken)
-    tx.events.insert([_event(row, told, context)])
-    woken = [user.id for user in locked if _waits(user) and user.id != group]
-    tx.resources.update(woken, observe_at=context.now)
-    return SignalDelivery(stack.version, tuple(woken), messages=outgoing_messages)
-
-
-def _waiting_for(tx: Transaction, stack: Stack, resource_id: str) -> list[str]:
-    """Those that need the resource, by the graph: what cost follows is its degree."""
-    edges = tx.graph.get_edges_at(stack.id, stack.version, [resource_id])
-    users = (edge.needed_by for edge in edges if edge.resource_id == resource_id)
-    return [user for user in users if user is not None]
-
-
-def _waits(row: Resource) -> bool:
-    """Whether the observer comes back to it; a retry's time is not to be cut short."""
-    looked_at = (
-        row.job_state is JobState.AWAITING_OBSERVATION and row.observed is ObservedState.BUSY
+    dependents = _dependents(tx, stack, signal.resource_id)
+    locked = tx.resources.lock(
+        [signal.resource_id, *dependents, *([] if group is None else [group])]
     )
-    return looked_at and row.observe_at is not None
+    (row,) = tx.resources.get([signal.resource_id]) or (None,)
+    if row is None or row.action is Action.INIT:
+        raise ResourceNotAvailable(signal.resource_id if row is None else row.name)
+    resource_type = registry.get(row.implementation)
+    if row.action in resource_type.no_signal_actions:
+        return _rejected(tx, stack, row, context)
+    view = build_context(row, stack, row.action, context.now)
+    result = resource_type.signal(view, signal.details)
+    messages: tuple[OutgoingMessage, ...] = ()
+    if result.scaling_adjustment is not None and scaler is not None:
+        scaling_messages = scaler.adjust(tx, stack, result.scaling_adjustment, context)
+        if scaling_messages is None:
+            return SignalDelivery(stack.version)
+        messages = scaling_messages
+    default_reason = _event_reason(signal.details)
+    reason = default_reason if result.reason is None else f"Signal: {result.reason}"
+    _save(tx, row, result)
+    tx.events.insert([_event(row, reason, context)])
+    waiting = [each.id for each in locked if _awaits_poll(each) and each.id != group]
+    tx.resources.update(waiting, observe_at=context.now)
+    return SignalDelivery(stack.version, tuple(waiting), messages=messages)
 
 
-def _keep(tx: Transaction, row: Resource, taken: SignalResult) -> None:
+def _rejected(
+    tx: Transaction, stack: Stack, row: Resource, context: TraversalContext
+) -> SignalDelivery:
+    reason = f"Cannot signal resource during {row.action}"
+    tx.events.insert([_event(row, reason, context)])
+    rejection = NotSupported(f"Signal resource during {row.action} is not supported")
+    return SignalDelivery(stack.version, rejection=rejection)
+
+
+def _dependents(tx: Transaction, stack: Stack, resource_id: str) -> list[str]:
+    """Return the ids that need the resource, by the graph: cost follows its degree."""
+    edges = tx.graph.get_edges_at(stack.id, stack.version, [resource_id])
+    dependents = (edge.needed_by for edge in edges if edge.resource_id == resource_id)
+    return [each for each in dependents if each is not None]
+
+
+def _awaits_poll(row: Resource) -> bool:
+    """Return whether the observer polls the resource; a retry's time must not be cut short."""
+    polled = row.job_state is JobState.AWAITING_OBSERVATION and row.observed is ObservedState.BUSY
+    return polled and row.observe_at is not None
+
+
+def _save(tx: Transaction, row: Resource, result: SignalResult) -> None:
     changed: dict[str, Mapping[str, Json]] = {}
-    if taken.data is not None:
-        changed["data"] = taken.data
-    if taken.attributes is not None:
-        changed["attributes"] = taken.attributes
+    if result.data is not None:
+        changed["data"] = result.data
+    if result.attributes is not None:
+        changed["attributes"] = result.attributes
     if changed:
         tx.resources.update_each({row.id: {**changed, "sensitive": row.sensitive}})
 
 
-def _event(row: Resource, reason: str, means: TraversalContext) -> Event:
-    """Under the action SIGNAL, with the status that the resource has anyway."""
-    return resource_event(row, SIGNAL_ACTION, row.status, reason, means.now, means.ids)
+def _event(row: Resource, reason: str, context: TraversalContext) -> Event:
+    """Return an event under the action SIGNAL, with the status that the resource has."""
+    return resource_event(row, SIGNAL_ACTION, row.status, reason, context.now, context.ids)
 
 
-def _told(details: Json) -> str:
-    """What an event says of a signal whose handler says nothing."""
+def _event_reason(details: Json) -> str:
+    """Return an event's reason for a signal whose type gives none."""
     if details is None:
         return NO_DETAILS_REASON
     if isinstance(details, str):
         return details
-    if isinstance(details, Mapping) and all(name in details for name in _ALARM):
-        previous, current, reason = (details[name] for name in _ALARM)
+    if isinstance(details, Mapping) and all(name in details for name in _ALARM_KEYS):
+        previous, current, reason = (details[name] for name in _ALARM_KEYS)
         return f"alarm state changed from {previous} to {current} ({reason})"
     return "Unknown"
 
 
 def hook_to_unset(details: Json) -> str | None:
-    """The name under ``unset_hook``, which is no signal for the resource's type."""
+    """Return the hook under ``unset_hook``, which is no signal for the resource's type."""
     if not isinstance(details, Mapping) or "unset_hook" not in details:
         return None
     return str(details["unset_hook"])

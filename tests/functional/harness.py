@@ -18,7 +18,6 @@ from webob import Request, Response
 
 from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions, ApiServices
-from heat_convergence.api.stack_builder import StackBuilder
 from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.common.ids import IdGenerator
@@ -36,6 +35,7 @@ from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.template.limits import DEFAULT_LIMITS
 
 HOLD_HEADER = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
@@ -208,12 +208,11 @@ class LocalService:
         nester = NestedStackExecutor(
             store=given.store,
             builder=NestedStackBuilder(
-                self.registry,
-                self.clock,
-                limits=given.limits,
-                global_environment=given.global_environment,
-                functions=given.functions,
-                template_cache=TemplateCache(given.limits),
+                replace(
+                    self.services,
+                    custom_constraints=None,
+                    template_cache=TemplateCache(given.limits),
+                )
             ),
             clock=self.clock,
             ids=given.ids,

@@ -1,7 +1,7 @@
-"""What controllers share: the services, and the stack that a path names.
+"""Base of the controllers: the services, and the stack that a path names.
 
-Decides when a stack does not exist for a caller: another project's never does.
-Holds no handler.
+Decides when a stack does not exist for a caller: another project's never does.  Holds no
+handler.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
@@ -21,27 +22,34 @@ T = TypeVar("T")
 
 
 class Controller:
-    """Keeps the services; one object per application."""
+    """The handlers of one noun; one object per application."""
 
     def __init__(self, services: ApiServices) -> None:
         self.services = services
         self.database = services.database
         self.options = services.options
 
+    def traversal_context(self) -> TraversalContext:
+        """Return what starting a traversal now takes."""
+        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
+
 
 def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
-    """Name, id and project must fit together; deleted stacks are found.
+    """Return the stack, deleted or not, if name, id and project fit together.
 
-    The users that a stack tree made find its stacks in their own project, too; what
-    they may do there is for policy.  Raises ``EntityNotFound``.
+    The users that a stack tree created find its stacks in their own project, too; policy
+    decides what they may do there.
+
+    Raises:
+        EntityNotFound: the caller has no such stack.
     """
     stack = stacks.get(conn, stack_id)
-    if stack is None or stack.name != name or not _in_reach(request, stack):
+    if stack is None or stack.name != name or not _is_visible(request, stack):
         raise errors.EntityNotFound("Stack", name)
     return stack
 
 
-def _in_reach(request: ApiRequest, stack: Stack) -> bool:
+def _is_visible(request: ApiRequest, stack: Stack) -> bool:
     return (
         stack.project_id == request.project_id
         or stack.tree_id == request.caller.stack_user_tree_id
@@ -49,7 +57,7 @@ def _in_reach(request: ApiRequest, stack: Stack) -> bool:
 
 
 def get_undeleted_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
-    """As ``get_stack``, but a deleted one is not found."""
+    """Return the stack as ``get_stack`` does, but do not find a deleted one."""
     stack = get_stack(conn, request, name, stack_id)
     if stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", name)
@@ -57,7 +65,11 @@ def get_undeleted_stack(conn: Any, request: ApiRequest, name: str, stack_id: str
 
 
 def write_with_retry(services: ApiServices, work: Callable[[Any], T]) -> T:
-    """As ``run_in_transaction``, for what no daemon reads: statements on a connection."""
+    """Run statements that concern no traversal in one transaction, a few times if need be.
+
+    Raises:
+        Unavailable: no try helped; the client gets 503.
+    """
 
     def attempt() -> T:
         with services.database.write() as conn:
@@ -67,8 +79,11 @@ def write_with_retry(services: ApiServices, work: Callable[[Any], T]) -> T:
 
 
 def run_in_transaction(services: ApiServices, work: Callable[[Transaction], T]) -> T:
-    """Runs ``work`` in one transaction, a few times where that can help; after that
-    the client is told 503."""
+    """Run ``work`` in one transaction of the store, a few times if need be.
+
+    Raises:
+        Unavailable: no try helped; the client gets 503.
+    """
 
     def attempt() -> T:
         with services.store.transaction() as tx:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.api.requests.params import (
-    InvalidRequestValue,
     QueryParams,
     collect_filters,
     parse_non_negative_int,
 )
 from heat_convergence.common import errors
+from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.db.reads.events import EventQuery
 from heat_convergence.db.reads.resources import ResourceFilter

@@ -7,33 +7,15 @@ know under the name of a plain Python error; each message names the place.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from webob.multidict import MultiDict
 
 from heat_convergence.common import errors
-
-if TYPE_CHECKING:  # engines read stacks' words, too, and no requests
-    from webob.multidict import MultiDict
+from heat_convergence.common.errors import InvalidRequestType, InvalidRequestValue
 
 MAX_TAG_LENGTH = 80
 _LARGEST = 2**31 - 1
-
-
-class InvalidRequestValue(errors.HTTPBadRequest):
-    """A value that is not of its kind; clients know it as ``ValueError``."""
-
-    wire_type = "ValueError"
-
-
-class InvalidRequestType(errors.HTTPBadRequest):
-    """A list where text belongs; clients know it as ``AttributeError``."""
-
-    wire_type = "AttributeError"
-
-
-class MissingRequestKey(errors.HTTPBadRequest):
-    """A name that its map does not have; clients know it as ``KeyError``."""
-
-    wire_type = "KeyError"
 
 
 def parse_boolean(name: str, value: Any) -> bool:

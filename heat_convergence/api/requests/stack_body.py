@@ -7,17 +7,18 @@ which may be given where; what the texts in it mean is the template's affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from heat_convergence.api.requests.params import (
-    InvalidRequestValue,
     parse_boolean,
     parse_non_negative_int,
     parse_tags,
 )
 from heat_convergence.common import errors
+from heat_convergence.common.errors import InvalidRequestValue
+from heat_convergence.stacks.source.template_source import SourceRequest
 
 Json = Any
 
@@ -36,27 +37,20 @@ _MAKES_A_STACK = frozenset({BodyPurpose.CREATE, BodyPurpose.PREVIEW})
 _CHANGES_A_STACK = frozenset({BodyPurpose.UPDATE, BodyPurpose.PATCH})
 
 
-@dataclass(frozen=True, slots=True)
-class StackBody:
-    """The fields as given, None where absent.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackBody(SourceRequest):
+    """The fields of the body as they came, None where absent.
 
-    ``template`` is text or a map; ``environment`` likewise.
+    Attributes:
+        adopt_stack_data: the document that abandoning a stack gave.
     """
 
     name: str = ""
-    template: str | Mapping[str, Json] | None = None
-    template_url: str | None = None
-    environment: str | Mapping[str, Json] | None = None
-    environment_files: tuple[str, ...] = ()
-    parameters: Mapping[str, Json] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    files_container: str | None = None  # whose objects are files, beneath those
     timeout_mins: int | None = None
     disable_rollback: bool | None = None
     tags: tuple[str, ...] | None = None
     converge: bool = False
-    clear_parameters: tuple[str, ...] = ()
-    adopt_stack_data: str | Mapping[str, Json] | None = None  # what abandoning a stack gave
+    adopt_stack_data: str | Mapping[str, Json] | None = None
 
     @property
     def has_template(self) -> bool:

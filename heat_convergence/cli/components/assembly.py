@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import oslo_messaging
 from oslo_config import cfg
@@ -47,6 +48,8 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
+from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.functions.function import Function
 
 
@@ -189,32 +192,44 @@ def _create_keystone_clients(
     return clouds, Delegation(CredentialIssuer(client_settings, service), clouds, store)
 
 
+def create_stack_services(components: ProcessComponents) -> StackServices:
+    """Build what engines and observers need to evaluate templates."""
+    return StackServices(
+        options=settings.stack_options(components.conf), **_stack_service_values(components)
+    )
+
+
 def create_api_services(components: ProcessComponents) -> ApiServices:
-    """Build what the API and the rollback of a stack need to evaluate templates."""
-    limits = settings.template_limits(components.conf)
+    """Build the services of the API, which evaluates templates as daemons do."""
     return ApiServices(
         database=components.database,
         store=components.store,
         bus=components.bus,
-        registry=components.registry,
-        clock=components.clock,
         ids=components.ids,
-        settings=settings.convergence_settings(components.conf),
-        limits=limits,
-        template_cache=components.template_cache,
-        global_environment=load_operator_environment(
-            components.conf.environment_dir, limits=limits
-        ),
         options=settings.api_options(components.conf),
-        custom_constraints={
+        delegation=components.delegation,
+        stack_user_domain=_stack_user_domain(components.conf),
+        find_signer=_signer_lookup(components),
+        **_stack_service_values(components),
+    )
+
+
+def _stack_service_values(components: ProcessComponents) -> dict[str, Any]:
+    limits = settings.template_limits(components.conf)
+    folder = components.conf.environment_dir
+    return {
+        "registry": components.registry,
+        "clock": components.clock,
+        "settings": settings.convergence_settings(components.conf),
+        "limits": limits,
+        "template_cache": components.template_cache,
+        "global_environment": load_operator_environment(folder, limits=limits),
+        "custom_constraints": {
             **cloud_constraints.load_custom_constraints(components.registry),
             **custom_constraints.load_constraints(),
         },
-        delegation=components.delegation,
-        functions=components.template_functions,
-        stack_user_domain=_stack_user_domain(components.conf),
-        find_signer=_signer_lookup(components),
-    )
+        "functions": components.template_functions,
+    }
 
 
 def _stack_user_domain(conf: cfg.ConfigOpts) -> StackUserDomain:
@@ -237,12 +252,12 @@ def _signer_lookup(components: ProcessComponents) -> SignerLookup | None:
 
 def create_nested_executor(components: ProcessComponents) -> NestedStackExecutor:
     """Build the executor with which engines create nested stacks."""
-    services = create_api_services(components)
+    services = create_stack_services(components)
     return NestedStackExecutor(
-        store=services.store,
-        builder=services.nested_stack_builder(),
-        clock=services.clock,
-        ids=services.ids,
+        store=components.store,
+        builder=NestedStackBuilder(services),
+        clock=components.clock,
+        ids=components.ids,
         settings=services.settings,
         limits=NestedTreeLimits(
             max_depth=services.options.max_nested_stack_depth,

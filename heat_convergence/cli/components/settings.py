@@ -13,6 +13,7 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.conf.clients import SDK_SERVICE_NAMES
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.limits import TemplateLimits
 
 
@@ -44,14 +45,15 @@ def template_limits(conf: cfg.ConfigOpts) -> TemplateLimits:
     )
 
 
+def stack_options(conf: cfg.ConfigOpts) -> StackOptions:
+    """Return the options that bound stacks, for engines and observers."""
+    return StackOptions(**_stack_option_values(conf))
+
+
 def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
-    """Return the options of the API."""
+    """Return the options of the API, those of stacks included."""
     return ApiOptions(
-        max_json_body_bytes=conf.max_json_body_size,
-        max_stacks_per_tenant=conf.max_stacks_per_tenant,
-        max_resources_per_stack=conf.max_resources_per_stack,
-        max_nested_stack_depth=conf.max_nested_stack_depth,
-        max_snapshots_per_stack=conf.max_snapshots_per_stack,
+        **_stack_option_values(conf),
         max_software_configs_per_tenant=conf.max_software_configs_per_tenant,
         max_software_deployments_per_tenant=conf.max_software_deployments_per_tenant,
         enable_stack_adopt=conf.enable_stack_adopt,
@@ -59,10 +61,20 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         observe_on_update=conf.observe_on_update,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
-        region=conf.region_name_for_services,
-        template_fetch_timeout_s=conf.template_fetch_timeout,
-        fetch_private_addresses=conf.template_fetch_private_addresses,
     )
+
+
+def _stack_option_values(conf: cfg.ConfigOpts) -> dict[str, Any]:
+    return {
+        "max_json_body_bytes": conf.max_json_body_size,
+        "max_stacks_per_tenant": conf.max_stacks_per_tenant,
+        "max_resources_per_stack": conf.max_resources_per_stack,
+        "max_nested_stack_depth": conf.max_nested_stack_depth,
+        "max_snapshots_per_stack": conf.max_snapshots_per_stack,
+        "region": conf.region_name_for_services,
+        "template_fetch_timeout_s": conf.template_fetch_timeout,
+        "fetch_private_addresses": conf.template_fetch_private_addresses,
+    }
 
 
 def property_defaults(conf: cfg.ConfigOpts) -> dict[tuple[str, str], str]:

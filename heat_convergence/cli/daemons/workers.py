@@ -17,11 +17,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from oslo_context.context import RequestContext, get_current
 
-from heat_convergence.api.stack_builder import StackBuilder
 from heat_convergence.cli.components.assembly import (
     ProcessComponents,
-    create_api_services,
     create_nested_executor,
+    create_stack_services,
 )
 from heat_convergence.cli.components.settings import convergence_settings, template_limits
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
@@ -33,6 +32,7 @@ from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.server import create_engine_server, create_observer_server
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -244,7 +244,7 @@ class ObserverWorker(MessageWorker):
             clock=components.clock,
             ids=components.ids,
             settings=self.settings,
-            rebuild=StackBuilder(create_api_services(components)).rebuild,
+            rebuild=StackBuilder(create_stack_services(components)).rebuild,
             wait=self.stop_event.wait,
             request_tick=self.request_round,
             cloud_of=components.cloud_of,

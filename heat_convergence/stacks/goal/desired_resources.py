@@ -1,9 +1,8 @@
-"""An evaluated template → what a traversal takes of it, stacks behind resources
-included.
+"""An evaluated template to the desired resources that a traversal plans with.
 
-Called by the API, by rollbacks and by engines for nested stacks, so that all come
-to the same: a definition is changed when its own words are, or what of files and
-environment the stack behind it is made of, or what others read of it.
+Called by the builders of root and nested stacks, by rollbacks and by previews, so that
+all come to the same: a definition is changed when its own text is, or what its nested
+stack is made of in files and environment, or what others read of that stack.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
 from heat_convergence.convergence.planning.sensitivity import propagate_sensitivity
 from heat_convergence.resources.implicit_dependencies import add_implicit_dependencies
 from heat_convergence.resources.nested.nested_type import (
@@ -27,27 +26,28 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template import expression
 from heat_convergence.template.environment.environment import Environment
-from heat_convergence.template.environment.resource_registry import (
-    ResourceRegistry as TypeRegistry,
-)
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.references import attribute_references
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 Json = Any
-_MOST_COMMONS = 16
-CONTENT_DIGEST_KEY, ATTRIBUTE_PATHS_KEY = (
-    "digest",
-    "reads",
-)  # of a stored definition, under wanted.NESTED
+# Names in a stored definition, under ``desired_state.NESTED_STACK_KEY``.
+CONTENT_DIGEST_KEY = "digest"
+ATTRIBUTE_PATHS_KEY = "reads"
 
 
 def resolve_implementations(
     definitions: Mapping[str, ResourceDefinition], environment: Environment
 ) -> dict[str, str]:
-    """Resource name → the type or template behind its type."""
+    """Return the type or template that each resource's type resolves to, by name."""
     resolve = environment.registry.resolve
     return {name: resolve(each.type, name) for name, each in definitions.items()}
+
+
+def stored_attribute_paths(definition: Mapping[str, Json]) -> list[AttributePath]:
+    """Return what others read of a nested stack, by its resource's stored definition."""
+    nested = definition.get(NESTED_STACK_KEY) or {}
+    return [tuple(path) for path in nested.get(ATTRIBUTE_PATHS_KEY, ())]
 
 
 def derive_desired_resources(
@@ -56,115 +56,94 @@ def derive_desired_resources(
     files: TemplateFiles,
     registry: ResourceTypeRegistry,
     *,
+    implementations: Mapping[str, str] | None = None,
     parent_attribute_paths: Mapping[str, Collection[AttributePath]] | None = None,
 ) -> dict[str, DesiredResource]:
-    """``above`` are the reads that come from the stacks above this one."""
-    implementations = resolve_implementations(evaluated.definitions, environment)
+    """Return the desired resources by name.
+
+    Args:
+        evaluated: the stack's template.
+        environment: the stack's own.
+        files: those of the whole tree.
+        registry: the resource types.
+        implementations: as ``resolve_implementations`` returns, if they are known.
+        parent_attribute_paths: what ancestors read of the resources, by resource name.
+    """
+    if implementations is None:
+        implementations = resolve_implementations(evaluated.definitions, environment)
+    types = {name: registry.find(each) for name, each in implementations.items()}
+    nested = {name for name, each in types.items() if isinstance(each, NestedType)}
+    paths = _attribute_paths(evaluated, nested, parent_attribute_paths or {}) if nested else {}
+    digests = _ContentDigests(environment, files) if nested else None
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
-    nested = {
-        name
-        for name, implementation in implementations.items()
-        if isinstance(registry.find(implementation), NestedType)
-    }
-    reads = _reads(evaluated, nested, parent_attribute_paths or {}) if nested else {}
-    digests = _Digests(environment, files) if nested else None
     found = {}
     for name, definition in definitions.items():
-        implementation, behind = implementations[name], None
+        nested_stack = None
         if name in nested and digests is not None:
-            behind = {
-                CONTENT_DIGEST_KEY: digests.of(definition, implementation),
-                ATTRIBUTE_PATHS_KEY: sorted(map(list, reads.get(name, ()))),
+            nested_stack = {
+                CONTENT_DIGEST_KEY: digests.digest(definition, implementations[name]),
+                ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
             }
-        hooks_and_restrictions = tuple(sorted(environment.registry.hooks_and_restrictions(name)))
-        kind = registry.find(implementation)
-        mended = kind is not None and kind.update_repairs_failure
-        want = DesiredResource.from_definition(
-            definition,
-            implementation,
-            behind,
-            hooks_and_restrictions,
-            update_repairs_failure=mended,
+        found[name] = _desired_resource(
+            definition, implementations[name], nested_stack, types[name], environment
         )
-        renewed = kind is not None and kind.replace_on_update
-        found[name] = replace(want, replace_on_update=True) if renewed else want
-    return propagate_sensitivity(found, _makers_of_secrets(definitions, implementations, registry))
-
-
-def _makers_of_secrets(
-    definitions: Mapping[str, ResourceDefinition],
-    implementations: Mapping[str, str],
-    registry: ResourceTypeRegistry,
-) -> set[str]:
-    kinds = {name: registry.find(each) for name, each in implementations.items()}
-    return {
+    secret = {
         name
-        for name, kind in kinds.items()
-        if kind is not None and _keeps_secrets(kind, definitions[name].properties)
+        for name, each in types.items()
+        if each is not None and _has_secret_data(each, definitions[name].properties)
     }
+    return propagate_sensitivity(found, secret)
 
 
-def _keeps_secrets(resource_type: ResourceType, properties: Json) -> bool:
+def _desired_resource(
+    definition: ResourceDefinition,
+    implementation: str,
+    nested_stack: Mapping[str, Json] | None,
+    resource_type: ResourceType | None,
+    environment: Environment,
+) -> DesiredResource:
+    hooks = tuple(sorted(environment.registry.hooks_and_restrictions(definition.name)))
+    desired = DesiredResource.from_definition(
+        definition,
+        implementation,
+        nested_stack,
+        hooks,
+        update_repairs_failure=resource_type is not None and resource_type.update_repairs_failure,
+    )
+    if resource_type is not None and resource_type.replace_on_update:
+        return replace(desired, replace_on_update=True)
+    return desired
+
+
+def _has_secret_data(resource_type: ResourceType, properties: Json) -> bool:
     if isinstance(properties, Mapping):
         return resource_type.has_secret_data(properties)
-    return bool(resource_type.secret_data)  # all of it is open yet
+    return bool(resource_type.secret_data)  # the properties are not known yet
 
 
-def _reads(
-    evaluated: EvaluatedTemplate, nested: set[str], above: Mapping[str, Collection[AttributePath]]
+def _attribute_paths(
+    evaluated: EvaluatedTemplate,
+    nested: set[str],
+    parent_paths: Mapping[str, Collection[AttributePath]],
 ) -> dict[str, set[AttributePath]]:
-    found: dict[str, set[AttributePath]] = {name: set(reads) for name, reads in above.items()}
+    """Return what ancestors, resources and outputs read of nested stacks."""
+    found = {name: set(paths) for name, paths in parent_paths.items()}
     values: list[Any] = [
         [each.properties, each.metadata, each.update_policy]
         for each in evaluated.definitions.values()
     ]
     values.extend(output.value for output in evaluated.outputs.values())
     for value in values:
-        for use in attribute_references(value):
-            if use.resource in nested and use.attribute is not None:
-                read = normalize_attribute_path(use.attribute, use.path)
-                if read is not None:
-                    found.setdefault(use.resource, set()).add(read)
+        for reference in attribute_references(value):
+            if reference.resource in nested and reference.attribute is not None:
+                path = normalize_attribute_path(reference.attribute, reference.path)
+                if path is not None:
+                    found.setdefault(reference.resource, set()).add(path)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """What all stacks that inherit an environment have in common.  It is kept with what
-    it is of, so that these are never taken for others."""
-
-    registry: TypeRegistry
-    defaults: Mapping[str, Json]
-    digest: str
-    templates: frozenset[str]
-
-
-class _Commons:
-    """By registry and ``parameter_defaults``, which stacks below hand on as they are."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], _Common] = {}
-
-    def of(self, environment: Environment) -> _Common:
-        registry, defaults = environment.registry, environment.parameter_defaults
-        key = (id(registry), id(defaults))
-        found = self._kept.get(key)
-        if found is None:
-            entries = {name: entry for name, entry in registry.entries.items()
-                       if name != "resources"}  # fmt: skip
-            digest = _hash([entries, dict(defaults)])
-            found = _Common(registry, defaults, digest, registry.template_names())
-            if len(self._kept) >= _MOST_COMMONS:
-                self._kept.clear()
-            self._kept[key] = found
-        return found
-
-
-_commons = _Commons()
-
-
-class _Digests:
-    """What the stacks behind the resources of one template are made of."""
+class _ContentDigests:
+    """The digests of what the nested stacks of one template are made of."""
 
     def __init__(self, environment: Environment, files: TemplateFiles) -> None:
         self._environment = environment
@@ -175,11 +154,11 @@ class _Digests:
         self._common = _hash([entries, dict(environment.parameter_defaults), *zones])
         self._mapped = environment.registry.template_names() & files.hashes.keys()
 
-    def of(self, definition: ResourceDefinition, implementation: str) -> str:
+    def digest(self, definition: ResourceDefinition, implementation: str) -> str:
         inner = self._environment.registry.for_nested_stack(definition.name).entries["resources"]
-        named = {implementation, *self._mapped}
-        named.update(iterate_strings(expression.dump(definition.properties)))
-        reached = sorted(self._files.reachable_files(frozenset(named & self._files.hashes.keys())))
+        names = {implementation, *self._mapped}
+        names.update(iterate_strings(expression.dump(definition.properties)))
+        reached = sorted(self._files.reachable_files(frozenset(names & self._files.hashes.keys())))
         hashes = [[name, self._files.hashes[name]] for name in reached]
         return _hash([implementation, self._common, inner, hashes])
 

@@ -29,7 +29,7 @@ def test_boolean(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1", "0", "yes", "on", " true"])
 def test_boolean_in_other_words(text: str) -> None:
-    with pytest.raises(params.InvalidRequestValue, match="show_deleted"):
+    with pytest.raises(errors.InvalidRequestValue, match="show_deleted"):
         query(("show_deleted", text)).boolean("show_deleted")
 
 
@@ -66,7 +66,7 @@ def test_unknown_sort_key_is_dropped_and_direction_checked() -> None:
         query(("sort_keys", "x"), ("sort_dir", "asc")), "p", ()
     )
     assert (asked.page.sort_keys, asked.page.descending) == ((), False)
-    with pytest.raises(params.InvalidRequestValue, match="sort_dir"):
+    with pytest.raises(errors.InvalidRequestValue, match="sort_dir"):
         list_queries.parse_stack_list_query(query(("sort_dir", "up")), "p", ())
 
 

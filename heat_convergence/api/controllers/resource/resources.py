@@ -14,13 +14,13 @@ import webob
 
 from heat_convergence.api.controllers.base import Controller, get_stack
 from heat_convergence.api.http import ApiRequest, json_response, stream_list_response
-from heat_convergence.api.nested_attributes import read_nested_attributes
 from heat_convergence.api.requests.list_queries import ResourceListQuery, parse_resource_list_query
-from heat_convergence.api.requests.params import InvalidRequestValue, QueryParams
+from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.views import resources as view
 from heat_convergence.api.views import software as software_view
 from heat_convergence.api.views.definitions import format_definition
 from heat_convergence.common import errors
+from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
@@ -28,6 +28,7 @@ from heat_convergence.db.repositories.incarnations import SqlIncarnationReposito
 from heat_convergence.db.statements import contents, software
 from heat_convergence.resources.protocol.resource_context import RowInputs, dependency_context
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
+from heat_convergence.stacks.reads.nested_attributes import read_nested_attributes
 from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.references import referenced_resources

@@ -1,7 +1,7 @@
-"""A signal to a resource, from a server, an alarm or a user.
+"""Signals to a resource, from a server, an alarm or a user.
 
-Called by the root controller.  Decides what is a signal and what clears a hook; what
-a signal does is its resource type's affair.
+Called by the root controller.  Decides what is a signal and what clears a hook; the
+resource type decides what a signal does.
 """
 
 from __future__ import annotations
@@ -17,75 +17,81 @@ from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import breakpoints
-from heat_convergence.convergence.lifecycle.traversal import (
-    TraversalContext,
-    batches,
-    send_messages,
-)
+from heat_convergence.convergence.lifecycle.traversal import batches, send_messages
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
-from heat_convergence.stacks import signal_delivery
+from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
+from heat_convergence.stacks.signal_delivery import (
+    Signal,
+    SignalDelivery,
+    deliver_signal,
+    hook_to_unset,
+)
 
 
 class SignalsController(Controller):
+    """The handler of ``…/signal``."""
+
     def __init__(self, services: ApiServices) -> None:
         super().__init__(services)
-        self._children = services.nested_stack_builder()
+        self._nested_builder = NestedStackBuilder(services)
 
     def signal(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
+        """Deliver a signal, or clear the hook that its details name."""
         details = request.json_object
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             row = resources.get_by_name(conn, stack.id, resource_name)
         if row is None:
             raise errors.ResourceNotFound(resource_name, stack.name)
-        row_id, given = row.id, self.services
-        hook = signal_delivery.hook_to_unset(details)
-        if hook is not None:
-            step = bool(details.get("step"))
-            self._clear(stack.id, row_id, hook, step=step)
+        hook = hook_to_unset(details)
+        if hook is not None and details is not None:
+            self._clear_hook(stack.id, row.id, hook, single_step=bool(details.get("step")))
             return json_response(None)
-        kind = given.registry.find(row.implementation)
-        group_id = None if kind is None else kind.scaled_group_id(row.properties)
-        means = TraversalContext(given.clock(), given.ids, given.settings)
-        delivered = run_in_transaction(
-            given,
-            lambda tx: signal_delivery.deliver_signal(
-                tx,
-                stack,
-                row_id,
-                details,
-                registry=given.registry,
-                context=means,
-                scaler=None if group_id is None else self._scaler(group_id),
-            ),
-        )
-        send_messages(given.bus, delivered.messages, given.settings)
-        for ids in batches(delivered.resources_to_poll, given.settings.batch_size):
-            given.bus.observe(stack.id, delivered.version, ids)
-        if delivered.rejection is not None:
-            raise delivered.rejection
+        resource_type = self.services.registry.find(row.implementation)
+        group_id = None if resource_type is None else resource_type.scaled_group_id(row.properties)
+        self._deliver(stack, Signal(row.id, details), group_id)
         return json_response(None)
 
-    def _scaler(self, group_id: str) -> GroupScaler:
-        return GroupScaler(group_id, self._children, self.options.max_resources_per_stack)
+    def _deliver(self, stack: Stack, signal: Signal, group_id: str | None) -> None:
+        services, context = self.services, self.traversal_context()
 
-    def _clear(self, stack_id: str, row_id: str, hook: str, *, step: bool) -> None:
-        """Lets the resource go on from a breakpoint; ``step``: to the next one."""
-        given = self.services
-        outgoing_messages = run_in_transaction(
-            given,
+        def deliver_in(tx: Transaction) -> SignalDelivery:
+            scaler = None if group_id is None else self._scaler(group_id)
+            return deliver_signal(
+                tx, stack, signal, registry=services.registry, context=context, scaler=scaler
+            )
+
+        delivery = run_in_transaction(services, deliver_in)
+        send_messages(services.bus, delivery.messages, services.settings)
+        for ids in batches(delivery.resources_to_poll, services.settings.batch_size):
+            services.bus.observe(stack.id, delivery.version, ids)
+        if delivery.rejection is not None:
+            raise delivery.rejection
+
+    def _scaler(self, group_id: str) -> GroupScaler:
+        return GroupScaler(group_id, self._nested_builder, self.options.max_resources_per_stack)
+
+    def _clear_hook(
+        self, stack_id: str, resource_id: str, hook: str, *, single_step: bool
+    ) -> None:
+        """Resume the resource at a breakpoint; ``single_step``: up to the next one."""
+        services = self.services
+        messages = run_in_transaction(
+            services,
             lambda tx: breakpoints.clear_hook(
                 tx,
                 stack_id,
-                row_id,
+                resource_id,
                 hook,
-                given.settings,
-                given.clock(),
-                given.ids,
-                single_step=step,
+                services.settings,
+                services.clock(),
+                services.ids,
+                single_step=single_step,
             ),
         )
-        send_messages(given.bus, outgoing_messages, given.settings)
+        send_messages(services.bus, messages, services.settings)

@@ -10,7 +10,6 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller, write_with_retry
 from heat_convergence.api.http import ApiRequest, empty_response, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -21,6 +20,7 @@ from heat_convergence.api.views import software as view
 from heat_convergence.common import errors
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow
+from heat_convergence.stacks import quotas
 
 
 class SoftwareConfigsController(Controller):
@@ -62,7 +62,7 @@ class SoftwareConfigsController(Controller):
                 software.count_configs(conn, new.project_id),
                 self.options.max_software_configs_per_tenant,
                 "software configs",
-                request.caller,
+                unlimited=request.caller.is_cloud_admin,
             )
             software.insert_config(conn, new)
 

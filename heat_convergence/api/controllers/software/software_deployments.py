@@ -10,7 +10,6 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import Controller, write_with_retry
 from heat_convergence.api.controllers.software.software_configs import get_project_config
 from heat_convergence.api.http import ApiRequest, empty_response, json_response
@@ -20,6 +19,7 @@ from heat_convergence.api.views import software as view
 from heat_convergence.common import errors
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareDeploymentRow
+from heat_convergence.stacks import quotas
 
 
 class SoftwareDeploymentsController(Controller):
@@ -48,7 +48,7 @@ class SoftwareDeploymentsController(Controller):
                 software.count_deployments(conn, new.project_id),
                 self.options.max_software_deployments_per_tenant,
                 "software deployments",
-                request.caller,
+                unlimited=request.caller.is_cloud_admin,
             )
             get_project_config(conn, request.project_id, new.config_id)
             software.insert_deployment(conn, new)

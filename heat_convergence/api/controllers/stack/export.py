@@ -23,7 +23,6 @@ from heat_convergence.convergence.lifecycle.stack_export import (
     export_stack,
     keep_expressions,
 )
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.store import SqlTransaction
@@ -50,11 +49,11 @@ class ExportController(Controller):
         self._refuse_disabled()
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
-        means = TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
+        context = self.traversal_context()
         shown = run_in_transaction(
             self.services,
             lambda tx: stack_actions.abandon_stack(
-                tx, stack.id, means, resolve_metadata=self._finish
+                tx, stack.id, context, resolve_metadata=self._finish
             ),
         )
         return json_response(shown)

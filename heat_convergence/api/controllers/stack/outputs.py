@@ -11,12 +11,12 @@ from typing import Any
 import webob
 
 from heat_convergence.api.controllers.base import Controller, get_stack
-from heat_convergence.api.goal_view import OutputResolver, output_definitions
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
+from heat_convergence.stacks.reads.goal_view import OutputResolver, output_definitions
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
 

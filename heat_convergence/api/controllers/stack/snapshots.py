@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import webob
 
-from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
@@ -20,33 +19,34 @@ from heat_convergence.api.http import ApiRequest, empty_response, json_response,
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.actions import parse_snapshot_name
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.api.trust_delegation import renew_delegation, renew_delegation_if_possible
 from heat_convergence.api.views import snapshots as view
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import StartedTraversal
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.repositories.snapshots import SqlSnapshotRepository
+from heat_convergence.stacks import quotas
 from heat_convergence.stacks import snapshot_data as saving
+from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 
 
 class SnapshotsController(Controller):
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
-        self._goals = StackBuilder(services)
+        self._builder = StackBuilder(services)
 
     def create(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         name = parse_snapshot_name(request.require_json_object())
         stack = self._stack(request, stack_name, stack_id)
         renew_delegation(self.services, request, stack)
-        most = quotas.max_snapshots(request.caller, self.options)
+        max_snapshots = quotas.max_snapshots(self.options, unlimited=request.caller.is_cloud_admin)
         begun, saved = run_in_transaction(
             self.services,
             lambda tx: stack_actions.take_snapshot(
-                tx, stack.id, name, self._means(), max_snapshots=most
+                tx, stack.id, name, self.traversal_context(), max_snapshots=max_snapshots
             ),
         )
         traversal.send_first_messages(self.services.bus, begun, self.services.settings)
@@ -84,7 +84,7 @@ class SnapshotsController(Controller):
         run_in_transaction(
             self.services,
             lambda tx: stack_actions.delete_snapshot(
-                tx, stack.id, snapshot_id, self._means(), immediately=at_once
+                tx, stack.id, snapshot_id, self.traversal_context(), immediately=at_once
             ),
         )
         return empty_response()
@@ -106,10 +106,12 @@ class SnapshotsController(Controller):
             saved = stack_actions.get_restorable_snapshot(tx, stack.id, snapshot_id)
         then = replace(stack, goal_id=saved.goal_id)
         with self.database.read() as conn:
-            stored = self._goals.load_goal(conn, then)
-        source = self._goals.source_from_snapshot(stored, saved)
+            stored = self._builder.load_goal(conn, then)
+        source = self._builder.source_from_snapshot(stored, saved)
         now = replace(stack, goal_id=self.services.ids())
-        return self._goals.prepare(source, now, self._enforcer.type_forbidden_for(request))
+        return self._builder.prepare_update(
+            source, now, self._enforcer.type_forbidden_for(request)
+        )
 
     def _restore(
         self, tx: Transaction, stack: Stack, snapshot_id: str, draft: PreparedStack
@@ -120,7 +122,7 @@ class SnapshotsController(Controller):
             tx,
             stack_id=stack.id,
             action=Action.RESTORE,
-            context=self._means(),
+            context=self.traversal_context(),
             goal=draft.goal,
             desired_resources=draft.desired_resources,
         )
@@ -128,6 +130,3 @@ class SnapshotsController(Controller):
     def _stack(self, request: ApiRequest, name: str, stack_id: str) -> Stack:
         with self.database.read() as conn:
             return get_undeleted_stack(conn, request, name, stack_id)
-
-    def _means(self) -> TraversalContext:
-        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)

@@ -17,25 +17,28 @@ from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.actions import parse_action_name
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.stack_builder import StackBuilder
 from heat_convergence.api.trust_delegation import renew_delegation
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
-from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
 _VERBS = {"suspend": Action.SUSPEND, "resume": Action.RESUME, "check": Action.CHECK}
 
 
 class StackActionsController(Controller):
+    """The handler of ``…/actions``."""
+
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
-        self._goals = StackBuilder(services)
+        self._builder = StackBuilder(services)
 
     def action(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Suspend, resume or check a stack, or cancel its update."""
         name = parse_action_name(request.require_json_object())
         self._enforcer.enforce(request, f"actions:{name}")
         with self.database.read() as conn:
@@ -48,32 +51,29 @@ class StackActionsController(Controller):
         return json_response(None)
 
     def _cancel(self, stack: Stack, name: str) -> None:
-        means = self._means()
+        context = self.traversal_context()
 
         def cancel(tx: Transaction) -> ProgressResult:
             if name == "cancel_update":
-                return stack_actions.cancel_update(tx, stack.id, means, self._goals.rebuild)
-            return stack_actions.cancel_without_rollback(tx, stack.id, means)
+                return stack_actions.cancel_update(tx, stack.id, context, self._builder.rebuild)
+            return stack_actions.cancel_without_rollback(tx, stack.id, context)
 
-        advanced = run_in_transaction(self.services, cancel)
-        self._post(StartedTraversal(advanced.stack or stack, advanced.outgoing_messages))
+        progress = run_in_transaction(self.services, cancel)
+        self._send(StartedTraversal(progress.stack or stack, progress.outgoing_messages))
 
     def _verb(self, stack: Stack, action: Action) -> None:
         done = stack.action is action and stack.status is Status.COMPLETE
         if done and action is not Action.CHECK:
             return
-        means = self._means()
-        self._post(
+        context = self.traversal_context()
+        self._send(
             run_in_transaction(
                 self.services,
                 lambda tx: traversal.start_traversal(
-                    tx, stack_id=stack.id, action=action, context=means
+                    tx, stack_id=stack.id, action=action, context=context
                 ),
             )
         )
 
-    def _means(self) -> TraversalContext:
-        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
-
-    def _post(self, begun: StartedTraversal) -> None:
-        traversal.send_first_messages(self.services.bus, begun, self.services.settings)
+    def _send(self, started: StartedTraversal) -> None:
+        traversal.send_first_messages(self.services.bus, started, self.services.settings)

@@ -11,9 +11,7 @@ from urllib.parse import urlencode
 
 import webob
 
-from heat_convergence.api import goal_view
 from heat_convergence.api.controllers.base import Controller, get_stack
-from heat_convergence.api.goal_view import OutputResolver
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.list_queries import parse_stack_list_query
@@ -29,7 +27,9 @@ from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.db.statements import contents
+from heat_convergence.stacks.reads import goal_view
 from heat_convergence.stacks.reads.breakpoint_status import with_breakpoint_reasons
+from heat_convergence.stacks.reads.goal_view import OutputResolver
 
 Json = Any
 

@@ -1,7 +1,7 @@
-"""Writing: create, update, patch and delete a stack.
+"""The writes of stacks: create, update, patch and delete.
 
-Called by the root controller.  Decides the order of checks and what is kept of an
-earlier goal; answers as soon as the first jobs are handed to the bus.
+Called by the root controller.  Decides the order of checks and what an update keeps of
+the earlier goal; answers as soon as the first jobs are handed to the bus.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api import quotas
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
@@ -27,7 +26,6 @@ from heat_convergence.api.requests.adopt_stack_data import (
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.requests.stack_body import BodyPurpose, StackBody, parse_stack_body
 from heat_convergence.api.services import ApiServices
-from heat_convergence.api.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.api.trust_delegation import (
     delegation_for_new_stack,
     renew_delegation,
@@ -39,144 +37,158 @@ from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.traversal import (
     AdoptedResource,
     StartedTraversal,
-    TraversalContext,
 )
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
+from heat_convergence.stacks.source.template_source import (
+    StoredGoal,
+    TemplateSource,
+    TemplateSourceReader,
+)
 
 
 class StackWritesController(Controller):
+    """The handlers that create, change and delete stacks."""
+
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
-        self._goals = StackBuilder(services)
-        self._sources = self._goals.sources
+        self._builder = StackBuilder(services)
 
     def create(self, request: ApiRequest) -> webob.Response:
+        """Create a stack, or adopt the resources of an abandoned one."""
         body = parse_stack_body(request.json_object, BodyPurpose.CREATE)
         enabled = self.options.enable_stack_adopt
-        body, given = merge_adopt_stack_data(body, self.services.limits, enabled=enabled)
+        body, adopted = merge_adopt_stack_data(body, self.services.limits, enabled=enabled)
         stack = stack_from_body(request, body, self.services)
-        if given is not None:
+        if adopted is not None:
             stack = replace(stack, action=Action.ADOPT)
-        source = self._sources.from_request(body, section_error=None)
+        source = self._builder.sources.from_request(body, section_error=None)
         with self.database.read() as conn:
-            quotas.check_new_stack(conn, stack, request.caller, self.options)
-        self._goals.check_new_stack(source, stack)
-        draft = self._goals.prepare(source, stack, self._enforcer.type_forbidden_for(request))
-        with delegation_for_new_stack(self.services, request, stack):
-            handed = None if given is None else self._handed(given, draft)
-            begun = run_in_transaction(
-                self.services, lambda tx: self._begin(tx, stack, draft, handed)
+            quotas.check_new_stack(
+                conn, stack, self.options, unlimited=request.caller.is_cloud_admin
             )
-        traversal.send_first_messages(self.services.bus, begun, self.services.settings)
-        answer = json_response(view.format_created_stack(stack, request.base_url), 201)
-        answer.location = stack_url(request.base_url, stack)
-        return answer
+        prepared = self._builder.prepare_new(
+            source, stack, self._enforcer.type_forbidden_for(request)
+        )
+        with delegation_for_new_stack(self.services, request, stack):
+            resources = None if adopted is None else self._adopted_resources(adopted, prepared)
+            started = run_in_transaction(
+                self.services, lambda tx: self._create(tx, stack, prepared, resources)
+            )
+        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        response = json_response(view.format_created_stack(stack, request.base_url), 201)
+        response.location = stack_url(request.base_url, stack)
+        return response
 
     def update(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Replace the goal of a stack."""
         body = parse_stack_body(request.json_object, BodyPurpose.UPDATE)
         return self._change(request, stack_name, stack_id, body, BodyPurpose.UPDATE)
 
     def patch(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Change parts of the goal of a stack."""
         body = parse_stack_body(request.json_object, BodyPurpose.PATCH)
         rule = "stacks:update_no_change" if body.is_empty_patch else "stacks:update_patch"
         self._enforcer.enforce(request, rule)
         return self._change(request, stack_name, stack_id, body, BodyPurpose.PATCH)
 
     def delete(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Delete a stack; ``skip`` names resources to leave alone."""
         skip = QueryParams(request.GET).values("skip")
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
         renew_delegation_if_possible(self.services, request, stack)
-        means = self._means()
-        begun = run_in_transaction(
-            self.services, lambda tx: stack_actions.delete_stack(tx, stack.id, skip, means)
+        context = self.traversal_context()
+        started = run_in_transaction(
+            self.services, lambda tx: stack_actions.delete_stack(tx, stack.id, skip, context)
         )
-        traversal.send_first_messages(self.services.bus, begun, self.services.settings)
+        traversal.send_first_messages(self.services.bus, started, self.services.settings)
         return empty_response()
 
-    def _begin(
+    def _create(
         self,
         tx: Transaction,
         stack: Stack,
-        draft: PreparedStack,
-        handed: Mapping[str, AdoptedResource] | None,
+        prepared: PreparedStack,
+        adopted_resources: Mapping[str, AdoptedResource] | None,
     ) -> StartedTraversal:
-        tx.contents.put(draft.contents)
+        tx.contents.put(prepared.contents)
         return traversal.create_stack(
             tx,
             stack=stack,
-            goal=draft.goal,
-            desired_resources=draft.desired_resources,
-            context=self._means(),
-            adopted_resources=handed,
+            goal=prepared.goal,
+            desired_resources=prepared.desired_resources,
+            context=self.traversal_context(),
+            adopted_resources=adopted_resources,
         )
 
-    def _handed(
-        self, given: Mapping[str, AdoptedResourceBody], draft: PreparedStack
+    def _adopted_resources(
+        self, adopted: Mapping[str, AdoptedResourceBody], prepared: PreparedStack
     ) -> dict[str, AdoptedResource]:
-        """What the new stack takes over; of types that keep secrets, sealed."""
-        handed = {}
-        for name in given.keys() & draft.desired_resources.keys():
-            kind = self.services.registry.find(draft.desired_resources[name].implementation)
-            secret = ADOPTED_STACK in given[name].data or (
-                kind is not None and bool(kind.secret_data)
+        """Return what the new stack adopts; of types with secret data, to be encrypted."""
+        found = {}
+        for name in adopted.keys() & prepared.desired_resources.keys():
+            body, desired = adopted[name], prepared.desired_resources[name]
+            resource_type = self.services.registry.find(desired.implementation)
+            secret = ADOPTED_STACK in body.data or (
+                resource_type is not None and bool(resource_type.secret_data)
             )
-            handed[name] = AdoptedResource(
-                given[name].physical_id, given[name].data, secret, given[name].suspended
-            )
-        return handed
+            found[name] = AdoptedResource(body.physical_id, body.data, secret, body.suspended)
+        return found
 
     def _change(
-        self, request: ApiRequest, name: str, stack_id: str, body: StackBody, use: BodyPurpose
+        self, request: ApiRequest, name: str, stack_id: str, body: StackBody, purpose: BodyPurpose
     ) -> webob.Response:
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, name, stack_id)
-            before = self._goals.load_replaced_goal(conn, stack, use)
+            replaced_goal = load_replaced_goal(self._builder, conn, stack, purpose)
         quotas.check_updatable(stack)
-        source = self._sources.from_update_request(body, use, before)
-        forbidden = self._enforcer.type_forbidden_for(request)
-        then = replace(stack, goal_id=self.services.ids())
-        draft = self._goals.prepare(source, then, forbidden, replaced_goal=before)
-        renew_delegation(self.services, request, stack)
-        looks = body.converge or self.options.observe_on_update
-        reality = StateSource.OBSERVED if looks else StateSource.RECORDED
-        begun = run_in_transaction(
-            self.services, lambda tx: self._update(tx, stack, draft, _columns(body, use), reality)
+        source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
+        prepared = self._builder.prepare_update(
+            source,
+            replace(stack, goal_id=self.services.ids()),
+            self._enforcer.type_forbidden_for(request),
+            replaced_goal,
         )
-        traversal.send_first_messages(self.services.bus, begun, self.services.settings)
+        renew_delegation(self.services, request, stack)
+        observe = body.converge or self.options.observe_on_update
+        state_source = StateSource.OBSERVED if observe else StateSource.RECORDED
+        values = _stack_values(body, purpose)
+        started = run_in_transaction(
+            self.services, lambda tx: self._update(tx, stack, prepared, values, state_source)
+        )
+        traversal.send_first_messages(self.services.bus, started, self.services.settings)
         return text_response(202)
 
     def _update(
         self,
         tx: Transaction,
         stack: Stack,
-        draft: PreparedStack,
+        prepared: PreparedStack,
         values: Mapping[str, Any],
-        reality: StateSource,
+        state_source: StateSource,
     ) -> StartedTraversal:
-        tx.contents.put(draft.contents)
+        tx.contents.put(prepared.contents)
         return traversal.start_traversal(
             tx,
             stack_id=stack.id,
             action=Action.UPDATE,
-            context=self._means(),
-            goal=draft.goal,
-            desired_resources=draft.desired_resources,
+            context=self.traversal_context(),
+            goal=prepared.goal,
+            desired_resources=prepared.desired_resources,
             stack_values=values,
-            state_source=reality,
+            state_source=state_source,
         )
-
-    def _means(self) -> TraversalContext:
-        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
 
 
 def stack_from_body(request: ApiRequest, body: StackBody, services: ApiServices) -> Stack:
-    """A root stack as the body wants it; it is stored nowhere yet."""
+    """Return the root stack that a body describes; it is stored nowhere yet."""
     return Stack(
         id=services.ids(),
         name=body.name,
@@ -194,14 +206,37 @@ def stack_from_body(request: ApiRequest, body: StackBody, services: ApiServices)
     )
 
 
-def _columns(body: StackBody, use: BodyPurpose) -> dict[str, Any]:
-    """What an update sets beside the goal; absent fields stay as they are, but PUT
-    without tags takes them away."""
+def load_replaced_goal(
+    builder: StackBuilder, conn: Any, stack: Stack, purpose: BodyPurpose
+) -> StoredGoal | None:
+    """Return the goal that an update replaces; only a PATCH needs its files."""
+    if purpose is BodyPurpose.PATCH:
+        return builder.load_goal(conn, stack)
+    return builder.load_goal_without_files(conn, stack)
+
+
+def source_of_update(
+    sources: TemplateSourceReader,
+    body: StackBody,
+    purpose: BodyPurpose,
+    replaced_goal: StoredGoal | None,
+) -> TemplateSource:
+    """Return the source that an update or a PATCH leads to."""
+    if purpose is BodyPurpose.PATCH and replaced_goal is not None:
+        return sources.from_patch_request(body, replaced_goal)
+    return sources.from_update_request(body)
+
+
+def _stack_values(body: StackBody, purpose: BodyPurpose) -> dict[str, Any]:
+    """Return what an update sets beside the goal.
+
+    Absent fields stay as they are, but a PUT without tags removes them.
+    """
     values: dict[str, Any] = {}
     if body.timeout_mins is not None:
         values["timeout_mins"] = body.timeout_mins
     if body.disable_rollback is not None:
         values["disable_rollback"] = body.disable_rollback
-    if body.tags is not None or use is BodyPurpose.UPDATE:
+    if body.tags is not None or purpose is BodyPurpose.UPDATE:
         values["tags"] = body.tags or ()
     return values

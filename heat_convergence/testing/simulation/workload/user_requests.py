@@ -35,6 +35,7 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import signal_delivery
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
+from heat_convergence.stacks.services import StackServices
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 
 _TRAVERSALS = {
@@ -344,10 +345,13 @@ class _Request:
         group_id = self.registry.get(row.implementation).scaled_group_id(row.properties or {})
         now = self.means.now
         told = signal_delivery.deliver_signal(
-            tx, stack, row.id, None, registry=self.registry, context=self.means,
+            tx, stack, signal_delivery.Signal(row.id), registry=self.registry, context=self.means,
             scaler=None
             if group_id is None
-            else GroupScaler(group_id, NestedStackBuilder(self.registry, lambda: now)),
+            else GroupScaler(
+                group_id,
+                NestedStackBuilder(StackServices(registry=self.registry, clock=lambda: now)),
+            ),
         )  # fmt: skip
         if told.rejection is not None:
             return _Done(refused=told.rejection)

@@ -1,7 +1,7 @@
 """A stored goal as clients read it: outputs, environment, template.
 
-Called by the controllers that show stacks.  Evaluates what was left open when the
-stack was made, from rows it is handed; never asks the database or the cloud.
+Called by the controllers that show stacks.  Evaluates outputs from the rows passed in;
+must not read the database or ask the cloud.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_context import RowInputs
+from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
@@ -29,17 +29,18 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class OutputResolver:
-    """Finishes the outputs of one stack; ``rows`` are what they draw on."""
+    """The outputs of one stack; ``rows`` are the resources that they read, by name."""
 
     stack: Stack
     rows: Mapping[str, InputResource]
-    services: ApiServices
+    services: StackServices
 
     def resolve_all(self, goal: Goal) -> list[dict[str, Json]]:
+        """Return every output of the goal, as ``resolve`` does."""
         return [self.resolve(output) for output in output_definitions(goal)]
 
     def resolve(self, output: OutputDefinition) -> dict[str, Json]:
-        """A mistake that only shows now is told in the output, not as a failure."""
+        """Return the output with its value, or with the error that evaluating it gave."""
         shown: dict[str, Json] = {
             "output_key": output.name,
             "description": output.description,
@@ -48,39 +49,43 @@ class OutputResolver:
         if not output.enabled:
             return shown
         try:
-            shown["output_value"] = self._finished(output)
+            shown["output_value"] = self._value(output)
         except errors.Error as error:
             shown["output_error"] = str(error)
         return shown
 
-    def _finished(self, output: OutputDefinition) -> Json:
-        given = self.services
-        inputs = RowInputs(self.rows, self.stack, given.registry, given.clock())
+    def _value(self, output: OutputDefinition) -> Json:
+        services = self.services
+        inputs = RowInputs(self.rows, self.stack, services.registry, services.clock())
         where = f"outputs.{output.name}.value"
         return resolve_value(
-            output.value, inputs, limits=given.limits, functions=given.functions, location=where
+            output.value,
+            inputs,
+            limits=services.limits,
+            functions=services.functions,
+            location=where,
         )
 
 
 def output_definitions(goal: Goal) -> Iterator[OutputDefinition]:
-    """In the order of their names."""
+    """Yield the outputs in the order of their names."""
     for name, data in sorted(goal.outputs.items()):
         yield OutputDefinition.load(name, data)
 
 
 def resources_read_by_outputs(goal: Goal, functions: Mapping[str, Function]) -> frozenset[str]:
-    """Names of the resources that the outputs read."""
+    """Return the names of the resources that the outputs read."""
     found = (referenced_resources(output.value, functions) for output in output_definitions(goal))
     return frozenset().union(*found)
 
 
 def parse_stored_template(text: str, limits: TemplateLimits) -> Json:
-    """The stored text as the map that it is."""
+    """Return the stored template as a map."""
     return load_document(text, limits=limits).data
 
 
 def format_environment(goal: Goal) -> dict[str, Json]:
-    """The five sections; values of hidden parameters are masked."""
+    """Return the five sections, with values of hidden parameters masked."""
     environment = goal.environment
     return {
         "parameters": _masked(environment.get("parameters"), goal),

@@ -1,0 +1,323 @@
+"""A root stack's template source to its goal and desired resources, and back again.
+
+Called by the controllers that write and preview, and by the observer, through
+``rebuild``, when it rolls a stack back.  Decides which checks a source passes and in
+which order; must not write anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.goal import Goal
+from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.repositories.goals import SqlGoalRepository
+from heat_convergence.db.statements import contents
+from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
+from heat_convergence.stacks import quotas, snapshot_data
+from heat_convergence.stacks.goal.desired_resources import derive_desired_resources
+from heat_convergence.stacks.goal.goal_builder import (
+    GoalBuilder,
+    GoalInputs,
+    TemplateInputs,
+    build_goal,
+)
+from heat_convergence.stacks.goal.nested_validation import (
+    NestedStackValidator,
+    TypeForbidden,
+    ValidationOptions,
+    ValidationResult,
+    ValidationTarget,
+)
+from heat_convergence.stacks.services import StackServices
+from heat_convergence.stacks.source.template_fetcher import RemoteTemplateFetcher
+from heat_convergence.stacks.source.template_source import (
+    StoredGoal,
+    TemplateSource,
+    TemplateSourceReader,
+    with_availability_zones,
+)
+from heat_convergence.template.diagnostics import Diagnostics
+from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
+from heat_convergence.template.parameters import parameter_values
+from heat_convergence.template.parameters.parameter_values import (
+    MissingParameters,
+    ParameterChecks,
+    ParameterValue,
+)
+from heat_convergence.template.template import Template
+
+_HIDDEN_PARAMETER_MARKS = ("hidden", "NoEcho")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStack:
+    """A root stack's validated goal, stored nowhere yet.
+
+    Attributes:
+        contents: content hash to text, of the template and all files.
+    """
+
+    goal: Goal
+    evaluated: EvaluatedTemplate
+    desired_resources: Mapping[str, DesiredResource]
+    contents: Mapping[str, str]
+    environment: Environment
+    files: TemplateFiles
+
+
+class StackBuilder:
+    """The builder of root stacks; one per process."""
+
+    def __init__(self, services: StackServices) -> None:
+        self._services = services
+        self.goal_builder = GoalBuilder(services)
+        self.sources = TemplateSourceReader(services)
+
+    # -- sources to goals
+
+    def prepare_new(
+        self, source: TemplateSource, stack: Stack, is_type_forbidden: TypeForbidden
+    ) -> PreparedStack:
+        """Return the goal of a stack to create.
+
+        Args:
+            source: template, files and environment of the request.
+            stack: the new stack, with the id that the goal gets.
+            is_type_forbidden: whether policy keeps a resource type from the caller.
+
+        Raises:
+            Error: the first mistake, in the order in which clients expect it.
+        """
+        source.template.check_sections()
+        quotas.check_resource_count(len(source.template.resource_names), self._services.options)
+        quotas.check_stack_name(stack.name)
+        return self._prepare(source, stack, is_type_forbidden, None)
+
+    def prepare_update(
+        self,
+        source: TemplateSource,
+        stack: Stack,
+        is_type_forbidden: TypeForbidden,
+        replaced_goal: StoredGoal | None = None,
+    ) -> PreparedStack:
+        """Return the goal that an update or a restore gives an existing stack.
+
+        Args:
+            source: template, files and environment to update to.
+            stack: the stack, with the id that the new goal gets.
+            is_type_forbidden: whether policy keeps a resource type from the caller.
+            replaced_goal: the goal whose immutable parameters must keep their values.
+
+        Raises:
+            Error: the first mistake, in the order in which clients expect it.
+        """
+        quotas.check_resource_count(len(source.template.resource_names), self._services.options)
+        return self._prepare(source, stack, is_type_forbidden, replaced_goal)
+
+    def _prepare(
+        self,
+        source: TemplateSource,
+        stack: Stack,
+        is_type_forbidden: TypeForbidden,
+        replaced_goal: StoredGoal | None,
+    ) -> PreparedStack:
+        services, diagnostics = self._services, source.template.new_diagnostics()
+        evaluated = self._evaluate(source, stack, diagnostics=diagnostics)
+        quotas.check_name_lengths(evaluated.definitions)
+        files = self._template_files(source)
+        target = ValidationTarget.from_evaluated(evaluated, source.environment, files, stack.depth)
+        checked = self._validator(
+            source, stack, ValidationOptions(is_type_forbidden=is_type_forbidden)
+        ).validate(target, diagnostics)
+        diagnostics.raise_if_any()
+        quotas.check_resource_count(checked.resource_count, services.options)
+        if replaced_goal is not None:
+            self._check_immutable_parameters(replaced_goal, evaluated)
+        source = with_availability_zones(replace(source, files={**source.files, **files.fetched}))
+        return PreparedStack(
+            goal=self._goal(source, stack, evaluated),
+            evaluated=evaluated,
+            desired_resources=derive_desired_resources(
+                evaluated,
+                source.environment,
+                files,
+                services.registry,
+                implementations=target.implementations,
+            ),
+            contents={content_hash(text): text for text in (source.text, *source.files.values())},
+            environment=source.environment,
+            files=files,
+        )
+
+    def validate_template(
+        self, source: TemplateSource, stack: Stack, *, allow_absent_services: bool
+    ) -> tuple[EvaluatedTemplate, ValidationResult]:
+        """Validate a template whose parameters may be missing.
+
+        Args:
+            source: template, files and environment of the request.
+            stack: a stack that is stored nowhere, for the pseudo parameters.
+            allow_absent_services: whether to accept types whose service is absent.
+        """
+        missing_parameters, diagnostics = (
+            MissingParameters.ALLOW,
+            source.template.new_diagnostics(),
+        )
+        evaluated = self._evaluate(
+            source, stack, missing_parameters=missing_parameters, diagnostics=diagnostics
+        )
+        files = self._template_files(source)
+        target = ValidationTarget.from_evaluated(evaluated, source.environment, files, stack.depth)
+        options = ValidationOptions(
+            allow_absent_services=allow_absent_services, missing_parameters=missing_parameters
+        )
+        result = self._validator(source, stack, options).validate(target, diagnostics)
+        diagnostics.raise_if_any()
+        return evaluated, result
+
+    def _evaluate(
+        self,
+        source: TemplateSource,
+        stack: Stack,
+        *,
+        missing_parameters: MissingParameters = MissingParameters.REJECT,
+        diagnostics: Diagnostics | None = None,
+    ) -> EvaluatedTemplate:
+        context = self.goal_builder.stack_context(stack, source.environment)
+        inputs = TemplateInputs(source.template, source.environment, source.files, context)
+        return self.goal_builder.evaluate(
+            inputs, missing_parameters=missing_parameters, diagnostics=diagnostics
+        )
+
+    def _validator(
+        self, source: TemplateSource, stack: Stack, options: ValidationOptions
+    ) -> NestedStackValidator:
+        return NestedStackValidator(
+            goal_builder=self.goal_builder,
+            stack_context=self.goal_builder.stack_context(stack, source.environment),
+            timeout_s=self._services.action_timeout_s(stack.timeout_mins),
+            options=options,
+        )
+
+    def _template_files(self, source: TemplateSource) -> TemplateFiles:
+        """Return the request's files; templates from URLs are fetched when they are used."""
+        return TemplateFiles.from_texts(
+            source.files, self._services.template_cache, RemoteTemplateFetcher(self._services)
+        )
+
+    def _check_immutable_parameters(
+        self, replaced_goal: StoredGoal, evaluated: EvaluatedTemplate
+    ) -> None:
+        if any(value.schema.immutable for value in evaluated.parameters.values()):
+            values = _parameter_values(self.sources.from_stored_goal(replaced_goal))
+            parameter_values.check_immutable_parameters(values, evaluated.parameters)
+
+    def _goal(self, source: TemplateSource, stack: Stack, evaluated: EvaluatedTemplate) -> Goal:
+        inputs = GoalInputs(
+            template_hash=content_hash(source.text),
+            environment=source.environment.to_stored(),
+            files={name: content_hash(text) for name, text in source.files.items()},
+        )
+        return build_goal(
+            stack,
+            evaluated,
+            inputs,
+            created_at=self._services.clock(),
+            sensitive=_may_hold_secrets(source, evaluated),
+        )
+
+    # -- stored goals to sources
+
+    def load_goal(self, conn: Any, stack: Stack) -> StoredGoal:
+        """Return the stack's goal with its texts.
+
+        Raises:
+            RowsContradict: the goal or a text is missing in the database.
+        """
+        goal = _goal_row(conn, stack)
+        return _with_texts(goal, contents.get_contents(conn, _content_hashes(goal)))
+
+    def load_goal_without_files(self, conn: Any, stack: Stack) -> StoredGoal | None:
+        """Return the goal that an update replaces, without its files.
+
+        None where its rows or texts are lost: an update with a template repairs that.
+        """
+        try:
+            goal = replace(_goal_row(conn, stack), files={})
+            return _with_texts(goal, contents.get_contents(conn, _content_hashes(goal)))
+        except errors.RowsContradict:
+            return None
+
+    def source_from_snapshot(self, stored: StoredGoal, snapshot: Snapshot) -> TemplateSource:
+        """Return the source of a restore.
+
+        It is the source that the snapshot's goal had, with the properties that restore
+        what resources saved.
+        """
+        source, registry = self.sources.from_stored_goal(stored), self._services.registry
+        nested = snapshot_data.restored_nested_properties(snapshot, registry)
+        if nested:
+            types = source.environment.registry.with_restored_properties(nested)
+            source = replace(source, environment=replace(source.environment, registry=types))
+        changed = snapshot_data.restored_template(source.template, snapshot, registry)
+        if changed is None:
+            return source
+        template = Template.parse(changed, limits=self._services.limits)
+        return replace(source, template=template, text=json.dumps(changed, ensure_ascii=False))
+
+    def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
+        """Return a stored goal's desired resources: ``rollback.DefinitionRebuilder``."""
+        stored = _with_texts(goal, tx.contents.get(_content_hashes(goal)))
+        source = self.sources.from_stored_goal(stored)
+        files = TemplateFiles.from_texts(source.files, self._services.template_cache)
+        return derive_desired_resources(
+            self._evaluate(source, stack), source.environment, files, self._services.registry
+        )
+
+
+def _parameter_values(source: TemplateSource) -> dict[str, ParameterValue]:
+    return parameter_values.resolve_parameters(
+        source.template.parameters,
+        source.environment.parameters,
+        source.environment.parameter_defaults,
+        checks=ParameterChecks(missing_parameters=MissingParameters.ALLOW),
+        diagnostics=source.template.new_diagnostics(),
+    )
+
+
+def _may_hold_secrets(source: TemplateSource, evaluated: EvaluatedTemplate) -> bool:
+    """Return whether the goal must be encrypted.
+
+    Rather too often than not at all: templates among the files may hide parameters that
+    an environment sets.
+    """
+    if source.environment.encrypted_param_names:
+        return True
+    if any(value.schema.hidden for value in evaluated.parameters.values()):
+        return True
+    return any(mark in text for text in source.files.values() for mark in _HIDDEN_PARAMETER_MARKS)
+
+
+def _goal_row(conn: Any, stack: Stack) -> Goal:
+    goal = SqlGoalRepository(conn).get(stack.goal_id)
+    if goal is None:
+        raise errors.RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+    return goal
+
+
+def _content_hashes(goal: Goal) -> set[str]:
+    return {goal.template_hash, *goal.files.values()}
+
+
+def _with_texts(goal: Goal, texts: Mapping[str, str]) -> StoredGoal:
+    files = {name: texts[key] for name, key in goal.files.items()}
+    return StoredGoal(goal, texts[goal.template_hash], files)

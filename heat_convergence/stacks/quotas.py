@@ -1,0 +1,117 @@
+"""Quotas, names and states that a request is checked against.
+
+Called by the controllers that write and preview, and by the builder of root stacks.
+Raises the errors that Heat's clients expect; must not write anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads.stacks import StackFilter
+from heat_convergence.stacks.services import StackOptions
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
+
+_MAX_NAME = 255
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
+
+
+def check_new_stack(conn: Any, stack: Stack, options: StackOptions, *, unlimited: bool) -> None:
+    """Check the name and the number of stacks of the new stack's project.
+
+    The unique key on names has the last word when the rows are written.
+
+    Args:
+        conn: a connection to read from.
+        stack: the stack to create.
+        options: the limits.
+        unlimited: whether the project's quota is waived, as for a cloud administrator.
+
+    Raises:
+        StackExists: a stack of the project has the name.
+        RequestLimitExceeded: the project has as many stacks as it may have.
+    """
+    same_name = StackFilter(stack.project_id, matches={"name": [stack.name]})
+    if stacks.count(conn, same_name):
+        raise errors.StackExists(stack.name)
+    limit = options.max_stacks_per_tenant
+    if limit < 0 or unlimited:
+        return
+    if stacks.count(conn, StackFilter(stack.project_id)) >= limit:
+        raise errors.RequestLimitExceeded(
+            f"Request limit exceeded: You have reached the maximum stacks per project, {limit}."
+            " Please delete some stacks."
+        )
+
+
+def max_snapshots(options: StackOptions, *, unlimited: bool) -> int | None:
+    """Return how many snapshots a stack may have, None for any number."""
+    limit = options.max_snapshots_per_stack
+    return None if limit < 0 or unlimited else limit
+
+
+def check_software_quota(count: int, limit: int, noun: str, *, unlimited: bool) -> None:
+    """Check the number of software configs or deployments that a project has already.
+
+    Args:
+        count: how many there are.
+        limit: how many there may be; negative for no limit.
+        noun: the plural for the message.
+        unlimited: whether the project's quota is waived.
+
+    Raises:
+        RequestLimitExceeded: there may not be another one.
+    """
+    if 0 <= limit <= count and not unlimited:
+        raise errors.RequestLimitExceeded(
+            f"Request limit exceeded: You have reached the maximum {noun} per project, {limit}."
+            f" Please delete some {noun}."
+        )
+
+
+def check_stack_name(name: str) -> None:
+    """Raise ``StackValidationFailed`` for a name that no stack may have."""
+    if not _NAME.fullmatch(name):
+        raise errors.StackValidationFailed(
+            f'Invalid stack name "{name}": it begins with a letter and has at most 255 letters,'
+            ' digits, "_", "." and "-".'
+        )
+
+
+def check_resource_count(count: int, options: StackOptions) -> None:
+    """Raise ``RequestLimitExceeded`` for more resources than a tree of stacks may have."""
+    limit = options.max_resources_per_stack
+    if 0 <= limit < count:
+        raise errors.RequestLimitExceeded(
+            f"Request limit exceeded: Maximum resources per stack exceeded:"
+            f" {count}, {limit} are allowed."
+        )
+
+
+def check_name_lengths(definitions: Mapping[str, ResourceDefinition]) -> None:
+    """Raise ``StackValidationFailed`` for names and types too long for their columns."""
+    for name, definition in definitions.items():
+        if len(name) > _MAX_NAME:
+            raise errors.StackValidationFailed(
+                f"A resource name has at most {_MAX_NAME} characters.",
+                path=f"resources.{name[:20]}...",
+            )
+        if len(definition.type) > _MAX_NAME:
+            raise errors.StackValidationFailed(
+                f"A resource type has at most {_MAX_NAME} characters.",
+                path=f"resources.{name}.type",
+            )
+
+
+def check_updatable(stack: Stack) -> None:
+    """Raise ``NotSupported`` for a stack whose last action forbids updates."""
+    if stack.action in (Action.SUSPEND, Action.DELETE):
+        raise errors.NotSupported(
+            f"Updating a stack in state {stack.action}_{stack.status} is not supported."
+        )
