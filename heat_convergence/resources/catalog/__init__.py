@@ -1,1 +1,1 @@
-"""Resource types declared as data."""
+"""Resource types of OpenStack's services, declared as data."""

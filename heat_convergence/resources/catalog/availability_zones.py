@@ -1,7 +1,7 @@
-"""The availability zones of the compute service, for ``Fn::GetAZs``.
+"""Availability zones of the compute service, for ``Fn::GetAZs``.
 
-Asked for while a request is handled and then kept with what was given; so the answer
-is not kept here.
+Called by the API while it handles a request.  The names are stored with the stack's parameters, so
+they are not cached here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ _SERVICE = "compute"
 
 
 def list_availability_zones(cloud: CloudClient | None) -> tuple[str, ...] | None:
-    """Their names, in order; None where there is no compute service to ask.
+    """Return the names of the zones in order; None without a compute service.
 
-    Raises ``StackValidationFailed`` when it does not answer.
+    Raises:
+        StackValidationFailed: The compute service does not answer.
     """
     if cloud is None or not cloud.has_service(_SERVICE):
         return None

@@ -1,4 +1,4 @@
-"""Cinder's resource types, as data."""
+"""Specs of Cinder's resource types."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ VOLUME_STATUS = StatusMapping(
 )
 
 
-def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
     return TypeSpec(
         name=f"OS::Cinder::{name}",
         schema_file="cinder",
         service="cinder",
-        rest_resource=REST_RESOURCES[f"cinder.{noun}"],
+        rest_resource=REST_RESOURCES[f"cinder.{entity}"],
         test_environment=TESTED_RELEASE,
-        **given,
+        **fields,
     )
 
 
 TYPE_SPECS = (
-    _row(
+    _spec(
         "Volume",
         "volume",
         arguments={
@@ -62,16 +62,16 @@ TYPE_SPECS = (
         subresources=(VOLUME_METADATA, READ_ONLY_FLAG),
         deletes_asynchronously=True,
     ),
-    _row("VolumeAttachment", "volume", has_name=False),
-    _row(
+    _spec("VolumeAttachment", "volume", has_name=False),
+    _spec(
         "VolumeType",
         "vtype",
         arguments=rename_arguments(is_public="os-volume-type-access:is_public"),
         update_argument_names={"os-volume-type-access:is_public": "is_public"},
         subresources=(VOLUME_TYPE_EXTRA_SPECS, VOLUME_TYPE_ACCESS),
     ),
-    _row("EncryptedVolumeType", "encryption", has_name=False),
-    _row("QoSSpecs", "qos_specs", subresources=(QOS_SPEC_KEYS,)),
-    _row("QoSAssociation", "qos_specs", has_name=False),
-    _row("Quota", "quota", has_name=False),
+    _spec("EncryptedVolumeType", "encryption", has_name=False),
+    _spec("QoSSpecs", "qos_specs", subresources=(QOS_SPEC_KEYS,)),
+    _spec("QoSAssociation", "qos_specs", has_name=False),
+    _spec("Quota", "quota", has_name=False),
 )

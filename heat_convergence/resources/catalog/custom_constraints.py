@@ -1,8 +1,8 @@
-"""Constraints that ask the cloud whether what a value names is there.
+"""Custom constraints that check in the cloud whether the entity of a name exists.
 
-Decides which names of constraints stand for which things.  ``load`` gives a check for
-every constraint of the catalogue's schemas; those of services that nothing is known of,
-and all where no cloud may be asked, let every value pass.
+Decides which constraint stands for which entity.  Called by the validation of templates.  Without
+a cloud, for entities that are not known and for those that the user may not list, every value
+passes.
 """
 
 from __future__ import annotations
@@ -24,41 +24,48 @@ from heat_convergence.template.parameters.constraints import (
 )
 
 Json = Any
-# Names of constraints whose thing has another noun.
-NOUN_BY_CONSTRAINT: Mapping[str, str] = {"nova.network": "neutron.network"}
+# Constraints that are not called as the entity whose name they check.
+ENTITY_BY_CONSTRAINT: Mapping[str, str] = {"nova.network": "neutron.network"}
 
 
 def load_custom_constraints(
     types: Iterable[ResourceType], clock: Clock = utc_now
 ) -> dict[str, CustomConstraintFunction]:
-    """Constraint name → check.  What was found is kept for all requests of a process."""
-    found = IdCache()
-    names = {name for kind in types for name in _names(kind.schema.properties.values())}
+    """Return a check by the name of each constraint of the types' schemas.
+
+    Looked-up ids are cached for all requests of the process.
+    """
+    cache = IdCache()
+    names = {
+        name
+        for resource_type in types
+        for name in _constraint_names(resource_type.schema.properties.values())
+    }
     return {
-        name: partial(_check, NOUN_BY_CONSTRAINT.get(name, name), found, clock)
+        name: partial(_check, ENTITY_BY_CONSTRAINT.get(name, name), cache, clock)
         for name in sorted(names | REST_RESOURCES.keys())
         if "." in name
     }
 
 
-def _check(noun: str, found: IdCache, clock: Clock, value: Json) -> str | None:
+def _check(entity: str, cache: IdCache, clock: Clock, value: Json) -> str | None:
     cloud = request_cloud.current_cloud()
-    if cloud is None or noun not in REST_RESOURCES or value in ("", None):
+    if cloud is None or entity not in REST_RESOURCES or value in ("", None):
         return None
     try:
-        IdLookup(cloud, REST_RESOURCES, found, clock()).find_existing_id(noun, str(value))
+        IdLookup(cloud, REST_RESOURCES, cache, clock()).find_existing_id(entity, str(value))
     except Forbidden:
-        return None  # only who administers the service may list such things
+        return None  # only an administrator may list these
     except Error as error:
         return f"Error validating value '{value}': {error}"
     return None
 
 
-def _names(properties: Iterable[PropertySchema]) -> Iterator[str]:
+def _constraint_names(properties: Iterable[PropertySchema]) -> Iterator[str]:
     for declared in properties:
-        for rule in declared.constraints:
-            if isinstance(rule, CustomConstraint):
-                yield rule.name
-        yield from _names((declared.schema or {}).values())
+        for constraint in declared.constraints:
+            if isinstance(constraint, CustomConstraint):
+                yield constraint.name
+        yield from _constraint_names((declared.schema or {}).values())
         if declared.item is not None:
-            yield from _names([declared.item])
+            yield from _constraint_names([declared.item])

@@ -1,7 +1,7 @@
-"""Descriptions of the catalogue's types, properties and attributes.
+"""Descriptions of the catalog's types, properties and attributes, for users.
 
-Read from ``texts.yaml``: under ``types`` by type, under ``property_texts`` and
-``attributes`` by name, or by ``type.path`` where one type needs words of its own.
+Read from ``descriptions.yaml``: under ``types`` by type, under ``properties`` and ``attributes``
+by name, or by ``type.path`` where one type needs another text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from heat_convergence.resources.driver.schema_loader import CATALOG_PACKAGE, Des
 
 
 def _read() -> Descriptions:
-    text = (resources.files(CATALOG_PACKAGE) / "texts.yaml").read_text(encoding="utf-8")
-    words = yaml.load(text, Loader=yaml.CSafeLoader)
-    return Descriptions(words["types"], words["properties"], words["attributes"])
+    text = (resources.files(CATALOG_PACKAGE) / "descriptions.yaml").read_text(encoding="utf-8")
+    descriptions = yaml.load(text, Loader=yaml.CSafeLoader)
+    return Descriptions(
+        descriptions["types"], descriptions["properties"], descriptions["attributes"]
+    )
 
 
 DESCRIPTIONS = _read()

@@ -1,4 +1,4 @@
-"""Glance's resource type, as data."""
+"""Spec of Glance's resource type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keystone's resource types, as data."""
+"""Specs of Keystone's resource types."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ TESTED_RELEASE = "Keystone 30"
 _DOMAIN = {"domain": ArgumentMapping("domain_id", "keystone.domain")}
 
 
-def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
     return TypeSpec(
         name=f"OS::Keystone::{name}",
         schema_file="keystone",
         service="keystone",
-        rest_resource=REST_RESOURCES[f"keystone.{noun}"],
+        rest_resource=REST_RESOURCES[f"keystone.{entity}"],
         test_environment=TESTED_RELEASE,
-        **given,
+        **fields,
     )
 
 
 TYPE_SPECS = (
-    _row(
+    _spec(
         "Project",
         "project",
         arguments={**_DOMAIN, "parent": ArgumentMapping("parent_id", "keystone.project")},
     ),
-    _row(
+    _spec(
         "User",
         "user",
         arguments={
@@ -44,16 +44,16 @@ TYPE_SPECS = (
         subresources=(GROUP_MEMBERSHIPS, USER_ROLE_GRANTS),
         kept_when_unset=frozenset({"password"}),
     ),
-    _row("Group", "group", arguments={**_DOMAIN}, subresources=(GROUP_ROLE_GRANTS,)),
-    _row("Role", "role", arguments={**_DOMAIN}),
-    _row("Domain", "domain", subresources=(DISABLE_BEFORE_DELETE,)),
-    _row(
+    _spec("Group", "group", arguments={**_DOMAIN}, subresources=(GROUP_ROLE_GRANTS,)),
+    _spec("Role", "role", arguments={**_DOMAIN}),
+    _spec("Domain", "domain", subresources=(DISABLE_BEFORE_DELETE,)),
+    _spec(
         "Region",
         "region",
         arguments={"parent_region": ArgumentMapping("parent_region_id", "keystone.region")},
     ),
-    _row("Service", "service"),
-    _row(
+    _spec("Service", "service"),
+    _spec(
         "Endpoint",
         "endpoint",
         arguments={
@@ -61,6 +61,6 @@ TYPE_SPECS = (
             "region": ArgumentMapping("region_id", "keystone.region"),
         },
     ),
-    _row("UserRoleAssignment", "user", has_name=False),
-    _row("GroupRoleAssignment", "group", has_name=False),
+    _spec("UserRoleAssignment", "user", has_name=False),
+    _spec("GroupRoleAssignment", "group", has_name=False),
 )

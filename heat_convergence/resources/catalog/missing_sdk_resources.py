@@ -1,37 +1,45 @@
-"""Paths and keys of things that openstacksdk has no class for.
+"""Paths and body keys of entities that openstacksdk has no class for.
 
-Data in the form of its classes, so that ``things`` reads all alike.
+The classes have the attributes of openstacksdk's, so that ``rest_resources`` treats all alike.
 """
 
 from __future__ import annotations
 
 
-class _Gap:
+class _MissingResource:
     commit_method = "PUT"
     base_path: str
     resource_key: str
     resources_key: str
 
 
-class Firewall(_Gap):
+class Firewall(_MissingResource):
+    """A firewall of FWaaS, version 1."""
+
     base_path = "/fw/firewalls"
     resource_key = "firewall"
     resources_key = "firewalls"
 
 
-class L2Gateway(_Gap):
+class L2Gateway(_MissingResource):
+    """A layer 2 gateway."""
+
     base_path = "/l2-gateways"
     resource_key = "l2_gateway"
     resources_key = "l2_gateways"
 
 
-class L2GatewayConnection(_Gap):
+class L2GatewayConnection(_MissingResource):
+    """A network's connection to a layer 2 gateway."""
+
     base_path = "/l2-gateway-connections"
     resource_key = "l2_gateway_connection"
     resources_key = "l2_gateway_connections"
 
 
-class NetworkGateway(_Gap):
+class NetworkGateway(_MissingResource):
+    """A network gateway of the NSX plug-in."""
+
     base_path = "/network-gateways"
     resource_key = "network_gateway"
     resources_key = "network_gateways"

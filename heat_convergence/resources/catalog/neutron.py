@@ -1,4 +1,4 @@
-"""Neutron's resource types, as data; those with behaviour name their class in ``types``."""
+"""Specs of Neutron's resource types."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ TESTED_RELEASE = "Neutron 29"
 _NETWORK = {"network": ArgumentMapping("network_id", "neutron.network")}
 _QOS = {"qos_policy": ArgumentMapping("qos_policy_id", "neutron.qos_policy")}
 _POLICY = {"qos_policy_id": "policy"}
-_POLICY_NOUN = {"qos_policy_id": "neutron.qos_policy"}
+_POLICY_ENTITY = {"qos_policy_id": "neutron.qos_policy"}
 
 
-def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
     return TypeSpec(
         name=f"OS::Neutron::{name}",
         schema_file="neutron",
         service="neutron",
-        rest_resource=REST_RESOURCES[f"neutron.{noun}"],
-        **given,
+        rest_resource=REST_RESOURCES[f"neutron.{entity}"],
+        **fields,
     )
 
 
-def _qos_rule(name: str, noun: str) -> TypeSpec:
-    return _row(
+def _qos_rule(name: str, entity: str) -> TypeSpec:
+    return _spec(
         name,
-        noun,
+        entity,
         arguments=omit_arguments("policy", "tenant_id"),
         path_properties=_POLICY,
-        path_entities=_POLICY_NOUN,
+        path_entities=_POLICY_ENTITY,
         has_name=False,
         findable_by_content=True,
         test_environment=TESTED_RELEASE,
@@ -68,7 +68,7 @@ PORT_ARGUMENTS: Mapping[str, ArgumentMapping] = {
 }
 
 TYPE_SPECS = (
-    _row(
+    _spec(
         "Net",
         "network",
         arguments={**_QOS},
@@ -76,7 +76,7 @@ TYPE_SPECS = (
         subresources=(DHCP_AGENT_SCHEDULING, TAGS),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "ProviderNet",
         "network",
         arguments=rename_arguments(
@@ -89,7 +89,7 @@ TYPE_SPECS = (
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "Subnet",
         "subnet",
         arguments={
@@ -102,15 +102,15 @@ TYPE_SPECS = (
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "SubnetPool",
         "subnetpool",
         arguments={"address_scope": ArgumentMapping("address_scope_id", "neutron.address_scope")},
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
-    _row("AddressScope", "address_scope", test_environment=TESTED_RELEASE),
-    _row(
+    _spec("AddressScope", "address_scope", test_environment=TESTED_RELEASE),
+    _spec(
         "Port",
         "port",
         arguments=PORT_ARGUMENTS,
@@ -120,7 +120,7 @@ TYPE_SPECS = (
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "Router",
         "router",
         arguments={
@@ -137,13 +137,13 @@ TYPE_SPECS = (
         subresources=(L3_AGENT_SCHEDULING, TAGS),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "SecurityGroup",
         "security_group",
         subresources=(SecurityGroupRules(),),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "SecurityGroupRule",
         "security_group_rule",
         arguments={
@@ -155,7 +155,7 @@ TYPE_SPECS = (
         immutable=True,
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "FloatingIP",
         "floatingip",
         arguments={
@@ -172,25 +172,25 @@ TYPE_SPECS = (
         updated_together=frozenset({"port_id", "fixed_ip_address"}),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "RouterInterface",
         "router",
         aliases={"router_id": "router", "subnet_id": "subnet", "port_id": "port"},
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "ExtraRouteSet",
         "router",
         implicit_dependencies=(ImplicitDependency("router", ROUTER_INTERFACE, "router"),),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "ExtraRoute",
         "router",
         implicit_dependencies=(ImplicitDependency("router_id", ROUTER_INTERFACE, "router"),),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "RouterGateway",
         "router",
         aliases={"network_id": "network"},
@@ -200,13 +200,13 @@ TYPE_SPECS = (
         ),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "FloatingIPAssociation",
         "floatingip",
         implicit_dependencies=(ImplicitDependency("port_id", ROUTER_INTERFACE),),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "FloatingIPPortForward",
         "port_forwarding",
         arguments={
@@ -220,14 +220,14 @@ TYPE_SPECS = (
         has_name=False,
         test_environment=TESTED_RELEASE,
     ),
-    _row("Quota", "quota", has_name=False, test_environment=TESTED_RELEASE),
-    _row("QoSPolicy", "qos_policy", test_environment=TESTED_RELEASE),
+    _spec("Quota", "quota", has_name=False, test_environment=TESTED_RELEASE),
+    _spec("QoSPolicy", "qos_policy", test_environment=TESTED_RELEASE),
     _qos_rule("QoSBandwidthLimitRule", "qos_bandwidth_limit_rule"),
     _qos_rule("QoSDscpMarkingRule", "qos_dscp_marking_rule"),
     _qos_rule("QoSMinimumBandwidthRule", "qos_minimum_bandwidth_rule"),
     _qos_rule("QoSMinimumPacketRateRule", "qos_minimum_packet_rate_rule"),
-    _row("Segment", "segment", arguments={**_NETWORK}, test_environment=TESTED_RELEASE),
-    _row(
+    _spec("Segment", "segment", arguments={**_NETWORK}, test_environment=TESTED_RELEASE),
+    _spec(
         "Trunk",
         "trunk",
         arguments={
@@ -237,34 +237,34 @@ TYPE_SPECS = (
         subresources=(TRUNK_SUB_PORTS,),
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "RBACPolicy",
         "rbac_policy",
         has_name=False,
         findable_by_content=True,
         test_environment=TESTED_RELEASE,
     ),
-    _row("MeteringLabel", "metering_label", immutable=True, test_environment=TESTED_RELEASE),
-    _row(
+    _spec("MeteringLabel", "metering_label", immutable=True, test_environment=TESTED_RELEASE),
+    _spec(
         "MeteringRule",
         "metering_label_rule",
         has_name=False,
         findable_by_content=True,
         test_environment=TESTED_RELEASE,
     ),
-    _row(
+    _spec(
         "Firewall",
         "firewall",
         status_mapping=NETWORK_STATUS,
         arguments=omit_arguments("shared"),
         deletes_asynchronously=True,
     ),
-    _row("FirewallPolicy", "firewall_policy"),
-    _row("FirewallRule", "firewall_rule"),
-    _row("IKEPolicy", "ikepolicy"),
-    _row("IPsecPolicy", "ipsecpolicy"),
-    _row("IPsecSiteConnection", "ipsec_site_connection", status_mapping=NETWORK_STATUS),
-    _row(
+    _spec("FirewallPolicy", "firewall_policy"),
+    _spec("FirewallRule", "firewall_rule"),
+    _spec("IKEPolicy", "ikepolicy"),
+    _spec("IPsecPolicy", "ipsecpolicy"),
+    _spec("IPsecSiteConnection", "ipsec_site_connection", status_mapping=NETWORK_STATUS),
+    _spec(
         "VPNService",
         "vpnservice",
         arguments={
@@ -274,21 +274,23 @@ TYPE_SPECS = (
         aliases={"subnet_id": "subnet", "router_id": "router"},
         status_mapping=NETWORK_STATUS,
     ),
-    _row("L2Gateway", "l2_gateway"),
-    _row("L2GatewayConnection", "l2_gateway_connection", has_name=False, findable_by_content=True),
-    _row(
+    _spec("L2Gateway", "l2_gateway"),
+    _spec(
+        "L2GatewayConnection", "l2_gateway_connection", has_name=False, findable_by_content=True
+    ),
+    _spec(
         "NetworkGateway",
         "network_gateway",
         subresources=(GATEWAY_CONNECTIONS,),
         aliases={"connections.network_id": "network"},
     ),
-    _row(
+    _spec(
         "TaaS::TapService",
         "taas.tap_service",
         arguments={"port": ArgumentMapping("port_id", "neutron.port")},
         status_mapping=NETWORK_STATUS,
     ),
-    _row(
+    _spec(
         "TaaS::TapFlow",
         "taas.tap_flow",
         arguments={
@@ -297,8 +299,8 @@ TYPE_SPECS = (
         },
         status_mapping=NETWORK_STATUS,
     ),
-    _row("FlowClassifier", "flow_classifier"),
-    _row(
+    _spec("FlowClassifier", "flow_classifier"),
+    _spec(
         "PortPair",
         "port_pair",
         arguments={
@@ -306,14 +308,14 @@ TYPE_SPECS = (
             "egress": ArgumentMapping("egress", "neutron.port"),
         },
     ),
-    _row(
+    _spec(
         "PortPairGroup",
         "port_pair_group",
         arguments={
             "port_pairs": ArgumentMapping("port_pairs", "neutron.port_pair"),
         },
     ),
-    _row(
+    _spec(
         "PortChain",
         "port_chain",
         arguments={

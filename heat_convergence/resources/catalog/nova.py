@@ -1,4 +1,4 @@
-"""Nova's resource types, as data."""
+"""Specs of Nova's resource types."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ SERVER_STATUS = StatusMapping(
 )
 
 
-def _row(name: str, noun: str, *, service: str = "nova", **given: Any) -> TypeSpec:
+def _spec(name: str, entity: str, *, service: str = "nova", **fields: Any) -> TypeSpec:
     return TypeSpec(
         name=f"OS::Nova::{name}",
         schema_file="nova",
         service=service,
-        rest_resource=REST_RESOURCES[f"{service}.{noun}"],
+        rest_resource=REST_RESOURCES[f"{service}.{entity}"],
         test_environment=TESTED_RELEASE,
-        **given,
+        **fields,
     )
 
 
 TYPE_SPECS = (
-    _row(
+    _spec(
         "Server",
         "server",
         arguments={
@@ -78,7 +78,7 @@ TYPE_SPECS = (
         subresources=(TAGS,),
         deletes_asynchronously=True,
     ),
-    _row(
+    _spec(
         "KeyPair",
         "keypair",
         arguments={
@@ -86,8 +86,8 @@ TYPE_SPECS = (
             **omit_arguments("save_private_key"),
         },
     ),
-    _row("ServerGroup", "server_group"),
-    _row(
+    _spec("ServerGroup", "server_group"),
+    _spec(
         "Flavor",
         "flavor",
         arguments=rename_arguments(
@@ -98,9 +98,9 @@ TYPE_SPECS = (
         attribute_paths={"is_public": "os-flavor-access:is_public"},
         subresources=(FLAVOR_EXTRA_SPECS, FLAVOR_ACCESS),
     ),
-    _row("HostAggregate", "aggregate", subresources=(AGGREGATE_HOSTS, AGGREGATE_METADATA)),
-    _row("Quota", "quota", has_name=False),
-    _row(
+    _spec("HostAggregate", "aggregate", subresources=(AGGREGATE_HOSTS, AGGREGATE_METADATA)),
+    _spec("Quota", "quota", has_name=False),
+    _spec(
         "FloatingIP",
         "floatingip",
         service="neutron",
@@ -108,5 +108,5 @@ TYPE_SPECS = (
         attribute_paths={"ip": "floating_ip_address"},
         has_name=False,
     ),
-    _row("FloatingIPAssociation", "floatingip", service="neutron", has_name=False),
+    _spec("FloatingIPAssociation", "floatingip", service="neutron", has_name=False),
 )

@@ -1,4 +1,4 @@
-"""Octavia's things and resource types: nothing but data."""
+"""Entities and specs of Octavia's resource types."""
 
 from __future__ import annotations
 
@@ -34,63 +34,69 @@ PROVISIONING_STATUS = StatusMapping(
 )
 
 
-def _thing(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    """Lists filter by id, name and description."""
-    facts = {
+def _rest_resource(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    """Return an entity whose lists filter by id, name and description."""
+    options = {
         "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
         "mark_filterable": True,
-        **given,
+        **fields,
     }
     return RestResource(
-        entity=f"octavia.{noun}", service="load_balancer", sdk_class=resource, **facts
+        entity=f"octavia.{entity}", service="load_balancer", sdk_class=resource, **options
     )
 
 
 REST_RESOURCES = (
-    _thing("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
-    _thing("listener", listener.Listener),
-    _thing("pool", pool.Pool),
-    _thing("member", member.Member, ownership_mark_field=OwnershipMarkField.NAME),
-    _thing(
+    _rest_resource("loadbalancer", load_balancer.LoadBalancer, entity_label="loadbalancer"),
+    _rest_resource("listener", listener.Listener),
+    _rest_resource("pool", pool.Pool),
+    _rest_resource("member", member.Member, ownership_mark_field=OwnershipMarkField.NAME),
+    _rest_resource(
         "healthmonitor", health_monitor.HealthMonitor, ownership_mark_field=OwnershipMarkField.NAME
     ),
-    _thing("l7policy", l7_policy.L7Policy),
-    _thing("l7rule", l7_rule.L7Rule, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
-    _thing("flavor", flavor.Flavor),
-    _thing(
+    _rest_resource("l7policy", l7_policy.L7Policy),
+    _rest_resource(
+        "l7rule", l7_rule.L7Rule, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
+    ),
+    _rest_resource("flavor", flavor.Flavor),
+    _rest_resource(
         "flavorprofile", flavor_profile.FlavorProfile, ownership_mark_field=OwnershipMarkField.NAME
     ),
-    _thing(
+    _rest_resource(
         "availabilityzone", availability_zone.AvailabilityZone, id_key="name", ids_are_uuids=False
     ),
-    _thing(
+    _rest_resource(
         "availabilityzoneprofile",
         availability_zone_profile.AvailabilityZoneProfile,
         ownership_mark_field=OwnershipMarkField.NAME,
     ),
-    _thing("quota", quota.Quota, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
+    _rest_resource(
+        "quota", quota.Quota, name_key=None, ownership_mark_field=OwnershipMarkField.NONE
+    ),
 )
-_BY_NOUN = {thing.entity.partition(".")[2]: thing for thing in REST_RESOURCES}
+_BY_ENTITY = {
+    rest_resource.entity.partition(".")[2]: rest_resource for rest_resource in REST_RESOURCES
+}
 
 _PROJECT = {"tenant_id": ArgumentMapping("project_id")}
 _LOAD_BALANCER = {"loadbalancer": ArgumentMapping("loadbalancer_id", "octavia.loadbalancer")}
 _LISTENER = {"listener": ArgumentMapping("listener_id", "octavia.listener")}
 
 
-def _row(name: str, noun: str, **given: Any) -> TypeSpec:
+def _spec(name: str, entity: str, **fields: Any) -> TypeSpec:
     return TypeSpec(
         name=f"OS::Octavia::{name}",
         schema_file="octavia",
         service="octavia",
-        rest_resource=_BY_NOUN[noun],
-        **given,
+        rest_resource=_BY_ENTITY[entity],
+        **fields,
     )
 
 
-def _provisioned(name: str, noun: str, **given: Any) -> TypeSpec:
-    """What the service makes, changes and deletes in its own time."""
-    return _row(
-        name, noun, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True, **given
+def _provisioned(name: str, entity: str, **fields: Any) -> TypeSpec:
+    """Return the spec of a type that Octavia creates, updates and deletes asynchronously."""
+    return _spec(
+        name, entity, status_mapping=PROVISIONING_STATUS, deletes_asynchronously=True, **fields
     )
 
 
@@ -146,15 +152,15 @@ TYPE_SPECS = (
         has_name=False,
         findable_by_content=True,
     ),
-    _row(
+    _spec(
         "Flavor",
         "flavor",
         arguments={
             "flavor_profile": ArgumentMapping("flavor_profile_id", "octavia.flavorprofile")
         },
     ),
-    _row("FlavorProfile", "flavorprofile"),
-    _row(
+    _spec("FlavorProfile", "flavorprofile"),
+    _spec(
         "AvailabilityZone",
         "availabilityzone",
         arguments={
@@ -163,6 +169,6 @@ TYPE_SPECS = (
             )
         },
     ),
-    _row("AvailabilityZoneProfile", "availabilityzoneprofile"),
-    _row("Quota", "quota", has_name=False),
+    _spec("AvailabilityZoneProfile", "availabilityzoneprofile"),
+    _spec("Quota", "quota", has_name=False),
 )

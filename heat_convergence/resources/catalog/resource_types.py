@@ -1,8 +1,7 @@
-"""All catalogue types of a process.
+"""All resource types of the catalog.
 
-Called once by the registry, through the entry point group
-``heat_convergence.resource_catalogs``.  Decides which class a row's type has; a row
-with no behaviour of its own is a ``DeclarativeType``.
+Called once by the registry, through the entry point group ``heat_convergence.resource_catalogs``.
+Decides which class implements a spec; one without behavior of its own is a ``DeclarativeType``.
 """
 
 from __future__ import annotations
@@ -103,16 +102,16 @@ IMPLEMENTATIONS: Mapping[str, type[DeclarativeType]] = {
 
 
 def create_driver_context() -> DriverContext:
-    """What the types share; a new one for each registry."""
+    """Return what the types of one registry share."""
     return DriverContext(
         REST_RESOURCES, DESCRIPTIONS, RequestLimiter(MAX_OPEN_REQUESTS), IdCache(), BodyCache()
     )
 
 
 def load_resource_types() -> Iterator[ResourceType]:
-    """One object a type."""
-    shared = create_driver_context()
-    for row in TYPE_SPECS:
-        yield IMPLEMENTATIONS.get(row.name, DeclarativeType)(row, shared)
-    for service in sorted({row.schema_file for row in TYPE_SPECS}):
+    """Yield one object for each type, hidden ones included."""
+    context = create_driver_context()
+    for spec in TYPE_SPECS:
+        yield IMPLEMENTATIONS.get(spec.name, DeclarativeType)(spec, context)
+    for service in sorted({spec.schema_file for spec in TYPE_SPECS}):
         yield from load_hidden_types(service)

@@ -1,7 +1,7 @@
-"""What the services keep, as data: one line a kind of thing.
+"""Entities of OpenStack's services, declared as data, one for each kind of REST resource.
 
-Nouns are those of the constraints (``neutron.network_template``).  Services' paths, keys and
-ways to page and filter are openstacksdk's and the services' API references'.
+Entities are called as the constraints name them (``neutron.network``).  Their paths, body keys,
+paging and filters come from openstacksdk and the services' API references.
 """
 
 from __future__ import annotations
@@ -75,41 +75,45 @@ from heat_convergence.resources.driver.rest_resources import (
 )
 
 
-def _neutron(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    """Lists filter by id, name and description."""
-    facts = {
+def _neutron(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    """Return an entity of Neutron whose lists filter by id, name and description."""
+    options = {
         "bulk_read": BulkRead.BY_IDS,
         "ownership_mark_field": OwnershipMarkField.DESCRIPTION,
         "mark_filterable": True,
-        **given,
+        **fields,
     }
-    return RestResource(entity=f"neutron.{noun}", service="network", sdk_class=resource, **facts)
-
-
-def _unmarked(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    """As ``_neutron``, of things without a description."""
-    return _neutron(noun, resource, ownership_mark_field=OwnershipMarkField.NAME, **given)
-
-
-def _unnamed(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    return _neutron(noun, resource, name_key=None, **given)
-
-
-def _nova(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    return RestResource(entity=f"nova.{noun}", service="compute", sdk_class=resource, **given)
-
-
-def _cinder(noun: str, resource: type[Any], **given: Any) -> RestResource:
     return RestResource(
-        entity=f"cinder.{noun}", service="block_storage", sdk_class=resource, **given
+        entity=f"neutron.{entity}", service="network", sdk_class=resource, **options
     )
 
 
-def _keystone(noun: str, resource: type[Any], **given: Any) -> RestResource:
-    return RestResource(entity=f"keystone.{noun}", service="identity", sdk_class=resource, **given)
+def _neutron_without_description(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    """Return an entity of Neutron that has a name but no description."""
+    return _neutron(entity, resource, ownership_mark_field=OwnershipMarkField.NAME, **fields)
 
 
-_PRIVATE_TOO = (("is_public", "None"),)
+def _neutron_without_name(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return _neutron(entity, resource, name_key=None, **fields)
+
+
+def _nova(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return RestResource(entity=f"nova.{entity}", service="compute", sdk_class=resource, **fields)
+
+
+def _cinder(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return RestResource(
+        entity=f"cinder.{entity}", service="block_storage", sdk_class=resource, **fields
+    )
+
+
+def _keystone(entity: str, resource: type[Any], **fields: Any) -> RestResource:
+    return RestResource(
+        entity=f"keystone.{entity}", service="identity", sdk_class=resource, **fields
+    )
+
+
+_INCLUDE_PRIVATE = (("is_public", "None"),)
 
 _ALL = (
     _neutron("network", network.Network),
@@ -118,7 +122,7 @@ _ALL = (
     _neutron("port", port.Port),
     _neutron("router", router.Router),
     _neutron("security_group", security_group.SecurityGroup, entity_label="security_group"),
-    _unnamed("security_group_rule", security_group_rule.SecurityGroupRule),
+    _neutron_without_name("security_group_rule", security_group_rule.SecurityGroupRule),
     _neutron(
         "floatingip",
         floating_ip.FloatingIP,
@@ -126,39 +130,41 @@ _ALL = (
         name_key="floating_ip_address",
         name_query="floating_ip_address",
     ),
-    _unmarked("address_scope", address_scope.AddressScope),
+    _neutron_without_description("address_scope", address_scope.AddressScope),
     _neutron("qos_policy", qos_policy.QoSPolicy, entity_label="policy"),
     _neutron("segment", segment.Segment),
-    _unnamed("quota", quota.Quota, ownership_mark_field=OwnershipMarkField.NONE),
+    _neutron_without_name("quota", quota.Quota, ownership_mark_field=OwnershipMarkField.NONE),
     _neutron("trunk", trunk.Trunk),
-    _unnamed("rbac_policy", rbac_policy.RBACPolicy, ownership_mark_field=OwnershipMarkField.NONE),
+    _neutron_without_name(
+        "rbac_policy", rbac_policy.RBACPolicy, ownership_mark_field=OwnershipMarkField.NONE
+    ),
     _neutron("metering_label", metering_label.MeteringLabel),
-    _unnamed(
+    _neutron_without_name(
         "metering_label_rule",
         metering_label_rule.MeteringLabelRule,
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _unnamed(
+    _neutron_without_name(
         "qos_bandwidth_limit_rule",
         qos_bandwidth_limit_rule.QoSBandwidthLimitRule,
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _unnamed(
+    _neutron_without_name(
         "qos_dscp_marking_rule",
         qos_dscp_marking_rule.QoSDSCPMarkingRule,
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _unnamed(
+    _neutron_without_name(
         "qos_minimum_bandwidth_rule",
         qos_minimum_bandwidth_rule.QoSMinimumBandwidthRule,
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _unnamed(
+    _neutron_without_name(
         "qos_minimum_packet_rate_rule",
         qos_minimum_packet_rate_rule.QoSMinimumPacketRateRule,
         ownership_mark_field=OwnershipMarkField.NONE,
     ),
-    _unnamed("port_forwarding", port_forwarding.PortForwarding),
+    _neutron_without_name("port_forwarding", port_forwarding.PortForwarding),
     _neutron("agent", agent.Agent, name_key=None, ownership_mark_field=OwnershipMarkField.NONE),
     _neutron("firewall", Firewall),
     _neutron("firewall_policy", firewall_policy.FirewallPolicy, path="/fw/firewall_policies"),
@@ -167,11 +173,11 @@ _ALL = (
     _neutron("ipsecpolicy", vpn_ipsec_policy.VpnIpsecPolicy),
     _neutron("ipsec_site_connection", vpn_ipsec_site_connection.VpnIPSecSiteConnection),
     _neutron("vpnservice", vpn_service.VpnService),
-    _unmarked("l2_gateway", L2Gateway),
-    _unnamed(
+    _neutron_without_description("l2_gateway", L2Gateway),
+    _neutron_without_name(
         "l2_gateway_connection", L2GatewayConnection, ownership_mark_field=OwnershipMarkField.NONE
     ),
-    _unmarked("network_gateway", NetworkGateway),
+    _neutron_without_description("network_gateway", NetworkGateway),
     _neutron("taas.tap_flow", tap_flow.TapFlow),
     _neutron("taas.tap_service", tap_service.TapService),
     _neutron("flow_classifier", sfc_flow_classifier.SfcFlowClassifier),
@@ -192,7 +198,7 @@ _ALL = (
         flavor.Flavor,
         list_path="/flavors/detail",
         name_query=None,
-        list_query=_PRIVATE_TOO,
+        list_query=_INCLUDE_PRIVATE,
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
         microversion="2.55",
     ),
@@ -235,7 +241,7 @@ _ALL = (
         name_query=None,
         entity_label="volume type",
         ownership_mark_field=OwnershipMarkField.DESCRIPTION,
-        list_query=_PRIVATE_TOO,
+        list_query=_INCLUDE_PRIVATE,
     ),
     _cinder("encryption", volume_type.TypeEncryption, name_key=None),
     _cinder("quota", block_quota_set.QuotaSet, path="/os-quota-sets", name_key=None),
@@ -269,5 +275,6 @@ _ALL = (
 )
 
 REST_RESOURCES: Mapping[str, RestResource] = {
-    thing.entity: thing for thing in (*_ALL, *octavia.REST_RESOURCES, swift.CONTAINER)
+    rest_resource.entity: rest_resource
+    for rest_resource in (*_ALL, *octavia.REST_RESOURCES, swift.CONTAINER)
 }

@@ -1,4 +1,4 @@
-"""Swift's resource type; its interface is headers, which its class sees to."""
+"""Spec of Swift's resource type, whose class sends and reads headers."""
 
 from __future__ import annotations
 
