@@ -1,1 +1,1 @@
-"""A cloud in memory that answers over HTTP as the OpenStack services do."""
+"""An emulation of OpenStack's services for tests and the simulator's demonstration."""

@@ -1,4 +1,4 @@
-"""Cinder: volumes that take their time, types and what hangs on them, backups."""
+"""Cinder's API: volumes and backups that take time, volume types and QoS specs."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ EXTEND_TIME_S = 1.0
 
 
 def install(emulation: Emulation) -> None:
+    """Install Cinder's handlers."""
     emulation.latency_s["cinder.volume delete"] = 1.0
     emulation.on_create("cinder.volume", _volume)
     emulation.on_create("cinder.backup", _backup)
-    rules = (
-        ("POST", "/volumes/{id}/action", _act),
+    handlers = (
+        ("POST", "/volumes/{id}/action", _run_action),
         ("PUT", "/volumes/{id}/metadata", _set_metadata),
-        ("PUT", "/types/{id}", _change_type),
-        ("POST", "/types/{id}/extra_specs", _done),
-        ("DELETE", "/types/{id}/extra_specs/{key}", _done),
-        ("GET", "/types/{id}/os-volume-type-access", _access),
+        ("PUT", "/types/{id}", _update_volume_type),
+        ("POST", "/types/{id}/extra_specs", _accept),
+        ("DELETE", "/types/{id}/extra_specs/{key}", _accept),
+        ("GET", "/types/{id}/os-volume-type-access", _list_access),
         ("POST", "/types/{id}/action", _change_access),
-        ("GET", "/types/{id}/encryption", _encryption),
-        ("POST", "/types/{id}/encryption", _encrypt),
-        ("PUT", "/types/{id}/encryption/{own}", _encrypt),
-        ("DELETE", "/types/{id}/encryption/{own}", _decrypt),
+        ("GET", "/types/{id}/encryption", _get_encryption),
+        ("POST", "/types/{id}/encryption", _set_encryption),
+        ("PUT", "/types/{id}/encryption/{own}", _set_encryption),
+        ("DELETE", "/types/{id}/encryption/{own}", _delete_encryption),
         ("POST", "/qos-specs", _create_specs),
         ("PUT", "/qos-specs/{id}", _set_specs),
         ("PUT", "/qos-specs/{id}/delete_keys", _delete_specs),
-        ("GET", "/qos-specs/{id}/associations", _associations),
-        ("GET", "/qos-specs/{id}/associate", _associate),
-        ("GET", "/qos-specs/{id}/disassociate", _disassociate),
-        ("GET", "/qos-specs/{id}/disassociate_all", _disassociate),
+        ("GET", "/qos-specs/{id}/associations", _list_associations),
+        ("GET", "/qos-specs/{id}/associate", _associate_specs),
+        ("GET", "/qos-specs/{id}/disassociate", _disassociate_specs),
+        ("GET", "/qos-specs/{id}/disassociate_all", _disassociate_specs),
         ("PUT", "/os-quota-sets/{id}", _set_quota),
-        ("DELETE", "/os-quota-sets/{id}", _done),
+        ("DELETE", "/os-quota-sets/{id}", _accept),
         ("POST", "/backups/{id}/restore", _restore),
     )
-    for method, path, rule in rules:
-        emulation.add_handler("block_storage", method, path, rule)
+    for method, path, handler in handlers:
+        emulation.add_handler("block_storage", method, path, handler)
 
 
 def _volume(emulation: Emulation, item: EmulatedResource) -> None:
@@ -66,41 +67,43 @@ def _backup(emulation: Emulation, item: EmulatedResource) -> None:
     item.scheduled_changes = [(emulation.now_s + CREATE_TIME_S, {"status": "available"})]
 
 
-def _restore(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    backup = emulation.get_existing("cinder.backup", asked.path_parameters["id"]).body
-    item = emulation.get_existing("cinder.volume", asked.body["restore"]["volume_id"])
+def _restore(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    backup = emulation.get_existing("cinder.backup", request.path_parameters["id"]).body
+    item = emulation.get_existing("cinder.volume", request.body["restore"]["volume_id"])
     if item.body["status"] != "available":
         raise EmulatedError(400, "Invalid volume: Volume to be restored to must be available")
     item.body.update(status="restoring-backup", restored=backup["id"])
     item.scheduled_changes = [(emulation.now_s + CREATE_TIME_S, {"status": "available"})]
-    return EmulatedResponse(202, {"restore": asked.body["restore"]})
+    return EmulatedResponse(202, {"restore": request.body["restore"]})
 
 
-def _act(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    item = emulation.get_existing("cinder.volume", asked.path_parameters["id"])
-    ((name, given),) = asked.body.items()
+def _run_action(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    item = emulation.get_existing("cinder.volume", request.path_parameters["id"])
+    ((name, arguments),) = request.body.items()
     if name == "os-extend":
         if item.body["status"] not in ("available", "in-use"):
             raise EmulatedError(400, "Invalid volume: status must be available")
         before = item.body["status"]
         item.body["status"] = "extending"
-        changes = {"status": before, "size": given["new_size"]}
+        changes = {"status": before, "size": arguments["new_size"]}
         item.scheduled_changes = [(emulation.now_s + EXTEND_TIME_S, changes)]
     return EmulatedResponse(202)
 
 
-def _set_metadata(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    emulation.get_existing("cinder.volume", asked.path_parameters["id"]).body.update(asked.body)
-    return EmulatedResponse(200, asked.body)
-
-
-def _change_type(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    """What a create calls by its extension has a plain name here."""
-    body, given = (
-        emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body,
-        asked.body,
+def _set_metadata(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    emulation.get_existing("cinder.volume", request.path_parameters["id"]).body.update(
+        request.body
     )
-    changes = dict(given["volume_type"])
+    return EmulatedResponse(200, request.body)
+
+
+def _update_volume_type(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    """Update a volume type, whose fields have plain names here, unlike in a create."""
+    body, update = (
+        emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body,
+        request.body,
+    )
+    changes = dict(update["volume_type"])
     unknown = changes.keys() - {"name", "description", "is_public"}
     if unknown:
         raise EmulatedError(400, f"Additional properties are not allowed: {sorted(unknown)}")
@@ -109,87 +112,102 @@ def _change_type(emulation: Emulation, asked: EmulatedRequest) -> EmulatedRespon
     return EmulatedResponse(200, {"volume_type": body})
 
 
-def _access(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body
-    found = [{"project_id": project} for project in body.get("projects", ())]
-    return EmulatedResponse(200, {"volume_type_access": found})
+def _list_access(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body
+    access = [{"project_id": project} for project in body.get("projects", ())]
+    return EmulatedResponse(200, {"volume_type_access": access})
 
 
-def _change_access(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body
-    ((name, given),) = asked.body.items()
-    there, one = set(body.get("projects", ())), {given["project"]}
-    body["projects"] = sorted(there | one if name == "addProjectAccess" else there - one)
+def _change_access(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body
+    ((name, arguments),) = request.body.items()
+    projects, changed = set(body.get("projects", ())), {arguments["project"]}
+    body["projects"] = sorted(
+        projects | changed if name == "addProjectAccess" else projects - changed
+    )
     return EmulatedResponse(202)
 
 
-def _encryption(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body
+def _get_encryption(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body
     return EmulatedResponse(200, body.get("encryption") or {})
 
 
-def _encrypt(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body
+def _set_encryption(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body
     known = body.get("encryption") or {"encryption_id": new_id()}
-    body["encryption"] = {**known, **asked.body["encryption"]}
+    body["encryption"] = {**known, **request.body["encryption"]}
     return EmulatedResponse(200, {"encryption": body["encryption"]})
 
 
-def _decrypt(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    emulation.get_existing("cinder.vtype", asked.path_parameters["id"]).body["encryption"] = None
+def _delete_encryption(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    emulation.get_existing("cinder.vtype", request.path_parameters["id"]).body["encryption"] = None
     return EmulatedResponse(202)
 
 
-def _create_specs(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    given = dict(asked.body["qos_specs"])
-    name = given.pop("name")
-    if any(one["name"] == name for one in emulation.collection("cinder.qos_specs").bodies()):
+def _create_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    specs = dict(request.body["qos_specs"])
+    name = specs.pop("name")
+    if any(
+        existing["name"] == name for existing in emulation.collection("cinder.qos_specs").bodies()
+    ):
         raise EmulatedError(409, f"QoS specs {name} already exist.")
-    body = emulation.add("cinder.qos_specs", name=name, consumer="back-end", specs=given)
+    body = emulation.add("cinder.qos_specs", name=name, consumer="back-end", specs=specs)
     return EmulatedResponse(200, {"qos_specs": body})
 
 
-def _set_specs(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.qos_specs", asked.path_parameters["id"]).body
-    body["specs"] = {**body.get("specs", {}), **asked.body["qos_specs"]}
-    return EmulatedResponse(200, asked.body)
+def _set_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.qos_specs", request.path_parameters["id"]).body
+    body["specs"] = {**body.get("specs", {}), **request.body["qos_specs"]}
+    return EmulatedResponse(200, request.body)
 
 
-def _delete_specs(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.qos_specs", asked.path_parameters["id"]).body
-    missing = [key for key in asked.body["keys"] if key not in body.get("specs", {})]
+def _delete_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.qos_specs", request.path_parameters["id"]).body
+    missing = [key for key in request.body["keys"] if key not in body.get("specs", {})]
     if missing:
         raise EmulatedError(400, f"QoS specs have no {missing[0]}")
-    body["specs"] = {k: v for k, v in body["specs"].items() if k not in asked.body["keys"]}
+    body["specs"] = {k: v for k, v in body["specs"].items() if k not in request.body["keys"]}
     return EmulatedResponse(202)
 
 
-def _associations(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.qos_specs", asked.path_parameters["id"]).body
+def _list_associations(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.qos_specs", request.path_parameters["id"]).body
     return EmulatedResponse(
-        200, {"qos_associations": [{"id": kind} for kind in body.get("kinds", ())]}
+        200,
+        {
+            "qos_associations": [
+                {"id": volume_type_id} for volume_type_id in body.get("volume_type_ids", ())
+            ]
+        },
     )
 
 
-def _associate(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.qos_specs", asked.path_parameters["id"]).body
-    body["kinds"] = sorted({*body.get("kinds", ()), *asked.query["vol_type_id"]})
+def _associate_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.qos_specs", request.path_parameters["id"]).body
+    body["volume_type_ids"] = sorted(
+        {*body.get("volume_type_ids", ()), *request.query["vol_type_id"]}
+    )
     return EmulatedResponse(202)
 
 
-def _disassociate(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("cinder.qos_specs", asked.path_parameters["id"]).body
-    leaving = set(asked.query.get("vol_type_id", body.get("kinds", ())))
-    body["kinds"] = [kind for kind in body.get("kinds", ()) if kind not in leaving]
+def _disassociate_specs(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("cinder.qos_specs", request.path_parameters["id"]).body
+    removed = set(request.query.get("vol_type_id", body.get("volume_type_ids", ())))
+    body["volume_type_ids"] = [
+        volume_type_id
+        for volume_type_id in body.get("volume_type_ids", ())
+        if volume_type_id not in removed
+    ]
     return EmulatedResponse(202)
 
 
-def _set_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    collection, project_id = emulation.collection("cinder.quota"), asked.path_parameters["id"]
+def _set_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    collection, project_id = emulation.collection("cinder.quota"), request.path_parameters["id"]
     item = collection.get(project_id) or collection.add({"id": project_id})
-    item.body.update(asked.body["quota_set"])
+    item.body.update(request.body["quota_set"])
     return EmulatedResponse(200, {"quota_set": item.body})
 
 
-def _done(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
+def _accept(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     return EmulatedResponse(200, {})

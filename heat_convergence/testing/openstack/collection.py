@@ -1,7 +1,6 @@
-"""One collection of an emulated service: what is there and how it changes with time.
+"""A collection of an emulated service: its resources and their changes over time.
 
-Decides ids, filters, pages and states.  Used by ``emulation``.  Time is the
-emulation's own.
+Decides ids, filters, pages and due changes.  Used by ``emulation``, whose clock it reads.
 """
 
 from __future__ import annotations
@@ -17,14 +16,20 @@ MAX_PAGE_SIZE = 1000
 
 @dataclass(slots=True)
 class EmulatedResource:
-    """``coming`` are changes of the body that time brings: (at, changes); None: gone."""
+    """A resource of an emulated service.
+
+    Args:
+        body: Its JSON, as lists and reads show it.
+        scheduled_changes: Pairs of a time in seconds and the changes of the body then;
+            None deletes the resource.
+    """
 
     body: dict[str, Json]
     scheduled_changes: list[tuple[float, Mapping[str, Json] | None]] = field(default_factory=list)
 
 
 class EmulatedCollection:
-    """Items by id, in the order in which they were made."""
+    """Resources by id, in the order of their creation."""
 
     def __init__(self, now_s: Callable[[], float], id_key: str = "id") -> None:
         self._now_s = now_s
@@ -32,41 +37,49 @@ class EmulatedCollection:
         self._items: dict[str, EmulatedResource] = {}
 
     def add(self, body: dict[str, Json]) -> EmulatedResource:
+        """Add a resource, with a new id unless the body has one."""
         item_id = str(body.get(self._id_key) or uuid.uuid4())
         body[self._id_key] = body.get(self._id_key) or item_id
         item = self._items[item_id] = EmulatedResource(body)
         return item
 
     def get(self, item_id: str) -> EmulatedResource | None:
-        self._settle()
+        """Return the resource of this id as it is now."""
+        self._apply_due_changes()
         return self._items.get(item_id)
 
     def remove(self, item_id: str) -> None:
+        """Remove the resource of this id, if there is one."""
         self._items.pop(item_id, None)
 
     def __len__(self) -> int:
-        self._settle()
+        self._apply_due_changes()
         return len(self._items)
 
     def bodies(self) -> list[dict[str, Json]]:
-        self._settle()
+        """Return the bodies of all resources as they are now."""
+        self._apply_due_changes()
         return [item.body for item in self._items.values()]
 
     def list_page(self, query: Mapping[str, list[str]]) -> tuple[list[dict[str, Json]], bool]:
-        """A page, and whether there are more."""
+        """Return a page of the bodies that match, and whether there are more.
+
+        Args:
+            query: The query string's parameters: filters, ``limit`` and ``marker``.
+        """
         filters = {
             name: values
             for name, values in query.items()
             if name not in ("limit", "marker", "changes-since", "sort_key", "sort_dir")
         }
-        found = [body for body in self.bodies() if _fits(body, filters)]
+        matching = [body for body in self.bodies() if _matches(body, filters)]
         marker = query.get("marker", [""])[0]
-        ids = [str(body[self._id_key]) for body in found]
+        ids = [str(body[self._id_key]) for body in matching]
         start = ids.index(marker) + 1 if marker in ids else 0
         limit = min(int(query.get("limit", [MAX_PAGE_SIZE])[0]), MAX_PAGE_SIZE)
-        return found[start : start + limit], start + limit < len(found)
+        return matching[start : start + limit], start + limit < len(matching)
 
-    def _settle(self) -> None:
+    def _apply_due_changes(self) -> None:
         now_s = self._now_s()
         for item_id, item in list(self._items.items()):
             while item.scheduled_changes and item.scheduled_changes[0][0] <= now_s:
@@ -77,7 +90,7 @@ class EmulatedCollection:
                     item.body.update(changes)
 
 
-def _fits(body: Mapping[str, Json], filters: Mapping[str, list[str]]) -> bool:
+def _matches(body: Mapping[str, Json], filters: Mapping[str, list[str]]) -> bool:
     for name, values in filters.items():
         if name == "fixed_ips":
             _, _, subnet = values[0].partition("subnet_id=")

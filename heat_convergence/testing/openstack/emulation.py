@@ -1,8 +1,8 @@
-"""The emulated cloud: services, their calls, delays and injected failures.
+"""The emulated cloud: services, requests, delays and injected failures.
 
-Decides what a request is answered.  Generic for every kind of thing that the catalogue
-knows; ``rules`` holds what single services do beyond that.  Holds no socket: ``wire``
-puts it below openstacksdk.
+Decides the response to a request.  It is the same for every entity of the catalog; what single
+services do beyond that is in the modules ``*_api``.  Opens no socket: ``http_adapter`` puts it
+below openstacksdk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ PROJECT_ID = "5f1c0de0000000000000000000000001"
 
 @dataclass(frozen=True, slots=True)
 class EmulatedRequest:
-    """A request as a service sees it; ``places`` are ids in its path."""
+    """A request as a service receives it.
+
+    Args:
+        service: openstacksdk's name of the service, such as ``block_storage``.
+        path: The path below the service's endpoint.
+        path_parameters: Values of the placeholders in the handler's path.
+    """
 
     service: str
     method: str
@@ -37,13 +43,15 @@ class EmulatedRequest:
 
 @dataclass(frozen=True, slots=True)
 class EmulatedResponse:
+    """A response of a service."""
+
     status: int
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class EmulatedError(Exception):
-    """Answered with an error."""
+    """An error that a service responds with."""
 
     def __init__(self, status: int, message: str, error_type: str = "") -> None:
         super().__init__(message)
@@ -54,8 +62,10 @@ class EmulatedError(Exception):
 
 @dataclass(slots=True)
 class InjectedFailure:
-    """Answers ``told`` to the next ``times`` requests that fit; ``after``: only once the
-    request has done its work, as when an answer is lost."""
+    """A response for the next ``remaining`` requests that match.
+
+    With ``after_processing`` the request takes effect nevertheless, as when a response is lost.
+    """
 
     method: str
     path: str
@@ -63,9 +73,10 @@ class InjectedFailure:
     remaining: int = 1
     after_processing: bool = False
 
-    def matches(self, asked: EmulatedRequest) -> bool:
-        return bool(self.remaining and asked.method == self.method) and (
-            re.search(self.path, asked.path) is not None
+    def matches(self, request: EmulatedRequest) -> bool:
+        """Return whether the request is to fail."""
+        return bool(self.remaining and request.method == self.method) and (
+            re.search(self.path, request.path) is not None
         )
 
 
@@ -73,7 +84,7 @@ EmulatedHandler = Callable[["Emulation", EmulatedRequest], EmulatedResponse]
 
 
 class Emulation:
-    """``now_s`` is its own time; ``advance`` lets it pass."""
+    """A cloud with a clock of its own, ``now_s``, which ``advance`` moves."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -81,46 +92,65 @@ class Emulation:
         self.request_counts: Counter[str] = Counter()
         self.injected_failures: list[InjectedFailure] = []
         self.latency_s: dict[str, float] = {}
-        self._shelves: dict[str, EmulatedCollection] = {}
-        self._rules: list[tuple[str, str, re.Pattern[str], EmulatedHandler]] = []
-        self._made: dict[str, Callable[[Emulation, EmulatedResource], None]] = {}
+        self._collections: dict[str, EmulatedCollection] = {}
+        self._handlers: list[tuple[str, str, re.Pattern[str], EmulatedHandler]] = []
+        self._create_hooks: dict[str, Callable[[Emulation, EmulatedResource], None]] = {}
 
     # -- for tests
 
     def advance(self, seconds: float) -> None:
+        """Let time pass."""
         self.now_s += seconds
 
-    def collection(self, noun: str, places: Mapping[str, str] | None = None) -> EmulatedCollection:
-        key = noun + json.dumps(dict(places or {}), sort_keys=True)
-        if key not in self._shelves:
-            id_key = REST_RESOURCES[noun].id_key if noun in REST_RESOURCES else "id"
-            self._shelves[key] = EmulatedCollection(lambda: self.now_s, id_key)
-        return self._shelves[key]
+    def collection(
+        self, entity: str, path_values: Mapping[str, str] | None = None
+    ) -> EmulatedCollection:
+        """Return the collection of an entity.
+
+        Args:
+            entity: The entity's name, such as ``nova.server``.
+            path_values: Ids in the collection's path, for collections below another resource.
+        """
+        key = entity + json.dumps(dict(path_values or {}), sort_keys=True)
+        if key not in self._collections:
+            id_key = REST_RESOURCES[entity].id_key if entity in REST_RESOURCES else "id"
+            self._collections[key] = EmulatedCollection(lambda: self.now_s, id_key)
+        return self._collections[key]
 
     def count_requests(self, method: str, service: str = "") -> int:
-        """Requests so far, by method and service."""
+        """Return the number of requests so far, by method and service."""
         return sum(
             number
             for key, number in self.request_counts.items()
             if key.startswith(f"{method} {service}")
         )
 
-    def add(self, noun: str, **body: Json) -> dict[str, Json]:
-        return self.collection(noun).add(dict(body)).body
+    def add(self, entity: str, **body: Json) -> dict[str, Json]:
+        """Add a resource and return its body."""
+        return self.collection(entity).add(dict(body)).body
 
     def inject_failure(
         self,
         method: str,
         path: str,
         status: int,
-        message: str = "refused",
         *,
-        error_type: str = "",
         times: int = 1,
         after_processing: bool = False,
         **headers: str,
     ) -> None:
-        body = {"error": {"message": message, "type": error_type, "code": status}}
+        """Let requests fail.
+
+        Args:
+            method: The method of the requests that fail.
+            path: A regular expression that is searched in their path.
+            status: The HTTP status of the response.
+            times: How many requests fail.
+            after_processing: Whether the request takes effect nevertheless, as when a response is
+                lost.
+            headers: Headers of the response, with underscores for dashes.
+        """
+        body = {"error": {"message": "refused", "type": "", "code": status}}
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         self.injected_failures.append(
             InjectedFailure(
@@ -128,147 +158,170 @@ class Emulation:
             )
         )
 
-    # -- for rules
+    # -- for handlers
 
     def add_handler(self, service: str, method: str, path: str, handler: EmulatedHandler) -> None:
-        """``path`` has places such as ``{id}``; later rules go first."""
+        """Add a handler of requests; later ones take precedence.
+
+        Args:
+            service: openstacksdk's name of the service.
+            method: The HTTP method.
+            path: The path with placeholders such as ``{id}``.
+            handler: Called with the emulation and the request.
+        """
         pattern = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path) + "$")
-        self._rules.insert(0, (service, method, pattern, handler))
+        self._handlers.insert(0, (service, method, pattern, handler))
 
-    def on_create(self, noun: str, change: Callable[[Emulation, EmulatedResource], None]) -> None:
-        """What a service adds to a new thing of its own."""
-        self._made[noun] = change
+    def on_create(self, entity: str, hook: Callable[[Emulation, EmulatedResource], None]) -> None:
+        """Call ``hook`` for each new resource of the entity, which it may change or reject."""
+        self._create_hooks[entity] = hook
 
-    def get_existing(self, noun: str, item_id: str) -> EmulatedResource:
-        found = self.collection(noun).get(item_id)
-        if found is None:
-            raise EmulatedError(404, f"{noun} {item_id} could not be found.")
-        return found
+    def get_existing(self, entity: str, item_id: str) -> EmulatedResource:
+        """Return the resource of this id.
 
-    # -- a request
+        Raises:
+            EmulatedError: There is none (404).
+        """
+        item = self.collection(entity).get(item_id)
+        if item is None:
+            raise EmulatedError(404, f"{entity} {item_id} could not be found.")
+        return item
 
-    def handle(self, asked: EmulatedRequest) -> EmulatedResponse:
-        self.request_counts[f"{asked.method} {asked.service} {asked.path}"] += 1
-        failure = next((one for one in self.injected_failures if one.matches(asked)), None)
+    # -- requests
+
+    def handle(self, request: EmulatedRequest) -> EmulatedResponse:
+        """Return the response to a request."""
+        self.request_counts[f"{request.method} {request.service} {request.path}"] += 1
+        failure = next((each for each in self.injected_failures if each.matches(request)), None)
         if failure is not None:
             failure.remaining -= 1
             if not failure.after_processing:
                 return failure.response
-        told = self._answer(asked)
-        return told if failure is None else failure.response
+        response = self._respond(request)
+        return response if failure is None else failure.response
 
-    def _answer(self, asked: EmulatedRequest) -> EmulatedResponse:
+    def _respond(self, request: EmulatedRequest) -> EmulatedResponse:
         try:
-            for service, method, pattern, rule in self._rules:
-                match = pattern.match(asked.path)
-                if match and (service, method) == (asked.service, asked.method):
-                    places = match.groupdict()
-                    found = EmulatedRequest(
-                        asked.service, asked.method, asked.path, asked.query, asked.body, places
+            for service, method, pattern, handler in self._handlers:
+                match = pattern.match(request.path)
+                if match and (service, method) == (request.service, request.method):
+                    path_values = match.groupdict()
+                    matched = EmulatedRequest(
+                        request.service,
+                        request.method,
+                        request.path,
+                        request.query,
+                        request.body,
+                        path_values,
                     )
-                    return rule(self, found)
-            return self._generic(asked)
-        except EmulatedError as refusal:
-            return refusal.response
+                    return handler(self, matched)
+            return self._handle_generic(request)
+        except EmulatedError as error:
+            return error.response
 
-    def _generic(self, asked: EmulatedRequest) -> EmulatedResponse:
-        for thing in REST_RESOURCES.values():
-            if thing.service != asked.service:
+    def _handle_generic(self, request: EmulatedRequest) -> EmulatedResponse:
+        for rest_resource in REST_RESOURCES.values():
+            if rest_resource.service != request.service:
                 continue
-            for base in (thing.list_path_template, thing.path_template):
+            for base in (rest_resource.list_path_template, rest_resource.path_template):
                 pattern = re.sub(r"%\((\w+)\)s", r"(?P<\1>[^/]+)", base)
-                match = re.match(f"{pattern}(/(?P<own_id>[^/]+))?(/(?P<rest>.+))?$", asked.path)
+                match = re.match(f"{pattern}(/(?P<own_id>[^/]+))?(/(?P<rest>.+))?$", request.path)
                 if match:
-                    places = match.groupdict()
-                    own_id, rest = places.pop("own_id"), places.pop("rest")
+                    path_values = match.groupdict()
+                    own_id, rest = path_values.pop("own_id"), path_values.pop("rest")
                     if rest is None:
-                        return self._collection(asked, thing, places, own_id)
-                    if rest == "tags" and asked.method == "PUT":
-                        self._existing(thing, places, str(own_id)).body["tags"] = asked.body[
-                            "tags"
-                        ]
-                        return EmulatedResponse(200, asked.body)
-        return EmulatedResponse(404, {"error": {"message": f"no such path: {asked.path}"}})
+                        return self._collection(request, rest_resource, path_values, own_id)
+                    if rest == "tags" and request.method == "PUT":
+                        self._existing(rest_resource, path_values, str(own_id)).body["tags"] = (
+                            request.body["tags"]
+                        )
+                        return EmulatedResponse(200, request.body)
+        return EmulatedResponse(404, {"error": {"message": f"no such path: {request.path}"}})
 
     def _collection(
         self,
-        asked: EmulatedRequest,
-        thing: RestResource,
-        places: dict[str, str],
+        request: EmulatedRequest,
+        rest_resource: RestResource,
+        path_values: dict[str, str],
         own_id: str | None,
     ) -> EmulatedResponse:
         if own_id is None:
             return (
-                self._list(asked, thing, places)
-                if asked.method == "GET"
-                else self._create(asked, thing, places)
+                self._list(request, rest_resource, path_values)
+                if request.method == "GET"
+                else self._create(request, rest_resource, path_values)
             )
-        item = self._existing(thing, places, own_id)
-        if asked.method == "GET":
-            return EmulatedResponse(200, _wrapped(thing, item.body))
-        if asked.method == "DELETE":
-            self._delete(thing, places, item, own_id)
+        item = self._existing(rest_resource, path_values, own_id)
+        if request.method == "GET":
+            return EmulatedResponse(200, _wrap(rest_resource, item.body))
+        if request.method == "DELETE":
+            self._delete(rest_resource, path_values, item, own_id)
             return EmulatedResponse(204)
-        item.body.update(_unwrapped(thing, asked.body))
-        return EmulatedResponse(200, _wrapped(thing, item.body))
+        item.body.update(_unwrap(rest_resource, request.body))
+        return EmulatedResponse(200, _wrap(rest_resource, item.body))
 
     def _list(
-        self, asked: EmulatedRequest, thing: RestResource, places: dict[str, str]
+        self, request: EmulatedRequest, rest_resource: RestResource, path_values: dict[str, str]
     ) -> EmulatedResponse:
-        bodies, more = self.collection(thing.entity, places).list_page(asked.query)
-        answer: dict[str, Json] = {str(thing.list_key): bodies}
+        bodies, more = self.collection(rest_resource.entity, path_values).list_page(request.query)
+        answer: dict[str, Json] = {str(rest_resource.list_key): bodies}
         if more:
-            answer[f"{thing.list_key}_links"] = [{"rel": "next", "href": asked.path}]
+            answer[f"{rest_resource.list_key}_links"] = [{"rel": "next", "href": request.path}]
         return EmulatedResponse(200, answer)
 
     def _create(
-        self, asked: EmulatedRequest, thing: RestResource, places: dict[str, str]
+        self, request: EmulatedRequest, rest_resource: RestResource, path_values: dict[str, str]
     ) -> EmulatedResponse:
         body = {
             "project_id": PROJECT_ID,
             "tenant_id": PROJECT_ID,
             "status": "ACTIVE",
-            **_unwrapped(thing, asked.body),
+            **_unwrap(rest_resource, request.body),
         }
-        item = self.collection(thing.entity, places).add(body)
-        change = self._made.get(thing.entity)
-        if change is not None:
-            change(self, item)
-        takes_s = self.latency_s.get(thing.entity, 0.0)
-        if takes_s:
+        item = self.collection(rest_resource.entity, path_values).add(body)
+        hook = self._create_hooks.get(rest_resource.entity)
+        if hook is not None:
+            hook(self, item)
+        duration_s = self.latency_s.get(rest_resource.entity, 0.0)
+        if duration_s:
             ready = item.body["status"]
             item.body["status"] = "BUILD"
-            item.scheduled_changes.append((self.now_s + takes_s, {"status": ready}))
-        return EmulatedResponse(201, _wrapped(thing, item.body))
+            item.scheduled_changes.append((self.now_s + duration_s, {"status": ready}))
+        return EmulatedResponse(201, _wrap(rest_resource, item.body))
 
     def _delete(
-        self, thing: RestResource, places: dict[str, str], item: EmulatedResource, own_id: str
+        self,
+        rest_resource: RestResource,
+        path_values: dict[str, str],
+        item: EmulatedResource,
+        own_id: str,
     ) -> None:
-        takes_s = self.latency_s.get(f"{thing.entity} delete", 0.0)
-        if takes_s:
+        duration_s = self.latency_s.get(f"{rest_resource.entity} delete", 0.0)
+        if duration_s:
             item.body["status"] = "deleting"
-            item.scheduled_changes = [(self.now_s + takes_s, None)]
+            item.scheduled_changes = [(self.now_s + duration_s, None)]
         else:
-            self.collection(thing.entity, places).remove(own_id)
+            self.collection(rest_resource.entity, path_values).remove(own_id)
 
     def _existing(
-        self, thing: RestResource, places: dict[str, str], own_id: str
+        self, rest_resource: RestResource, path_values: dict[str, str], own_id: str
     ) -> EmulatedResource:
-        found = self.collection(thing.entity, places).get(own_id)
-        if found is None:
-            raise EmulatedError(404, f"{thing.label} {own_id} could not be found.")
-        return found
+        item = self.collection(rest_resource.entity, path_values).get(own_id)
+        if item is None:
+            raise EmulatedError(404, f"{rest_resource.label} {own_id} could not be found.")
+        return item
 
 
 def new_id() -> str:
+    """Return a new UUID."""
     return str(uuid.uuid4())
 
 
-def _wrapped(thing: RestResource, body: Mapping[str, Json]) -> Json:
-    return body if thing.item_key is None else {thing.item_key: body}
+def _wrap(rest_resource: RestResource, body: Mapping[str, Json]) -> Json:
+    return body if rest_resource.item_key is None else {rest_resource.item_key: body}
 
 
-def _unwrapped(thing: RestResource, body: Json) -> dict[str, Json]:
-    if thing.item_key is None or not isinstance(body, Mapping):
+def _unwrap(rest_resource: RestResource, body: Json) -> dict[str, Json]:
+    if rest_resource.item_key is None or not isinstance(body, Mapping):
         return dict(body or {})
-    return dict(body.get(thing.item_key, body))
+    return dict(body.get(rest_resource.item_key, body))

@@ -1,4 +1,4 @@
-"""Glance: images that fetch themselves, their documents patched, their members."""
+"""Glance's API: imports, JSON patches and members of images."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ IMPORT_TIME_S = 2.0
 
 
 def install(emulation: Emulation) -> None:
+    """Install Glance's handlers and images."""
     for name in ("cirros", "cirros-2"):
         emulation.add("glance.image", name=name, status="active")
     emulation.on_create("glance.image", _image)
-    rules = (
+    handlers = (
         ("PATCH", "/images/{id}", _patch),
         ("DELETE", "/images/{id}", _delete),
-        ("POST", "/images/{id}/import", _import),
-        ("POST", "/images/{id}/actions/{verb}", _act),
-        ("GET", "/images/{id}/members", _members),
+        ("POST", "/images/{id}/import", _start_import),
+        ("POST", "/images/{id}/actions/{verb}", _run_action),
+        ("GET", "/images/{id}/members", _list_members),
         ("POST", "/images/{id}/members", _add_member),
-        ("DELETE", "/images/{id}/members/{member}", _drop_member),
+        ("DELETE", "/images/{id}/members/{member}", _delete_member),
     )
-    for method, path, rule in rules:
-        emulation.add_handler("image", method, path, rule)
+    for method, path, handler in handlers:
+        emulation.add_handler("image", method, path, handler)
 
 
 def _image(emulation: Emulation, item: EmulatedResource) -> None:
@@ -41,12 +42,12 @@ def _image(emulation: Emulation, item: EmulatedResource) -> None:
     item.body.update(status="queued", owner=PROJECT_ID)
 
 
-def _body(emulation: Emulation, asked: EmulatedRequest) -> dict[str, Json]:
-    return emulation.get_existing("glance.image", asked.path_parameters["id"]).body
+def _image_body(emulation: Emulation, request: EmulatedRequest) -> dict[str, Json]:
+    return emulation.get_existing("glance.image", request.path_parameters["id"]).body
 
 
-def _import(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    item = emulation.get_existing("glance.image", asked.path_parameters["id"])
+def _start_import(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    item = emulation.get_existing("glance.image", request.path_parameters["id"])
     if item.body["status"] != "queued":
         raise EmulatedError(409, f"Image {item.body['id']} is not queued")
     item.body["status"] = "importing"
@@ -54,9 +55,9 @@ def _import(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
     return EmulatedResponse(202)
 
 
-def _patch(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = _body(emulation, asked)
-    for change in asked.body:
+def _patch(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = _image_body(emulation, request)
+    for change in request.body:
         name = change["path"].removeprefix("/")
         if (change["op"] != "add") is not (name in body):
             raise EmulatedError(409, f"{change['op']} of {name}")
@@ -67,37 +68,37 @@ def _patch(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
     return EmulatedResponse(200, body)
 
 
-def _delete(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    if _body(emulation, asked).get("protected"):
+def _delete(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    if _image_body(emulation, request).get("protected"):
         raise EmulatedError(
-            403, f"Image {asked.path_parameters['id']} is protected and cannot be deleted."
+            403, f"Image {request.path_parameters['id']} is protected and cannot be deleted."
         )
-    emulation.collection("glance.image").remove(asked.path_parameters["id"])
+    emulation.collection("glance.image").remove(request.path_parameters["id"])
     return EmulatedResponse(204)
 
 
-def _act(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    status = {"deactivate": "deactivated", "reactivate": "active"}[asked.path_parameters["verb"]]
-    _body(emulation, asked)["status"] = status
+def _run_action(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    status = {"deactivate": "deactivated", "reactivate": "active"}[request.path_parameters["verb"]]
+    _image_body(emulation, request)["status"] = status
     return EmulatedResponse(204)
 
 
-def _members(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    there = _body(emulation, asked).get("members", ())
-    return EmulatedResponse(200, {"members": [{"member_id": member} for member in there]})
+def _list_members(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    current = _image_body(emulation, request).get("members", ())
+    return EmulatedResponse(200, {"members": [{"member_id": member} for member in current]})
 
 
-def _add_member(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = _body(emulation, asked)
+def _add_member(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = _image_body(emulation, request)
     if body.get("visibility") != "shared":
         raise EmulatedError(403, "Only shared images have members.")
-    body["members"] = [*body.get("members", ()), asked.body["member"]]
-    return EmulatedResponse(200, {"member_id": asked.body["member"]})
+    body["members"] = [*body.get("members", ()), request.body["member"]]
+    return EmulatedResponse(200, {"member_id": request.body["member"]})
 
 
-def _drop_member(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = _body(emulation, asked)
-    if asked.path_parameters["member"] not in body.get("members", ()):
+def _delete_member(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = _image_body(emulation, request)
+    if request.path_parameters["member"] not in body.get("members", ()):
         raise EmulatedError(404, "no such member")
-    body["members"] = [one for one in body["members"] if one != asked.path_parameters["member"]]
+    body["members"] = [one for one in body["members"] if one != request.path_parameters["member"]]
     return EmulatedResponse(204)

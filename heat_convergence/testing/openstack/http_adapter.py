@@ -1,7 +1,7 @@
-"""The emulation below openstacksdk: a transport for ``requests`` without a socket.
+"""The emulation below openstacksdk, as a transport of ``requests`` without a socket.
 
-``create_connection`` gives a real ``openstack.connection.Connection``, so that catalogue,
-discovery, tokens, JSON and headers are the libraries' own.
+``connect`` returns a real ``openstack.connection.Connection``, so that the libraries' own code
+reads the service catalog, discovery, tokens, JSON and headers.
 """
 
 from __future__ import annotations
@@ -44,8 +44,13 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
 
 
 class EmulatedHttpAdapter(BaseAdapter):
-    """``missing`` are services that the catalogue lacks, ``host`` is where they say
-    they are."""
+    """A transport of ``requests`` that the emulation responds to.
+
+    Args:
+        emulation: The cloud.
+        missing_services: Services that the service catalog lacks.
+        host: The host in the service catalog's URLs.
+    """
 
     def __init__(
         self,
@@ -55,47 +60,54 @@ class EmulatedHttpAdapter(BaseAdapter):
     ) -> None:
         super().__init__()
         self._emulation = emulation
-        self._missing = missing_services
+        self._missing_services = missing_services
         self._host = host
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
-        told = self.respond(request)
+        """Return the emulation's response to a prepared request."""
+        emulated = self.respond(request)
         response = requests.Response()
-        response.status_code = told.status
+        response.status_code = emulated.status
         response.url = str(request.url)
         response.request = request
-        response.headers.update({"Content-Type": "application/json", **told.headers})
-        text = "" if told.body is None else json.dumps(told.body)
+        response.headers.update({"Content-Type": "application/json", **emulated.headers})
+        text = "" if emulated.body is None else json.dumps(emulated.body)
         response.raw = io.BytesIO(text.encode())
         return response
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
     def respond(self, request: requests.PreparedRequest) -> EmulatedResponse:
-        """The answer to a request, whatever carries it."""
-        parts = urlsplit(str(request.url))
-        if parts.path.endswith("/auth/tokens"):
+        """Return the response to a request, whatever transports it."""
+        url = urlsplit(str(request.url))
+        if url.path.endswith("/auth/tokens"):
             return EmulatedResponse(
-                201, _token(self._missing, self._host), {"X-Subject-Token": "t"}
+                201, _token(self._missing_services, self._host), {"X-Subject-Token": "t"}
             )
         for name, (_, path, newest) in SERVICE_ENDPOINTS.items():
-            if parts.path.rstrip("/") == path:
+            if url.path.rstrip("/") == path:
                 return EmulatedResponse(200, _version(path, newest, self._host))
-            if parts.path.startswith(path + "/"):
+            if url.path.startswith(path + "/"):
                 return self._emulation.handle(
                     EmulatedRequest(
                         name,
                         str(request.method),
-                        unquote(parts.path[len(path) :]),
-                        parse_qs(parts.query),
-                        json.loads(request.body) if request.body else None,
+                        unquote(url.path[len(path) :]),
+                        parse_qs(url.query),
+                        _json_body(request),
                     )
                 )
-        return EmulatedResponse(404, {"error": {"message": f"nothing at {parts.path}"}})
+        return EmulatedResponse(404, {"error": {"message": f"nothing at {url.path}"}})
+
+
+def _json_body(request: requests.PreparedRequest) -> Json:
+    body = request.body
+    return json.loads(body) if body and isinstance(body, str | bytes) else None
 
 
 def connect(emulation: Emulation, *, missing_services: frozenset[str] = frozenset()) -> Connection:
+    """Return a connection of openstacksdk to the emulation."""
     session = requests.Session()
     session.mount("http://", EmulatedHttpAdapter(emulation, missing_services))
     auth = Password(f"http://{HOST}/identity/v3", user_id="u", password="p", project_id=PROJECT_ID)
@@ -106,13 +118,13 @@ def connect(emulation: Emulation, *, missing_services: frozenset[str] = frozense
 def create_emulation(
     install_services: Callable[[Emulation], None] = install_services,
 ) -> Emulation:
-    """A cloud with the services' own rules."""
+    """Return a cloud with the behavior that the services' APIs have."""
     emulation = Emulation()
     install_services(emulation)
     return emulation
 
 
-def _token(missing: frozenset[str], host: str) -> Json:
+def _token(missing_services: frozenset[str], host: str) -> Json:
     until = datetime.now(UTC) + timedelta(hours=1)
     return {
         "token": {
@@ -123,7 +135,7 @@ def _token(missing: frozenset[str], host: str) -> Json:
             "roles": [],
             "catalog": [
                 {
-                    "type": kind,
+                    "type": service_type,
                     "name": name,
                     "id": name,
                     "endpoints": [
@@ -136,15 +148,15 @@ def _token(missing: frozenset[str], host: str) -> Json:
                         }
                     ],
                 }
-                for name, (kind, path, _) in SERVICE_ENDPOINTS.items()
-                if name not in missing
+                for name, (service_type, path, _) in SERVICE_ENDPOINTS.items()
+                if name not in missing_services
             ],
         }
     }
 
 
 def _version(path: str, newest: str, host: str) -> Json:
-    """A discovery document of the one version that there is."""
+    """Return a discovery document with a single version."""
     major = path.rpartition("/")[2]
     if "AUTH_" in path:
         major = "v1"

@@ -1,4 +1,4 @@
-"""Neutron: addresses, interfaces of routers, rules of groups."""
+"""Neutron's API: addresses, router interfaces, security group rules, subports."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ Json = Any
 
 
 def install(emulation: Emulation) -> None:
+    """Install Neutron's handlers, the public network and the default security group."""
     public = emulation.add(
         "neutron.network", name="public", status="ACTIVE", subnets=[], **{"router:external": True}
     )
@@ -33,7 +34,7 @@ def install(emulation: Emulation) -> None:
     emulation.add(
         "neutron.security_group", name="default", project_id=PROJECT_ID, security_group_rules=[]
     )
-    for noun, change in (
+    for entity, hook in (
         ("network", _network),
         ("subnet", _subnet),
         ("port", _port),
@@ -42,25 +43,25 @@ def install(emulation: Emulation) -> None:
         ("floatingip", _floating_ip),
         ("trunk", _trunk),
     ):
-        emulation.on_create(f"neutron.{noun}", change)
-    rules = (
-        ("PUT", "/ports/{id}", _change_port),
-        ("PUT", "/routers/{id}", _change_router),
+        emulation.on_create(f"neutron.{entity}", hook)
+    handlers = (
+        ("PUT", "/ports/{id}", _update_port),
+        ("PUT", "/routers/{id}", _update_router),
         ("PUT", "/routers/{id}/add_router_interface", _add_interface),
         ("PUT", "/routers/{id}/remove_router_interface", _remove_interface),
         ("PUT", "/routers/{id}/add_extraroutes", _add_routes),
         ("PUT", "/routers/{id}/remove_extraroutes", _remove_routes),
         ("POST", "/security-group-rules", _add_rules),
-        ("DELETE", "/security-group-rules/{id}", _delete_rule),
+        ("DELETE", "/security-group-handlers/{id}", _delete_rule),
         ("PUT", "/trunks/{id}/add_subports", _add_sub_ports),
         ("PUT", "/trunks/{id}/remove_subports", _remove_sub_ports),
         ("PUT", "/quotas/{id}", _set_quota),
-        ("DELETE", "/quotas/{id}", _no_quota),
+        ("DELETE", "/quotas/{id}", _delete_quota),
         ("DELETE", "/networks/{id}", _delete_network),
         ("DELETE", "/subnets/{id}", _delete_subnet),
     )
-    for method, path, rule in rules:
-        emulation.add_handler("network", method, path, rule)
+    for method, path, handler in handlers:
+        emulation.add_handler("network", method, path, handler)
 
 
 def _network(emulation: Emulation, item: EmulatedResource) -> None:
@@ -89,41 +90,43 @@ def _port(emulation: Emulation, item: EmulatedResource) -> None:
         body["fixed_ips"] = allocate_addresses(emulation, body["network_id"])
     for ip in body["fixed_ips"]:
         if "subnet_id" not in ip:
-            ip["subnet_id"] = _subnet_of(emulation, body["network_id"], ip["ip_address"])
+            ip["subnet_id"] = _find_subnet_id(emulation, body["network_id"], ip["ip_address"])
         elif "ip_address" not in ip:
             subnet = emulation.get_existing("neutron.subnet", ip["subnet_id"]).body
-            ip.update(_address(subnet))
+            ip.update(_next_address(subnet))
     try:
-        _refuse_twice(emulation, body)
+        _reject_allocated_addresses(emulation, body)
     except EmulatedError:
         emulation.collection("neutron.port").remove(body["id"])
         raise
 
 
 def allocate_addresses(emulation: Emulation, network_id: str) -> list[dict[str, Json]]:
-    """What a port gets that asks for no address in particular."""
+    """Return the fixed IPs of a port that does not request any."""
     subnets, _ = emulation.collection("neutron.subnet").list_page({"network_id": [network_id]})
-    return [_address(subnet) for subnet in subnets[:1]]
+    return [_next_address(subnet) for subnet in subnets[:1]]
 
 
-def _refuse_twice(emulation: Emulation, port: dict[str, Json]) -> None:
-    """An address belongs to one port of a subnet."""
-    given = {(ip["subnet_id"], ip["ip_address"]) for ip in port["fixed_ips"]}
+def _reject_allocated_addresses(emulation: Emulation, port: dict[str, Json]) -> None:
+    """Raise if another port of the subnet has one of the addresses."""
+    addresses = {(ip["subnet_id"], ip["ip_address"]) for ip in port["fixed_ips"]}
     for other in emulation.collection("neutron.port").bodies():
-        taken = {(ip.get("subnet_id"), ip.get("ip_address")) for ip in other["fixed_ips"]}
-        if other["id"] != port["id"] and given & taken:
+        other_addresses = {
+            (ip.get("subnet_id"), ip.get("ip_address")) for ip in other["fixed_ips"]
+        }
+        if other["id"] != port["id"] and addresses & other_addresses:
             raise EmulatedError(409, "IP address already allocated", "IpAddressAlreadyAllocated")
 
 
-def _change_port(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.port", asked.path_parameters["id"]).body
-    changed = {**body, **asked.body["port"]}
-    _refuse_twice(emulation, changed)
+def _update_port(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.port", request.path_parameters["id"]).body
+    changed = {**body, **request.body["port"]}
+    _reject_allocated_addresses(emulation, changed)
     body.update(changed)
     return EmulatedResponse(200, {"port": body})
 
 
-def _subnet_of(emulation: Emulation, network_id: str, address: str) -> str:
+def _find_subnet_id(emulation: Emulation, network_id: str, address: str) -> str:
     subnets, _ = emulation.collection("neutron.subnet").list_page({"network_id": [network_id]})
     for subnet in subnets:
         if ipaddress.ip_address(address) in ipaddress.ip_network(subnet["cidr"]):
@@ -131,7 +134,7 @@ def _subnet_of(emulation: Emulation, network_id: str, address: str) -> str:
     raise EmulatedError(400, f"IP address {address} is not a valid IP for any of the subnets")
 
 
-def _address(subnet: dict[str, Json]) -> dict[str, Json]:
+def _next_address(subnet: dict[str, Json]) -> dict[str, Json]:
     subnet["allocated"] += 1
     address = ipaddress.ip_network(subnet["cidr"])[subnet["allocated"]]
     return {"subnet_id": subnet["id"], "ip_address": str(address)}
@@ -160,24 +163,24 @@ def _trunk(emulation: Emulation, item: EmulatedResource) -> None:
     item.body.setdefault("sub_ports", [])
 
 
-def _change_router(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.router", asked.path_parameters["id"]).body
-    body.update(asked.body["router"])
+def _update_router(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.router", request.path_parameters["id"]).body
+    body.update(request.body["router"])
     body["external_gateway_info"] = body["external_gateway_info"] or None
     return EmulatedResponse(200, {"router": body})
 
 
-def _add_interface(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    router_id = asked.path_parameters["id"]
+def _add_interface(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    router_id = request.path_parameters["id"]
     emulation.get_existing("neutron.router", router_id)
-    if "port_id" in asked.body:
-        port = emulation.get_existing("neutron.port", asked.body["port_id"]).body
+    if "port_id" in request.body:
+        port = emulation.get_existing("neutron.port", request.body["port_id"]).body
     else:
-        subnet = emulation.get_existing("neutron.subnet", asked.body["subnet_id"]).body
-        joined, _ = emulation.collection("neutron.port").list_page(
+        subnet = emulation.get_existing("neutron.subnet", request.body["subnet_id"]).body
+        existing, _ = emulation.collection("neutron.port").list_page(
             {"device_id": [router_id], "fixed_ips": [f"subnet_id={subnet['id']}"]}
         )
-        if joined:
+        if existing:
             raise EmulatedError(400, "Router already has a port on subnet")
         ips = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
         port = emulation.add(
@@ -187,49 +190,49 @@ def _add_interface(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResp
     return EmulatedResponse(200, {"port_id": port["id"]})
 
 
-def _remove_interface(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    router_id, collection = asked.path_parameters["id"], emulation.collection("neutron.port")
+def _remove_interface(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    router_id, collection = request.path_parameters["id"], emulation.collection("neutron.port")
     emulation.get_existing("neutron.router", router_id)
     for port in collection.bodies():
         subnets = [ip["subnet_id"] for ip in port["fixed_ips"]]
-        wanted = asked.body.get("port_id") == port["id"] or (
-            asked.body.get("subnet_id") in subnets
+        matches = request.body.get("port_id") == port["id"] or (
+            request.body.get("subnet_id") in subnets
         )
-        if wanted and port.get("device_id") == router_id:
+        if matches and port.get("device_id") == router_id:
             collection.remove(port["id"])
             return EmulatedResponse(200, {"port_id": port["id"]})
     raise EmulatedError(404, "Router has no interface there")
 
 
-def _add_routes(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.router", asked.path_parameters["id"]).body
-    wanted = asked.body["router"]["routes"]
-    body["routes"] += [route for route in wanted if route not in body["routes"]]
+def _add_routes(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.router", request.path_parameters["id"]).body
+    routes = request.body["router"]["routes"]
+    body["routes"] += [route for route in routes if route not in body["routes"]]
     return EmulatedResponse(200, {"router": body})
 
 
-def _remove_routes(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.router", asked.path_parameters["id"]).body
-    gone = asked.body["router"]["routes"]
-    body["routes"] = [route for route in body["routes"] if route not in gone]
+def _remove_routes(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.router", request.path_parameters["id"]).body
+    removed = request.body["router"]["routes"]
+    body["routes"] = [route for route in body["routes"] if route not in removed]
     return EmulatedResponse(200, {"router": body})
 
 
-def _add_rules(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    single = asked.body.get("security_group_rule")
-    rules = asked.body.get("security_group_rules") or [single]
+def _add_rules(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    single = request.body.get("security_group_rule")
+    rules = request.body.get("security_group_rules") or [single]
     for rule in rules:
         group = emulation.get_existing("neutron.security_group", rule["security_group_id"]).body
-        made = emulation.add("neutron.security_group_rule", **rule)
-        group["security_group_rules"].append(made)
-        rule.update(made)
+        created = emulation.add("neutron.security_group_rule", **rule)
+        group["security_group_rules"].append(created)
+        rule.update(created)
     if single is not None:
         return EmulatedResponse(201, {"security_group_rule": single})
     return EmulatedResponse(201, {"security_group_rules": rules})
 
 
-def _delete_rule(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    rule_id, found = asked.path_parameters["id"], False
+def _delete_rule(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    rule_id, found = request.path_parameters["id"], False
     for group in emulation.collection("neutron.security_group").bodies():
         kept = [rule for rule in group["security_group_rules"] if rule["id"] != rule_id]
         found = found or len(kept) < len(group["security_group_rules"])
@@ -240,33 +243,33 @@ def _delete_rule(emulation: Emulation, asked: EmulatedRequest) -> EmulatedRespon
     return EmulatedResponse(204)
 
 
-def _add_sub_ports(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.trunk", asked.path_parameters["id"]).body
-    body["sub_ports"] += asked.body["sub_ports"]
+def _add_sub_ports(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.trunk", request.path_parameters["id"]).body
+    body["sub_ports"] += request.body["sub_ports"]
     return EmulatedResponse(200, body)
 
 
-def _remove_sub_ports(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.trunk", asked.path_parameters["id"]).body
-    gone = {port["port_id"] for port in asked.body["sub_ports"]}
-    body["sub_ports"] = [port for port in body["sub_ports"] if port["port_id"] not in gone]
+def _remove_sub_ports(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.trunk", request.path_parameters["id"]).body
+    removed = {port["port_id"] for port in request.body["sub_ports"]}
+    body["sub_ports"] = [port for port in body["sub_ports"] if port["port_id"] not in removed]
     return EmulatedResponse(200, body)
 
 
-def _set_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    collection, project_id = emulation.collection("neutron.quota"), asked.path_parameters["id"]
+def _set_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    collection, project_id = emulation.collection("neutron.quota"), request.path_parameters["id"]
     item = collection.get(project_id) or collection.add({"id": project_id})
-    item.body.update(asked.body["quota"])
+    item.body.update(request.body["quota"])
     return EmulatedResponse(200, {"quota": item.body})
 
 
-def _no_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    emulation.collection("neutron.quota").remove(asked.path_parameters["id"])
+def _delete_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    emulation.collection("neutron.quota").remove(request.path_parameters["id"])
     return EmulatedResponse(204)
 
 
-def _delete_network(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    network_id = asked.path_parameters["id"]
+def _delete_network(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    network_id = request.path_parameters["id"]
     emulation.get_existing("neutron.network", network_id)
     if emulation.collection("neutron.port").list_page({"network_id": [network_id]})[0]:
         raise EmulatedError(409, f"Network {network_id} has ports in use", "NetworkInUse")
@@ -278,8 +281,8 @@ def _delete_network(emulation: Emulation, asked: EmulatedRequest) -> EmulatedRes
     return EmulatedResponse(204)
 
 
-def _delete_subnet(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    subnet_id = asked.path_parameters["id"]
+def _delete_subnet(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    subnet_id = request.path_parameters["id"]
     subnet = emulation.get_existing("neutron.subnet", subnet_id).body
     used = emulation.collection("neutron.port").list_page(
         {"fixed_ips": [f"subnet_id={subnet_id}"]}

@@ -1,4 +1,4 @@
-"""Neutron: what hangs on networks, routers and gateways behind calls of its own."""
+"""Neutron's extensions: agents, network gateways, and the uniqueness of floating IPs."""
 
 from __future__ import annotations
 
@@ -9,73 +9,78 @@ from heat_convergence.testing.openstack.emulation import (
     Emulation,
 )
 
-# Kind of thing → where agents have it, and how its own list of agents is called.
-_AGENTS = {"network": ("dhcp-networks", "dhcp-agents"), "router": ("l3-routers", "l3-agents")}
+# Entity → path segment of its list below an agent, and of its own list of agents.
+_AGENT_PATHS = {"network": ("dhcp-networks", "dhcp-agents"), "router": ("l3-routers", "l3-agents")}
 
 
 def install(emulation: Emulation) -> None:
-    for kind, (collection, agents) in _AGENTS.items():
-        for method, path, rule in (
-            ("GET", f"/{kind}s/{{id}}/{agents}", _agents),
-            ("POST", f"/agents/{{agent}}/{collection}", _put_on),
-            ("DELETE", f"/agents/{{agent}}/{collection}/{{id}}", _take_off),
+    """Install the handlers of Neutron's extensions."""
+    for entity, (collection, agents) in _AGENT_PATHS.items():
+        for method, path, handler in (
+            ("GET", f"/{entity}s/{{id}}/{agents}", _list_agents),
+            ("POST", f"/agents/{{agent}}/{collection}", _schedule),
+            ("DELETE", f"/agents/{{agent}}/{collection}/{{id}}", _unschedule),
         ):
-            emulation.add_handler("network", method, path, rule)
-    emulation.add_handler("network", "PUT", "/floatingips/{id}", _change_address)
+            emulation.add_handler("network", method, path, handler)
+    emulation.add_handler("network", "PUT", "/floatingips/{id}", _update_floating_ip)
     gateway = "/network-gateways/{id}"
     emulation.add_handler("network", "PUT", f"{gateway}/connect_network", _connect)
     emulation.add_handler("network", "PUT", f"{gateway}/disconnect_network", _disconnect)
 
 
-def _change_address(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    """An address inside has one outside, and no more."""
-    body = emulation.get_existing("neutron.floatingip", asked.path_parameters["id"]).body
-    changed = {**body, **asked.body["floatingip"]}
+def _update_floating_ip(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    """Update a floating IP; a fixed IP has one at most."""
+    body = emulation.get_existing("neutron.floatingip", request.path_parameters["id"]).body
+    changed = {**body, **request.body["floatingip"]}
     keys = ("floating_network_id", "port_id", "fixed_ip_address")
-    inside = [changed.get(key) for key in keys]
+    port_address = [changed.get(key) for key in keys]
     for other in emulation.collection("neutron.floatingip").bodies():
-        same = changed["port_id"] and [other.get(key) for key in keys] == inside
+        same = changed["port_id"] and [other.get(key) for key in keys] == port_address
         if same and other["id"] != body["id"]:
             raise EmulatedError(409, f"{body['id']}: that fixed IP already has a floating IP")
     body.update(changed)
     return EmulatedResponse(200, {"floatingip": body})
 
 
-def _agents(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    held = emulation.collection("held by agents").bodies()
-    found = [{"id": one["agent"]} for one in held if one["thing"] == asked.path_parameters["id"]]
-    return EmulatedResponse(200, {"agents": found})
+def _list_agents(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    schedules = emulation.collection("agent schedules").bodies()
+    agents = [
+        {"id": schedule["agent"]}
+        for schedule in schedules
+        if schedule["resource"] == request.path_parameters["id"]
+    ]
+    return EmulatedResponse(200, {"agents": agents})
 
 
-def _put_on(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    (thing,), agent = asked.body.values(), asked.path_parameters["agent"]
-    collection, own_id = emulation.collection("held by agents"), f"{agent} {thing}"
-    if collection.get(own_id) is not None:
-        raise EmulatedError(409, f"{thing} is hosted by {agent} already")
-    collection.add({"id": own_id, "agent": agent, "thing": thing})
+def _schedule(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    (resource_id,), agent = request.body.values(), request.path_parameters["agent"]
+    collection, schedule_id = emulation.collection("agent schedules"), f"{agent} {resource_id}"
+    if collection.get(schedule_id) is not None:
+        raise EmulatedError(409, f"{resource_id} is hosted by {agent} already")
+    collection.add({"id": schedule_id, "agent": agent, "resource": resource_id})
     return EmulatedResponse(201)
 
 
-def _take_off(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    collection = emulation.collection("held by agents")
-    own_id = f"{asked.path_parameters['agent']} {asked.path_parameters['id']}"
-    if collection.get(own_id) is None:
-        raise EmulatedError(404, f"nothing of {own_id}")
-    collection.remove(own_id)
+def _unschedule(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    collection = emulation.collection("agent schedules")
+    schedule_id = f"{request.path_parameters['agent']} {request.path_parameters['id']}"
+    if collection.get(schedule_id) is None:
+        raise EmulatedError(404, f"no schedule {schedule_id}")
+    collection.remove(schedule_id)
     return EmulatedResponse(204)
 
 
-def _connect(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.network_gateway", asked.path_parameters["id"]).body
-    if asked.body in body.setdefault("connected", []):
+def _connect(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.network_gateway", request.path_parameters["id"]).body
+    if request.body in body.setdefault("connected", []):
         raise EmulatedError(409, "connected already")
-    body["connected"].append(asked.body)
-    return EmulatedResponse(200, asked.body)
+    body["connected"].append(request.body)
+    return EmulatedResponse(200, request.body)
 
 
-def _disconnect(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    body = emulation.get_existing("neutron.network_gateway", asked.path_parameters["id"]).body
-    if asked.body not in body.get("connected", ()):
+def _disconnect(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    body = emulation.get_existing("neutron.network_gateway", request.path_parameters["id"]).body
+    if request.body not in body.get("connected", ()):
         raise EmulatedError(404, "not connected")
-    body["connected"].remove(asked.body)
-    return EmulatedResponse(200, asked.body)
+    body["connected"].remove(request.body)
+    return EmulatedResponse(200, request.body)

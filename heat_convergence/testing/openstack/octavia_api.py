@@ -1,4 +1,4 @@
-"""Octavia: one change at a time below a load balancer, each in the service's own time."""
+"""Octavia's API: a load balancer refuses a change while another one is in progress."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ PROVISIONING_S = 1.5
 
 
 def install(emulation: Emulation) -> None:
-    for thing in octavia.REST_RESOURCES:
-        emulation.on_create(thing.entity, _provisioning)
-    emulation.add_handler("load_balancer", "POST", "/lbaas/listeners", _guarded)
+    """Install Octavia's handlers."""
+    for rest_resource in octavia.REST_RESOURCES:
+        emulation.on_create(rest_resource.entity, _provisioning)
+    emulation.add_handler("load_balancer", "POST", "/lbaas/listeners", _create_listener)
     emulation.add_handler("load_balancer", "PUT", "/lbaas/quotas/{id}", _set_quota)
-    emulation.add_handler("load_balancer", "DELETE", "/lbaas/quotas/{id}", _no_quota)
+    emulation.add_handler("load_balancer", "DELETE", "/lbaas/quotas/{id}", _delete_quota)
 
 
 def _provisioning(emulation: Emulation, item: EmulatedResource) -> None:
@@ -32,25 +33,25 @@ def _provisioning(emulation: Emulation, item: EmulatedResource) -> None:
     ]
 
 
-def _guarded(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    given = dict(asked.body["listener"])
-    parent = emulation.get_existing("octavia.loadbalancer", given["loadbalancer_id"]).body
+def _create_listener(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    listener = dict(request.body["listener"])
+    parent = emulation.get_existing("octavia.loadbalancer", listener["loadbalancer_id"]).body
     if parent["provisioning_status"] != "ACTIVE":
         raise EmulatedError(
             409, f"Load Balancer {parent['id']} is immutable and cannot be updated."
         )
-    item = emulation.collection("octavia.listener").add(given)
+    item = emulation.collection("octavia.listener").add(listener)
     _provisioning(emulation, item)
     return EmulatedResponse(201, {"listener": item.body})
 
 
-def _set_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    collection, project_id = emulation.collection("octavia.quota"), asked.path_parameters["id"]
+def _set_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    collection, project_id = emulation.collection("octavia.quota"), request.path_parameters["id"]
     item = collection.get(project_id) or collection.add({"id": project_id})
-    item.body.update(asked.body["quota"])
+    item.body.update(request.body["quota"])
     return EmulatedResponse(200, {"quota": item.body})
 
 
-def _no_quota(emulation: Emulation, asked: EmulatedRequest) -> EmulatedResponse:
-    emulation.collection("octavia.quota").remove(asked.path_parameters["id"])
+def _delete_quota(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
+    emulation.collection("octavia.quota").remove(request.path_parameters["id"])
     return EmulatedResponse(204)

@@ -1,6 +1,6 @@
-"""What the emulated services do beyond keeping things: states, joins, refusals.
+"""Behavior of the emulated services beyond storing resources: states, associations, refusals.
 
-Each rule is one call or one kind of thing, as the real service was seen to answer.
+Each handler is one call or one entity, as the real service was observed to respond.
 """
 
 from __future__ import annotations
@@ -35,5 +35,6 @@ SERVICES = (
 
 
 def install_services(emulation: Emulation) -> None:
+    """Install the handlers and initial resources of all services."""
     for service in SERVICES:
         service.install(emulation)

@@ -77,8 +77,9 @@ def test_a_server_that_a_lost_call_made_is_found_by_the_name_that_it_was_given(
     tmp_path: Any, sky: ClockedEmulation
 ) -> None:
     service = emulation_service(sky, tmp_path, registry=chosen(max_server_name_length=20))
-    sky.emulation.inject_failure("POST", "compute", "/servers", 504, after_processing=True)
+    sky.emulation.inject_failure("POST", "/servers$", 504, after_processing=True)
     make(service, template(one=server()), stack_name=LONG)
+    assert [failure.remaining for failure in sky.emulation.injected_failures] == [0]
     assert len(sky.request_bodies("nova.server")) == 1
     service.close()
 
