@@ -120,4 +120,25 @@ YAQL_OPTS = [
         default=10000,
         help="Maximum memory, in bytes, that one YAQL expression may use.",
     ),
+    cfg.FloatOpt(
+        "time_limit",
+        default=2.0,
+        min=0.05,
+        help="Processor time, in seconds, that all YAQL expressions of one template, or of one"
+        " value that is read, may take together. An expression that exceeds it is ended, and"
+        " the request or the resource that needs it fails.",
+    ),
+    cfg.IntOpt(
+        "processes",
+        default=2,
+        min=1,
+        help="Most child processes in which each API, engine and observer process evaluates"
+        " YAQL expressions. They are started when the first expression comes.",
+    ),
+    cfg.IntOpt(
+        "process_memory",
+        default=512,
+        min=128,
+        help="Address space, in megabytes, of a child process that evaluates YAQL expressions.",
+    ),
 ]

@@ -6,7 +6,37 @@ options and passed in by the caller that parses.  Must not read options itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class YaqlCall:
+    """A YAQL expression with its data, and what its evaluation may take."""
+
+    expression: str
+    data: Any
+    limit_iterators: int
+    memory_quota_bytes: int
+    max_steps: int
+    max_seconds: float  # of processor time
+
+
+@dataclass(frozen=True, slots=True)
+class YaqlResult:
+    """The value of an expression, or the reason why it has none."""
+
+    value: Any
+    error: str | None = None
+    steps_left: int = 0
+    seconds: float = 0.0  # of processor time taken
+
+
+class YaqlRunner(Protocol):
+    """Evaluates YAQL expressions where they can be stopped."""
+
+    def run(self, call: YaqlCall) -> YaqlResult:
+        """Return the value of the expression, or the reason why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +50,10 @@ class TemplateLimits:
             unit per character or list item.
         yaql_max_steps: Function calls of all YAQL expressions of a template together; a
             step takes about 25 microseconds.  Steps, unlike a clock, are reproducible.
+        yaql_max_seconds: The processor time of all YAQL expressions of a template together, where
+            ``yaql_runner`` enforces it.
+        yaql_runner: Evaluates expressions in processes that can be killed.  None evaluates
+            them in this process, where only steps are counted: for trusted templates.
         regex_first_timeout_s: The time a match may take without counting as slow.
         regex_timeout_s: The time a slow match may take.
         regex_max_slow_matches: The number of slow matches in one evaluation.
@@ -35,6 +69,8 @@ class TemplateLimits:
     yaql_memory_quota_bytes: int = 10_000
     yaql_max_steps: int = 400_000
     yaql_max_expression_size: int = 65_536
+    yaql_max_seconds: float = 2.0
+    yaql_runner: YaqlRunner | None = field(default=None, compare=False)
     regex_first_timeout_s: float = 0.005
     regex_timeout_s: float = 0.5
     regex_max_slow_matches: int = 20

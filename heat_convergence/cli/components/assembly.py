@@ -48,9 +48,11 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
+from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.functions.function import Function
+from heat_convergence.template.limits import TemplateLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class ProcessComponents:
     registry: ResourceTypeRegistry
     template_functions: Mapping[str, Function]
     template_cache: TemplateCache
+    template_limits: TemplateLimits
+    expression_sandbox: ExpressionSandbox
     clock: Clock
     ids: IdFactory
     cloud_cache: StackCloudCache | None = None  # None: there is no Keystone
@@ -109,7 +113,8 @@ class ProcessComponents:
             )
 
     def close(self) -> None:
-        """Close the transport and the database."""
+        """Close the sandbox, the transport and the database."""
+        self.expression_sandbox.close()
         self.transport.cleanup()
         self.database.close()
 
@@ -132,6 +137,8 @@ def assemble_components(
     attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
     transport = create_transport(conf, url=transport_url)
     clouds, delegation = _create_keystone_clients(conf, database)
+    sandbox = ExpressionSandbox(settings.sandbox_settings(conf))
+    limits = settings.template_limits(conf, sandbox)
     return ProcessComponents(
         conf=conf,
         database=database,
@@ -144,9 +151,9 @@ def assemble_components(
             settings.property_defaults(conf), settings.resource_type_traits(conf)
         ),
         template_functions=function_plugins.load_functions(),
-        template_cache=TemplateCache(
-            settings.template_limits(conf), max_bytes=conf.template_cache_size * 2**20
-        ),
+        template_cache=TemplateCache(limits, max_bytes=conf.template_cache_size * 2**20),
+        template_limits=limits,
+        expression_sandbox=sandbox,
         clock=utc_now,
         ids=IdGenerator(utc_now, random.SystemRandom()),
         cloud_cache=clouds,
@@ -215,7 +222,7 @@ def create_api_services(components: ProcessComponents) -> ApiServices:
 
 
 def _stack_service_values(components: ProcessComponents) -> dict[str, Any]:
-    limits = settings.template_limits(components.conf)
+    limits = components.template_limits
     folder = components.conf.environment_dir
     return {
         "registry": components.registry,

@@ -13,8 +13,9 @@ from heat_convergence.api.services import ApiOptions
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.conf.clients import SDK_SERVICE_NAMES
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.sandbox.expression_sandbox import SandboxSettings
 from heat_convergence.stacks.services import StackOptions
-from heat_convergence.template.limits import TemplateLimits
+from heat_convergence.template.limits import TemplateLimits, YaqlRunner
 
 
 def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
@@ -36,18 +37,27 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
     )
 
 
-def template_limits(conf: cfg.ConfigOpts) -> TemplateLimits:
+def template_limits(conf: cfg.ConfigOpts, yaql_runner: YaqlRunner | None = None) -> TemplateLimits:
     """Return the limits of template evaluation."""
     return TemplateLimits(
         max_template_size=conf.max_template_size,
         yaql_limit_iterators=conf.yaql.limit_iterators,
         yaql_memory_quota_bytes=conf.yaql.memory_quota,
+        yaql_max_seconds=conf.yaql.time_limit,
+        yaql_runner=yaql_runner,
     )
 
 
 def stack_options(conf: cfg.ConfigOpts) -> StackOptions:
     """Return the options that bound stacks, for engines and observers."""
     return StackOptions(**_stack_option_values(conf))
+
+
+def sandbox_settings(conf: cfg.ConfigOpts) -> SandboxSettings:
+    """Return the limits of the child processes that evaluate expressions."""
+    return SandboxSettings(
+        max_children=conf.yaql.processes, memory_bytes=conf.yaql.process_memory * 2**20
+    )
 
 
 def api_options(conf: cfg.ConfigOpts) -> ApiOptions:

@@ -22,7 +22,7 @@ from heat_convergence.cli.components.assembly import (
     create_nested_executor,
     create_stack_services,
 )
-from heat_convergence.cli.components.settings import convergence_settings, template_limits
+from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.service_record import ServiceRecord
@@ -206,7 +206,7 @@ class EngineWorker(MessageWorker):
             wait=self.stop_event.wait,
             cloud_of=components.cloud_of,
             functions=components.template_functions,
-            limits=template_limits(components.conf),
+            limits=components.template_limits,
             nested_executor=create_nested_executor(components),
         )
 
@@ -249,7 +249,7 @@ class ObserverWorker(MessageWorker):
             request_tick=self.request_round,
             cloud_of=components.cloud_of,
             functions=components.template_functions,
-            limits=template_limits(components.conf),
+            limits=components.template_limits,
             template_cache=components.template_cache,
         )
         self._periodic = threading.Thread(

@@ -62,6 +62,7 @@ class EvaluationBudget:
         self._limits = limits
         self._size_left = limits.max_result_size
         self.yaql_steps_left = limits.yaql_max_steps
+        self.yaql_seconds_left = limits.yaql_max_seconds
 
     @property
     def limits(self) -> TemplateLimits:

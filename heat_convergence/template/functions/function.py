@@ -48,6 +48,7 @@ class FunctionScope(Protocol):
     """
 
     yaql_steps_left: int  # for all YAQL expressions evaluated within this scope
+    yaql_seconds_left: float  # processor time, likewise
 
     @property
     def limits(self) -> TemplateLimits:

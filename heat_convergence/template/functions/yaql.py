@@ -25,12 +25,18 @@ from heat_convergence.template.functions.function import (
     require_map,
     require_string,
 )
-from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.limits import (
+    DEFAULT_LIMITS,
+    TemplateLimits,
+    YaqlCall,
+    YaqlResult,
+)
 from heat_convergence.template.parsing.yaml_reader import json_key
 
 Json = Any
 Value = Any
 
+_MAX_RESULT_BITS = 8_192  # Python writes no number of more than 4,300 digits
 _FORM = "{expression: <YAQL expression>, data: <any value>}"
 
 # The exceptions that a user's expression can cause in the library or its functions.
@@ -105,34 +111,71 @@ def _check(arguments: Value) -> None:
         _statement(arguments["expression"], DEFAULT_LIMITS)
 
 
+def run_call(call: YaqlCall) -> YaqlResult:
+    """Evaluate an expression in this process; steps are counted, time is not."""
+    context = yaql_sandbox.limited_context(call.max_steps)
+    try:
+        engine = _engine(call.limit_iterators, call.memory_quota_bytes)
+        result = Statement(_parsed(call.expression), engine).evaluate(
+            data={"data": call.data}, context=context
+        )
+        value, error = _plain(result), None
+    except FunctionError as failure:
+        value, error = None, failure.message
+    except _FAILURES as failure:
+        value, error = None, _reason(failure)
+    return YaqlResult(value, error=error, steps_left=max(context.yaql_steps_left, 0))
+
+
 def _evaluate(arguments: Json, scope: FunctionScope) -> Value:
     limits = scope.limits
-    statement = _statement(arguments["expression"], limits)
-    context = yaql_sandbox.limited_context(scope.yaql_steps_left)
-    try:
-        result = statement.evaluate(data={"data": arguments["data"]}, context=context)
-        return _plain(result, scope)
-    except _FAILURES as error:
-        raise FunctionError(f"YAQL: {_reason(error)}") from error
-    finally:
-        scope.yaql_steps_left = max(context.yaql_steps_left, 0)
+    _statement(arguments["expression"], limits)
+    if scope.yaql_seconds_left <= 0:
+        raise FunctionError(
+            f"YAQL: the template's expressions take more than {limits.yaql_max_seconds:g} s"
+            " of processor time together"
+        )
+    call = YaqlCall(
+        arguments["expression"],
+        arguments["data"],
+        limits.yaql_limit_iterators,
+        limits.yaql_memory_quota_bytes,
+        scope.yaql_steps_left,
+        scope.yaql_seconds_left,
+    )
+    result = run_call(call) if limits.yaql_runner is None else limits.yaql_runner.run(call)
+    scope.yaql_steps_left = result.steps_left
+    scope.yaql_seconds_left -= result.seconds
+    if result.error is not None:
+        raise FunctionError(f"YAQL: {result.error}")
+    _charge(result.value, scope)
+    return result.value
 
 
-def _plain(value: Any, scope: FunctionScope) -> Json:
-    """Return the result as JSON and charge the scope for each member."""
-    if isinstance(value, str):
+def _charge(value: Json, scope: FunctionScope) -> None:
+    """Account for each member of a result."""
+    if isinstance(value, str | list | dict):
         scope.charge(len(value))
+    if isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            _charge(item, scope)
+
+
+def _plain(value: Any) -> Json:
+    """Return the result as JSON that can be stored and sent."""
+    if isinstance(value, str):
+        value.encode()  # half a surrogate pair is no text
         return value
+    if isinstance(value, int) and value.bit_length() > _MAX_RESULT_BITS:
+        raise FunctionError(f"The number has more than {_MAX_RESULT_BITS} bits")
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float) and value - value == 0:
         return value
     if isinstance(value, list):
-        scope.charge(len(value))
-        return [_plain(item, scope) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        scope.charge(len(value))
-        return {json_key(_plain(key, scope)): _plain(item, scope) for key, item in value.items()}
+        return {json_key(_plain(key)): _plain(item) for key, item in value.items()}
     raise FunctionError(f"The YAQL expression returns a {type(value).__name__}, which is not JSON")
 
 

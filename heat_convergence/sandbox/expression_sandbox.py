@@ -1,0 +1,141 @@
+"""Evaluates YAQL expressions in child processes that can be killed.
+
+Made by ``cli`` and carried by ``TemplateLimits.yaql_runner``, so that whatever evaluates a
+template in a daemon uses it.  Decides how many children there are and when one is replaced;
+the limits on time and memory are the kernel's, so they hold whatever an expression calls.
+Must not be used across a fork: a child belongs to the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from heat_convergence.sandbox.frames import receive_frame, send_frame
+from heat_convergence.template.limits import YaqlCall, YaqlResult
+
+LOG = logging.getLogger(__name__)
+_WORKER = "heat_convergence.sandbox.expression_worker"
+_START_TIMEOUT_S = 20.0
+_STARVATION_FACTOR = 10.0  # wall-clock time for a second of processor time on a busy machine
+_MAX_ANSWER_BYTES = 1 << 27
+_PASSED_VARIABLES = ("PATH", "LANG", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How many children a process may have, and how large each may become."""
+
+    max_children: int = 2
+    memory_bytes: int = 1 << 29
+
+
+class ExpressionSandbox:
+    """Runs expressions in a few child processes, one at a time in each."""
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        self._settings = settings
+        self._free = threading.BoundedSemaphore(settings.max_children)
+        self._idle: list[_Child] = []
+        self._owner_pid = os.getpid()
+        self._guard = threading.Lock()
+
+    def run(self, call: YaqlCall) -> YaqlResult:
+        """Return the result of the expression, or the reason why there is none."""
+        request = json.dumps(asdict(call)).encode()
+        with self._borrowed_child() as child:
+            try:
+                return child.ask(request, call.max_seconds)
+            except (OSError, EOFError, ValueError) as error:
+                child.kill()
+                return _killed(call, error)
+
+    def close(self) -> None:
+        """End the children that have nothing to do."""
+        with self._guard:
+            children, self._idle = self._idle, []
+        for child in children:
+            child.kill()
+
+    @contextmanager
+    def _borrowed_child(self) -> Iterator[_Child]:
+        with self._free:
+            child = self._take()
+            try:
+                yield child
+            except BaseException:
+                child.kill()
+                raise
+            with self._guard:
+                if child.is_alive:
+                    self._idle.append(child)
+
+    def _take(self) -> _Child:
+        with self._guard:
+            if self._owner_pid != os.getpid():  # a fork has copied the parent's children
+                self._owner_pid, self._idle = os.getpid(), []
+            if self._idle:
+                return self._idle.pop()
+        return _Child(self._settings.memory_bytes)
+
+
+class _Child:
+    """One child process and the socket that leads to it."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._connection, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", _WORKER, str(memory_bytes)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_child_environment(),
+                start_new_session=True,  # a terminal's interrupt is for the daemon
+            )
+        self._answered = False
+
+    @property
+    def is_alive(self) -> bool:
+        return self._connection.fileno() >= 0
+
+    def ask(self, request: bytes, max_seconds: float) -> YaqlResult:
+        """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""
+        start_s = 0.0 if self._answered else _START_TIMEOUT_S
+        self._connection.settimeout(max_seconds * _STARVATION_FACTOR + start_s)
+        send_frame(self._connection, request)
+        frame = receive_frame(self._connection, _MAX_ANSWER_BYTES)
+        if frame is None:
+            raise EOFError
+        self._answered = True
+        return YaqlResult(**json.loads(frame))
+
+    def kill(self) -> None:
+        """End the child at once and wait for it, so that no zombie is left."""
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _child_environment() -> dict[str, str]:
+    """Return the variables that a child needs: none that may hold a secret."""
+    passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+    return {**passed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def _killed(call: YaqlCall, error: Exception) -> YaqlResult:
+    """Return the answer for an expression whose child was ended."""
+    LOG.warning(
+        "expression ended by its limits: %(limit)s s of processor time, error %(error)s",
+        {"limit": call.max_seconds, "error": type(error).__name__},
+    )
+    reason = f"it takes more than {call.max_seconds:g} s of processor time, or too much memory"
+    return YaqlResult(None, error=reason, steps_left=0, seconds=call.max_seconds)
