@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection of ``heat_convergence.db.maintenance.schema_upgrade``.
+"""Run the migrations on the connection of ``heat_convergence.db.maintenance.schema_upgrade``.
 
 A developer's ``alembic`` command names its database by ``-x url=...`` instead.
 """
@@ -14,9 +14,9 @@ from heat_convergence.db.tables import metadata
 _BASE = {BigInteger: "sa.BigInteger()", String: "sa.String(length={0.length})"}
 
 
-def _render_type(kind, value, autogen_context):
-    """Types as the database has them: a migration must not change with the code."""
-    if kind != "type":
+def _render_type(object_type, value, autogen_context):
+    """Render types as the database has them: a migration must not change with the code."""
+    if object_type != "type":
         return False
     if value is column_types.LongText:
         return "LONG_TEXT"
@@ -36,9 +36,9 @@ def _run(connection) -> None:
         context.run_migrations()
 
 
-given = context.config.attributes.get("connection")
-if given is not None:
-    _run(given)
+connection = context.config.attributes.get("connection")
+if connection is not None:
+    _run(connection)
 else:
     with database_from_url(
         context.get_x_argument(as_dictionary=True)["url"]

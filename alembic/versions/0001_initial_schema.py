@@ -18,6 +18,7 @@ TABLE = {"mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin", "mysql_engi
 
 
 def upgrade() -> None:
+    """Create all tables."""
     op.create_table(
         "content",
         sa.Column("hash", sa.String(length=64), nullable=False),

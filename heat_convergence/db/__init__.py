@@ -1,1 +1,1 @@
-"""Tables and queries; the only package that knows SQLAlchemy."""
+"""Tables, repositories, reads and maintenance; the only package that knows SQLAlchemy."""

@@ -1,9 +1,9 @@
-"""Statements that lock what they mean, and nothing beside it.
+"""Hints by which statements lock the rows that they concern, and no others.
 
-InnoDB locks every row and every entry of an index that it comes by, wanted or not,
-and on a small table it would rather read all of it than look up a few keys; so two
-transactions that have nothing in common wait for each other.  Here the way is told.
-Called by the files of statements beside this one.
+InnoDB locks every row and every index entry that it reads, matching or not, and on a
+small table it prefers a full scan to looking up a few keys, so that two transactions
+without a common row wait for each other.  Hints name the index to read.  Called by the
+statements of this package.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ Statement = TypeVar("Statement", sa.Select[Any], sa.Update)
 
 
 def force_index(statement: Statement, table: sa.Table, index: str = PRIMARY_INDEX) -> Statement:
-    """The statement by way of that index of the table; elsewhere than on InnoDB, as
-    the database likes."""
+    """Return the statement with a hint that makes InnoDB read by ``index``.
+
+    Other databases choose by themselves.
+    """
     for dialect in _INNODB:
         if isinstance(statement, sa.Select):
             statement = statement.with_hint(table, f"FORCE INDEX ({index})", dialect)
@@ -31,13 +33,16 @@ def force_index(statement: Statement, table: sa.Table, index: str = PRIMARY_INDE
 
 
 class SafeDelete(sa.Delete):
-    """A DELETE by whichever index fits; there, one that has none is refused."""
+    """A DELETE that MySQL and MariaDB refuse to run without an index."""
 
     inherit_cache = True
 
 
 def safe_delete(table: sa.Table) -> SafeDelete:
-    """DELETE takes no hint about indexes, but obeys the mode for careful people."""
+    """Return a DELETE from the table that never becomes a full scan.
+
+    MySQL's DELETE takes no index hint; ``sql_safe_updates`` makes it refuse a full scan.
+    """
     return SafeDelete(table)
 
 

@@ -38,6 +38,7 @@ class SqlTransaction:
     """The repositories of ``convergence.ports.store.Transaction`` on one connection."""
 
     def __init__(self, connection: Connection) -> None:
+        """Use ``connection``, which is in a transaction."""
         self.stacks = SqlStackRepository(connection)
         self.goals = SqlGoalRepository(connection)
         self.contents = SqlContentRepository(connection)

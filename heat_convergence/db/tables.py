@@ -1,12 +1,17 @@
-"""The tables.  Read by the queries of this package and by ``alembic/``.
+"""The tables, used by the statements of this package and by ``alembic/``.
 
-Ids are time-ordered UUIDs made by the program.  No foreign key points at
-``stack`` from a table that engines write, nor at ``resource`` from the graph, for such
-a key would take a lock on the row, out of the order of locks (see ``convergence.ports``):
-who then writes to the row gives way to another one who waits for it.
+Ids are time-ordered UUIDs made by the program.  No foreign key points at ``stack`` from
+a table that engines write, nor at ``resource`` from the graph: such a key would lock the
+row out of the order of locks (see ``convergence.ports.store``), and a transaction that
+then writes to the row could deadlock with one that waits for it.
+
+``key`` is a column's name in the code where that of the database stays from an earlier
+release, see ``docs/adr/0007-stored-names.rst``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -43,7 +48,11 @@ metadata = MetaData(
     }
 )
 
-_OPTIONS = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
 _ID = String(36)
 
 stack = Table(
@@ -51,7 +60,7 @@ stack = Table(
     metadata,
     Column("id", _ID, primary_key=True),
     Column("name", String(255), nullable=False),
-    # The name while the stack lives and is a root, else NULL: what makes names unique.
+    # The name of a root stack that is not deleted, else NULL: it makes names unique.
     Column("live_name", String(255)),
     Column("project_id", String(64), nullable=False),
     Column("username", String(255)),
@@ -108,9 +117,8 @@ goal = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("sensitive", Boolean, nullable=False),
     Column("shared", NameList, nullable=False, key="content_hashes"),
-    Column(
-        "inherited", String(64), key="common_part_hash"
-    ),  # content: environment and files, with others'
+    # The content with the environment and files that a tree's goals have in common.
+    Column("inherited", String(64), key="common_part_hash"),
     **_OPTIONS,
 )
 
@@ -135,8 +143,8 @@ snapshot = Table(
     **_OPTIONS,
 )
 
-# As whom the service acts for a stack tree.  No key points at the stack: the row is
-# there before it, and goes after what it stands for was revoked.
+# The credential with which the service acts for a stack tree.  No key points at the stack:
+# the row is inserted before it, and deleted after the credential was revoked.
 stack_credential = Table(
     "stack_credential",
     metadata,
@@ -152,7 +160,7 @@ software_config = Table(
     Column("id", _ID, primary_key=True),
     Column("project_id", String(64), nullable=False),
     Column("name", String(255), nullable=False),
-    Column("tool", String(255), nullable=False, key="group"),  # the API's "group", a word of SQL
+    Column("tool", String(255), nullable=False, key="group"),  # "group" is a word of SQL
     Column("body", JsonText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Index("ix_software_config_project_id_id", "project_id", "id"),
@@ -186,7 +194,7 @@ content = Table(
     metadata,
     Column("hash", String(64), primary_key=True),  # SHA-256 of the UTF-8 text
     Column("body", EncryptedText, nullable=False),
-    # Set while it is being purged; whoever needs the text again clears it.
+    # Set while it is being purged; a transaction that needs the text again clears it.
     Column("unused", Boolean, nullable=False, server_default=false()),
     **_OPTIONS,
 )
@@ -242,7 +250,8 @@ resource = Table(
     Index("ix_resource_stack_id_id", "stack_id", "id"),
     Index("ix_resource_stack_id_name", "stack_id", "name"),
     # No index that changes with the job may begin with stack_id: InnoDB would look the
-    # stack up at every change, and so wait for whoever holds it, who waits for the job.
+    # stack up at every change, and wait for a transaction that has locked it and waits
+    # for the job.
     Index("ix_resource_job_state_stack_id", "job_state", "stack_id", "id"),
     Index("ix_resource_project_id_job_state", "project_id", "job_state", "root_id", "id"),
     Index("ix_resource_job_state_posted_at", "job_state", "posted_at"),
@@ -264,14 +273,15 @@ resource_graph = Table(
     **_OPTIONS,
 )
 
-# What ``resource.holds`` says of rows with a job, to be found by what is held.  Written
-# and cleared with the graph; without foreign keys, for what is held may be gone.
+# ``resource.physical_dependencies`` of rows with a job, to be found by the resource that
+# they name.  Written and cleared with the graph; without foreign keys, because that
+# resource may be deleted already.
 physical_dependency = Table(
     "resource_hold",
     metadata,
     Column("stack_id", _ID, primary_key=True),
-    Column("held_id", _ID, primary_key=True),
-    Column("holder_id", _ID, primary_key=True),
+    Column("held_id", _ID, primary_key=True, key="dependency_id"),
+    Column("holder_id", _ID, primary_key=True, key="dependent_id"),
     **_OPTIONS,
 )
 

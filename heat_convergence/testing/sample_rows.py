@@ -1,6 +1,6 @@
-"""Rows with sensible values, for tests that care about one or two columns.
+"""Rows with sensible values, for tests that concern one or two columns.
 
-Used by tests of stores and of the core.  Decides no behaviour.
+Used by tests of stores and of the core.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def time_at(seconds: float) -> datetime:
-    """A time so many seconds after the start of the test's world."""
+    """Return the time so many seconds after ``START_TIME``."""
     return START_TIME + timedelta(seconds=seconds)
 
 
 def stack_row(stack_id: str = "stack-1", **values: Any) -> Stack:
-    """A stack that is being created."""
-    given: dict[str, Any] = {
+    """Return a stack that is being created."""
+    defaults: dict[str, Any] = {
         "id": stack_id,
         "name": stack_id,
         "project_id": "project-1",
@@ -38,11 +38,12 @@ def stack_row(stack_id: str = "stack-1", **values: Any) -> Stack:
         "created_at": START_TIME,
         "started_at": START_TIME,
     }
-    return Stack(**{**given, **values})
+    return Stack(**{**defaults, **values})
 
 
 def goal_row(goal_id: str = "goal-1", **values: Any) -> Goal:
-    given: dict[str, Any] = {
+    """Return a goal without parameters."""
+    defaults: dict[str, Any] = {
         "id": goal_id,
         "stack_id": "stack-1",
         "version": 1,
@@ -54,12 +55,12 @@ def goal_row(goal_id: str = "goal-1", **values: Any) -> Goal:
         "description": "",
         "created_at": START_TIME,
     }
-    return Goal(**{**given, **values})
+    return Goal(**{**defaults, **values})
 
 
 def resource_row(resource_id: str, **values: Any) -> Resource:
-    """A resource whose create waits for what it needs."""
-    given: dict[str, Any] = {
+    """Return a resource whose creation waits for its requirements."""
+    defaults: dict[str, Any] = {
         "id": resource_id,
         "stack_id": "stack-1",
         "name": resource_id,
@@ -74,11 +75,12 @@ def resource_row(resource_id: str, **values: Any) -> Resource:
         "job": Verb.CONVERGE,
         "job_state": JobState.BLOCKED,
     }
-    return Resource(**{**given, **values})
+    return Resource(**{**defaults, **values})
 
 
 def event_row(event_id: str, **values: Any) -> Event:
-    given: dict[str, Any] = {
+    """Return an event of a resource that has been created."""
+    defaults: dict[str, Any] = {
         "id": event_id,
         "stack_id": "stack-1",
         "resource_name": "a",
@@ -89,11 +91,12 @@ def event_row(event_id: str, **values: Any) -> Event:
         "reason": "state changed",
         "created_at": START_TIME,
     }
-    return Event(**{**given, **values})
+    return Event(**{**defaults, **values})
 
 
 def service_row(service_id: str = "service-1", **values: Any) -> ServiceRecord:
-    given: dict[str, Any] = {
+    """Return a worker process of an engine."""
+    defaults: dict[str, Any] = {
         "id": service_id,
         "binary": "heat-convergence-engine",
         "hostname": "host-1",
@@ -102,4 +105,4 @@ def service_row(service_id: str = "service-1", **values: Any) -> ServiceRecord:
         "report_interval_s": 10,
         "created_at": START_TIME,
     }
-    return ServiceRecord(**{**given, **values})
+    return ServiceRecord(**{**defaults, **values})

@@ -1,8 +1,7 @@
-"""How many statements a piece of work costs.
+"""A counter of the statements that a database server executes.
 
-Used by tests and benchmarks, which state costs per resource; nothing in the
-service decides by it.  Counts what the server is asked to execute, without
-BEGIN and PRAGMA.
+Used by tests and benchmarks, which state costs per resource; nothing in the service
+depends on it.  BEGIN and PRAGMA are not counted.
 """
 
 from __future__ import annotations
@@ -22,24 +21,26 @@ _FIRST_WORDS = re.compile(r"\s*(INSERT INTO|DELETE FROM|UPDATE|SELECT|WITH|\S+)\
 
 
 class StatementCount:
-    """``total``, and ``by_statement``: the statement's first words → how often."""
+    """The number of statements, in total and by their first words."""
 
     def __init__(self) -> None:
+        """Start at zero."""
         self.total = 0
         self.by_statement: Counter[str] = Counter()
 
     def add(self, statement: str, times: int) -> None:
+        """Count a statement so many times."""
         if not times:
             return
         match = _FIRST_WORDS.match(statement)
-        kind = " ".join(match.groups()) if match else statement
+        first_words = " ".join(match.groups()) if match else statement
         self.total += times
-        self.by_statement[kind] += times
+        self.by_statement[first_words] += times
 
 
 @contextmanager
 def count_statements(engine: Engine) -> Iterator[StatementCount]:
-    """Count everything the engine executes inside the block, in any thread."""
+    """Count the statements that the engine executes inside the block, in any thread."""
     count = StatementCount()
 
     def note(
@@ -50,6 +51,7 @@ def count_statements(engine: Engine) -> Iterator[StatementCount]:
         context: Any,
         executemany: bool,
     ) -> None:
+        """Count for SQLAlchemy's event."""
         count.add(statement, count_sent_statements(statement, parameters, context, executemany))
 
     event.listen(engine, "before_cursor_execute", note)
@@ -60,15 +62,17 @@ def count_statements(engine: Engine) -> Iterator[StatementCount]:
 
 
 def count_sent_statements(statement: str, parameters: Any, context: Any, executemany: bool) -> int:
-    """How many statements the server sees; the arguments are those of SQLAlchemy's
-    ``before_cursor_execute``."""
+    """Return how many statements the server receives.
+
+    The arguments are those of SQLAlchemy's event ``before_cursor_execute``.
+    """
     if statement.lstrip().upper().startswith(_NOT_COUNTED):
         return 0
     return len(parameters) if executemany and not _joined(context) else 1
 
 
 def _joined(context: Any) -> bool:
-    """Whether many rows travel as one INSERT: joined by SQLAlchemy or by PyMySQL."""
+    """Return whether SQLAlchemy or PyMySQL joins many rows into one INSERT."""
     if context is None:
         return False
     if context.execute_style is ExecuteStyle.INSERTMANYVALUES:

@@ -255,7 +255,7 @@ def test_inconsistencies_are_reported_per_stack(database):
         ("old", "the template of goal goal-old is not stored"),
         ("older", "the template of goal goal-older is not stored"),
         ("older", "it is deleted and has 1 resources"),
-        ("child", "its parent stack old is gone"),
+        ("child", "its parent stack old does not exist"),
     ]
     with database.read() as conn:
         assert consistency.list_live_stacks(conn, "", 10) == ["child", "lives"]

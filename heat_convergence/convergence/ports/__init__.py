@@ -1,1 +1,1 @@
-"""What the algorithm needs from outside: a store, a bus, and settings."""
+"""Ports of the algorithm: the store, one protocol per noun, the bus, and settings."""

@@ -25,6 +25,7 @@ class JobRepository(Protocol):
         """Lock SCHEDULABLE jobs of the project that no other transaction has locked.
 
         Args:
+            project_id: whose turn it is.
             after: the root stack after which the round goes on: jobs of later trees come
                 first, then those from the first tree on.
             limit: the largest number of jobs.

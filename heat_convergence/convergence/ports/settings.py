@@ -28,12 +28,12 @@ class ConvergenceSettings:
     sweep_interval_s: float = 3.0
     sweep_limit: int = 500
 
-    def backoff_s(self, tries: int, asked_s: float | None = None) -> float:
+    def backoff_s(self, tries: int, requested_s: float | None = None) -> float:
         """Return how long to wait before the next try.
 
         Args:
             tries: failed tries so far.
-            asked_s: the shortest wait that the service requested, if it did.
+            requested_s: the shortest wait that the service requested, if it did.
         """
         own_s: float = self.retry_backoff_s * 2 ** min(tries, _MAX_DOUBLINGS)
-        return min(max(own_s, asked_s or 0.0), self.retry_backoff_max_s)
+        return min(max(own_s, requested_s or 0.0), self.retry_backoff_max_s)

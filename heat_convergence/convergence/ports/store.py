@@ -88,7 +88,7 @@ class Transaction(Protocol):
 
 
 class SweepRepository(Protocol):
-    """What the observer looks for periodically; each method is a transaction of its own."""
+    """Periodic searches of the observer; each method is a transaction of its own."""
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
         """Take POSTED and RUNNING jobs without a live lease, posted before that time.
@@ -135,7 +135,7 @@ class SweepRepository(Protocol):
 
 
 class WorkerRepository(Protocol):
-    """What worker processes report; each method is a transaction of its own."""
+    """Reports of worker processes; each method is a transaction of its own."""
 
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         """Extend the owner's leases of these tokens; return the number of rows."""

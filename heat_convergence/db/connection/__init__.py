@@ -1,1 +1,1 @@
-"""Connection."""
+"""Connections to the database: engine, errors, round trips and TLS."""

@@ -1,8 +1,8 @@
 """The connection to the database: one engine, two kinds of transaction.
 
-Decides isolation, locking mode and which driver errors mean "again" or "later".
-Called by ``cli`` (to build it) and by ``db.store`` and ``db.migrate``; it knows
-no table and runs no query of its own but the one that asks whether anyone answers.
+Decides isolation and locking mode; ``driver_errors`` decides which errors may be retried.
+Built by ``cli``, used by ``db.store``, reads and maintenance.  It knows no table and runs
+no query of its own except a ping.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
-from oslo_db import exception as db_exc
 from oslo_db import options as db_options
 from oslo_db.sqlalchemy import engines as oslo_engines
 from oslo_db.sqlalchemy import exc_filters
@@ -25,42 +24,37 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from heat_convergence.common import errors
+from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from heat_convergence.db.connection.roundtrips import reduce_roundtrips
 from heat_convergence.db.connection.tls import share_tls_context
 
 LOG = logging.getLogger(__name__)
 
 SQLITE_BUSY_TIMEOUT_S = 30
-# As many as a worker uses at once when it is busy: what is above is opened for one
+# As many as a busy worker uses at once: a connection beyond them is opened for one
 # transaction and closed after it, which costs more than the transaction.
 _POOL_SIZE = 20
 _WRITES = "heat_convergence_writes"
-
-# What the servers answer when another transaction was preferred.
-_PG_CONCURRENT = frozenset({"40001", "40P01", "55P03"})
-_MYSQL_CONCURRENT = frozenset({1020, 1205, 1213})
-# No room, shutting down, starting up, read-only in a failover, password being rotated.
-_PG_DOWN = frozenset({"53300", "57P01", "57P02", "57P03", "25006"})
-_MYSQL_DOWN = frozenset({1040, 1044, 1045, 1047, 1053, 1290, 1927, 2002, 2003, 2006, 2013, 2055})
 
 
 class Database:
     """Transactions on one database.
 
     ``write`` and ``read`` yield a connection inside a transaction.  They raise
-    ``ConcurrentTransaction`` when the same block may succeed if it is run again
-    at once, ``Unavailable`` when nobody answers, ``StorageRefused`` when the
-    database will never take it.
+    ``ConcurrentTransaction`` when the same block may succeed if it is run again at once,
+    ``Unavailable`` when the server does not answer, ``StorageRefused`` when the database
+    would refuse the block again.
     """
 
     def __init__(self, engine: Engine) -> None:
+        """Use the connections of ``engine``."""
         self.engine = engine
         self._writer = engine.execution_options(**{_WRITES: True})
         self._write_guard: AbstractContextManager[Any] = nullcontext()
         self._read_guard: AbstractContextManager[Any] = nullcontext()
         if engine.dialect.name == "sqlite":
-            # SQLite has one writer, and its own waiting is a spin that would stop
-            # every greenthread: the writers of this process queue here instead.
+            # SQLite has one writer, and waits for it by a loop that would block every
+            # greenthread: the writers of this process queue here instead.
             self._write_guard = threading.Lock()
             if isinstance(engine.pool, StaticPool):  # in memory: one connection for all
                 self._read_guard = self._write_guard
@@ -73,13 +67,13 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Commit at the end of the block, roll back on an exception.  Not nestable."""
+        """Open a transaction: commit at its end, roll back on an exception; not nestable."""
         with translate_driver_errors(), self._write_guard, self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One transaction for reading; nothing is committed."""
+        """Open a transaction for reading; nothing is committed."""
         with translate_driver_errors(), self._read_guard, self.engine.connect() as connection:
             yield connection
 
@@ -89,20 +83,27 @@ class Database:
             connection.execute(sa.text("SELECT 1"))
 
     def close(self) -> None:
+        """Close all connections."""
         self.engine.dispose()
 
 
 def create_database(conf: cfg.ConfigOpts) -> Database:
-    """The database of the ``[temporary_database]`` options; connects to nothing yet."""
+    """Return the database of the ``[database]`` options, without connecting to it."""
     return Database(create_engine(conf))
 
 
 def set_library_defaults() -> None:
-    """Also called for the sample file."""
+    """Set our defaults of oslo.db's options, for the service and for the sample file."""
     cfg.set_defaults(db_options.database_opts, max_pool_size=_POOL_SIZE)
 
 
 def create_engine(conf: cfg.ConfigOpts) -> Engine:
+    """Return the engine of the ``[database]`` options.
+
+    Raises:
+        RequiredOptError: ``connection`` is not set.
+        Invalid: ``connection`` is not a URL that SQLAlchemy accepts.
+    """
     set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
     options = conf.database
@@ -113,12 +114,12 @@ def create_engine(conf: cfg.ConfigOpts) -> Engine:
         if url.get_backend_name() == "sqlite":
             return _sqlite_engine(url)
         return _server_engine(url, options)
-    except (sa_exc.ArgumentError, ValueError) as error:  # neither tells the password
+    except (sa_exc.ArgumentError, ValueError) as error:  # neither contains the password
         raise errors.Invalid(f"[database] connection cannot be used: {error}") from error
 
 
 def database_from_url(url: str) -> Database:
-    """A database by URL alone, with default options: tests, benchmarks, tools."""
+    """Return a database by its URL, with default options, for tests and tools."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     set_library_defaults()
@@ -134,10 +135,17 @@ def wait_until_available(
     is_stopping: Callable[[], bool],
     max_wait_s: float = 10.0,
 ) -> bool:
-    """Call ``check`` until it passes, ever more slowly; False when told to stop.
+    """Call ``check`` until it raises ``Unavailable`` no more, with growing pauses.
 
-    ``wait`` takes seconds; a daemon passes an event's ``wait``, so that SIGTERM
-    ends it.
+    Args:
+        check: the probe.
+        wait: sleeps so many seconds; a daemon passes an event's ``wait``, so that
+            SIGTERM ends it.
+        is_stopping: ends the wait when it returns true.
+        max_wait_s: the longest pause.
+
+    Returns:
+        Whether the probe passed; False if the process is stopping.
     """
     pause_s = 0.5
     while not is_stopping():
@@ -150,64 +158,6 @@ def wait_until_available(
         else:
             return True
     return False
-
-
-@contextmanager
-def translate_driver_errors() -> Iterator[None]:
-    """Drivers' errors as this service's: ``ConcurrentTransaction``, ``Unavailable``,
-    and ``StorageRefused`` for what would fail again."""
-    try:
-        yield
-    except db_exc.DBDeadlock as error:
-        raise errors.ConcurrentTransaction(_first_line(error)) from error
-    except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase) as error:
-        raise errors.Unavailable(_first_line(error)) from error
-    except sa_exc.TimeoutError as error:  # every connection of the pool is in use
-        raise errors.Unavailable(_first_line(error)) from error
-    except (sa_exc.StatementError, db_exc.DBError) as error:
-        own = _own_error(error)
-        if own is not None:
-            raise own from error
-        kind = _kind(error) or errors.StorageRefused
-        raise kind(_first_line(error)) from error
-
-
-def _own_error(error: Exception) -> errors.Error | None:
-    """This service's error that a column type raised while a value was bound."""
-    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
-    cause = getattr(cause, "orig", cause)
-    return cause if isinstance(cause, errors.Error) else None
-
-
-def _kind(error: Exception) -> type[errors.Error] | None:
-    """What a driver's error that oslo.db does not classify means."""
-    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
-    cause = getattr(cause, "orig", cause)
-    module = type(cause).__module__
-    if module.startswith("sqlite3"):
-        return errors.ConcurrentTransaction if "locked" in str(cause) else None
-    if module.startswith("psycopg2"):
-        return _postgresql_kind(cause)
-    if module.startswith("pymysql"):
-        code = cause.args[0] if cause is not None and cause.args else None
-        if code in _MYSQL_CONCURRENT:
-            return errors.ConcurrentTransaction
-        return errors.Unavailable if code in _MYSQL_DOWN else None
-    return None
-
-
-def _postgresql_kind(cause: Any) -> type[errors.Error] | None:
-    if cause.pgcode in _PG_CONCURRENT:
-        return errors.ConcurrentTransaction
-    # An operational error without a code did not come from the server: it is libpq
-    # that could not reach it.
-    lost = cause.pgcode is None and type(cause).__name__ in ("OperationalError", "InterfaceError")
-    return errors.Unavailable if lost or cause.pgcode in _PG_DOWN else None
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def _server_engine(url: URL, options: Any) -> Engine:
@@ -229,6 +179,7 @@ def _server_engine(url: URL, options: Any) -> Engine:
 
     @event.listens_for(engine, "connect")
     def isolate(dbapi_connection: Any, record: Any) -> None:
+        """Set READ COMMITTED."""
         # Once per connection: as an execution option it would cost every
         # transaction two more round trips.
         engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
@@ -240,8 +191,10 @@ def _server_engine(url: URL, options: Any) -> Engine:
 
 
 def _sqlite_engine(url: URL) -> Engine:
-    """SQLite with a pool and write-ahead log; oslo.db's own would open the file
-    anew for every transaction."""
+    """Build an engine of SQLite with a pool and a write-ahead log.
+
+    That of oslo.db would open the file for every transaction.
+    """
     if url.database in (None, "", ":memory:"):
         engine = sa.create_engine(
             url, poolclass=StaticPool, connect_args={"check_same_thread": False}
@@ -255,7 +208,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
-    connection.isolation_level = None  # BEGIN is ours to send
+    connection.isolation_level = None  # ``_begin_sqlite`` sends BEGIN
     connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_S * 1000}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -263,7 +216,7 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: one that read first could not get it later
-    # without its snapshot being stale.
+    # A writer takes the lock at once: after a read, its snapshot could be stale by the
+    # time that it gets the lock.
     writes = connection.get_execution_options().get(_WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,10 +1,10 @@
 """One TLS context for all of an engine's connections to MariaDB or MySQL.
 
-Where its options say nothing of TLS, PyMySQL encrypts if the server can and verifies
-nothing, yet reads all the machine's certificate authorities for each connection: half a
-megabyte that lives as long as the connection, and twenty milliseconds.  Here the first
-connection is the driver's own affair and those after it do as it did.  Called by
-``db.engine`` for a new engine; must not change what is encrypted.
+If its options do not mention TLS, PyMySQL encrypts if the server can and verifies
+nothing, yet loads all certificate authorities of the machine for each connection: half a
+megabyte that lives as long as the connection, and twenty milliseconds.  Here the driver
+decides about the first connection, and those after it do the same.  Called by
+``connection.database`` for a new engine; must not change what is encrypted.
 """
 
 from __future__ import annotations
@@ -15,24 +15,28 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-_CHOSEN = ("ssl", "read_default")  # how parameters begin by which the operator chose
+_CHOSEN = ("ssl", "read_default")  # prefixes of parameters by which the operator decides
 
 
 def share_tls_context(engine: Engine) -> None:
+    """Make connections of the engine share a TLS context."""
     event.listen(engine, "do_connect", SharedTlsContext().connect)
 
 
 class SharedTlsContext:
-    """How connections are made: encrypted or not, as the first one was."""
+    """A decision for all connections: encrypted or not, as the first one was."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Any] = {}  # parameters; empty: not known yet
+        """Start without a decision."""
+        self._known: dict[str, Any] = {}  # parameters; empty until decided
 
     def connect(
         self, dialect: Any, connection_record: Any, arguments: Any, parameters: dict[str, Any]
     ) -> Any:
-        """SQLAlchemy's ``do_connect``; None has it done as if nobody listened.  A failure
-        makes the next one the first again: the server may have become another."""
+        """Connect for SQLAlchemy's event ``do_connect``; None leaves it to SQLAlchemy.
+
+        After a failure the driver decides again: the server may be another one.
+        """
         if any(name.startswith(_CHOSEN) for name in parameters):
             return None
         try:
@@ -54,7 +58,7 @@ def _is_encrypted(connection: Any) -> bool:
 
 
 def _context() -> ssl.SSLContext:
-    """As the driver's: nothing is verified, since there is nothing to do so by."""
+    """Build the driver's own context: it verifies nothing, having no authority to trust."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,1 +1,1 @@
-"""Encryption."""
+"""Encryption of stored secrets."""

@@ -1,8 +1,8 @@
 """Secrets at rest: values of sensitive rows are encrypted as they are stored.
 
-Called by the column type ``JsonText`` for what the queries wrap in ``SensitiveValue``.  Which
-rows are sensitive is decided elsewhere: by hidden parameters and by resource
-types that keep secrets.
+Called by the column types, ``JsonText`` for values that statements wrap in
+``SensitiveValue``.  Which rows are sensitive is decided elsewhere: by hidden parameters
+and by resource types that keep secrets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy.engine import Dialect, Engine
 
 from heat_convergence.common.errors import InvalidEncryptionKey
 
-ENCRYPTED_PREFIX = "sealed:"  # no JSON text begins so
+ENCRYPTED_PREFIX = "sealed:"  # no JSON text starts with it
 _KEYRING = "heat_convergence_keyring"
 
 
@@ -30,18 +30,19 @@ class SensitiveValue:
 
 
 class Keyring:
-    """Keys, the newest first: it seals with that one and opens with any."""
+    """Keys, the newest first: that one encrypts, any of them decrypts."""
 
     def __init__(self, keys: Sequence[str]) -> None:
+        """Use texts of any length as keys; empty ones are ignored."""
         self._fernets = [Fernet(_fernet_key(key)) for key in keys if key]
         self._all = MultiFernet(self._fernets) if self._fernets else None
 
     def __bool__(self) -> bool:
-        """Whether there is a key."""
+        """Return whether there is a key."""
         return self._all is not None
 
     def is_encrypted_with_newest_key(self, token: str) -> bool:
-        """Whether the key that seals now has sealed it."""
+        """Return whether the newest key has encrypted the token."""
         try:
             self._fernets[0].decrypt(token.encode())
         except (InvalidToken, IndexError):
@@ -49,10 +50,19 @@ class Keyring:
         return True
 
     def encrypt(self, text: str) -> str:
+        """Return a token of the text.
+
+        Raises:
+            InvalidEncryptionKey: there is no key.
+        """
         return self._ring().encrypt(text.encode()).decode("ascii")
 
     def decrypt(self, token: str) -> str:
-        """Raises ``InvalidEncryptionKey`` when none of the keys has sealed it."""
+        """Return the text of a token.
+
+        Raises:
+            InvalidEncryptionKey: none of the keys has encrypted it.
+        """
         try:
             return self._ring().decrypt(token.encode()).decode()
         except InvalidToken as error:
@@ -69,14 +79,15 @@ class Keyring:
 
 
 def _fernet_key(key: str) -> bytes:
-    """32 bytes of any text, as Fernet wants them."""
+    """Return the 32 bytes that Fernet needs, made of any text."""
     return base64.urlsafe_b64encode(hashlib.sha256(key.encode()).digest())
 
 
 def attach_keyring(engine: Engine, keyring: Keyring) -> None:
-    """Gives all connections of the engine the keys."""
+    """Give the keys to all connections of the engine."""
     setattr(engine.dialect, _KEYRING, keyring)
 
 
 def get_keyring(dialect: Dialect) -> Keyring:
+    """Return the keys of the engine that uses the dialect; an empty keyring by default."""
     return getattr(dialect, _KEYRING, None) or Keyring(())

@@ -1,1 +1,1 @@
-"""Maintenance."""
+"""Upgrade, consistency check, purge and key rotation, for operators' commands."""

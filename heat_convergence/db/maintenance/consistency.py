@@ -1,7 +1,7 @@
-"""Rows that contradict each other: what no single stack's rows show.
+"""Search for rows that contradict each other across stacks.
 
-Called by ``heat-convergence-manage stack check``, which asks the rules
-(``convergence.rules``) about each stack beside.  Reads only; one statement a question.
+Called by ``heat-convergence-manage stack check``, which also checks each stack's rows
+against ``convergence.invariants``.  Reads only; one statement for each problem.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from heat_convergence.db.tables import snapshot as saved
 
 _UPDATE = "openstack stack update with its template (not --existing)"
 _PURGE = "heat-convergence-manage purge_deleted 0 deletes what deleted stacks left"
-_LOOK = "delete by hand what they still have in the cloud, then"
+_DELETE_PHYSICAL = "delete by hand what they still have in the cloud, then"
 _REPLACE = f"{_UPDATE}; if that does not help, openstack stack resource mark unhealthy, and again"
-_NOTHING = "none is needed: they are shown without, and go with the stack"
+_NOTHING = "none is needed: they are shown without their values, and deleted with the stack"
 
 
 @dataclass(frozen=True, slots=True)
 class Inconsistency:
-    """What is wrong about a stack, and what to do."""
+    """A problem of a stack's rows, and its remedy."""
 
     stack_id: str
     problem: str
@@ -41,19 +41,19 @@ class Inconsistency:
 
 
 def find_inconsistencies(conn: Connection) -> Iterator[Inconsistency]:
-    """All over the database."""
+    """Return the inconsistencies of all stacks."""
     yield from _without_goal(conn)
     yield from _saved_without_goal(conn)
     stored = _Stored(conn)
     yield from _without_texts(conn, stored)
     yield from _without_values(conn, stored)
-    yield from _left_of_deleted(conn)
+    yield from _resources_of_deleted(conn)
     yield from _without_parent(conn)
-    yield from _strange_edges(conn)
+    yield from _edges_across_stacks(conn)
 
 
 def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
-    """The stack's rows as the rules take them."""
+    """Return the stack's rows as the invariants take them; None if it does not exist."""
     found: Stack | None = stacks.get(conn, stack_id)
     if found is None:
         return None
@@ -65,7 +65,7 @@ def load_stack_state(conn: Connection, stack_id: str) -> StackState | None:
 
 
 def list_live_stacks(conn: Connection, after: str, limit: int) -> list[str]:
-    """Ids of stacks that are not deleted, in order."""
+    """Return ids of up to ``limit`` stacks that are not deleted, in order, after ``after``."""
     query = sa.select(stack.c.id).where(stack.c.deleted_at.is_(None), stack.c.id > after)
     return list(conn.scalars(query.order_by(stack.c.id).limit(limit)))
 
@@ -77,7 +77,7 @@ def _without_goal(conn: Connection) -> Iterator[Inconsistency]:
             .outerjoin(goal, goal.c.id == column)
             .where(column.is_not(None), goal.c.id.is_(None))
         )
-        if column is stack.c.complete_goal_id:  # a stack that is gone goes back to none
+        if column is stack.c.complete_goal_id:  # a deleted stack is never rolled back
             query = query.where(stack.c.deleted_at.is_(None))
         for row in conn.execute(query.order_by(stack.c.id)):
             remedy = _UPDATE if row.deleted_at is None else _PURGE
@@ -96,19 +96,20 @@ def _saved_without_goal(conn: Connection) -> Iterator[Inconsistency]:
 
 
 class _Stored:
-    """Hashes of the texts that there are, read once; only what came since is asked for."""
+    """The hashes of stored texts, read once; only those stored since are looked up."""
 
     def __init__(self, conn: Connection) -> None:
+        """Read the hashes."""
         self._conn = conn
         self._known = set(conn.scalars(sa.select(content.c.hash)))
         self._lost: set[str] = set()
 
     def knows(self, hashes: Iterable[str]) -> bool:
-        """Whether all of them were seen."""
+        """Return whether all of them are stored, as far as is known."""
         return self._known.issuperset(hashes)
 
     def lacks(self, hashes: Iterable[str]) -> bool:
-        """Whether one of them is not stored; asks the database if it was not seen."""
+        """Return whether one of them is not stored; look up those that are not known."""
         unknown = {*hashes} - self._known
         if new := unknown - self._lost:
             query = sa.select(content.c.hash).where(content.c.hash.in_(sorted(new)))
@@ -149,7 +150,7 @@ def _lost(
 
 
 def _of_goal(conn: Connection, row: Any) -> str:
-    """What mends a goal; one that is the past's goes with the next that is reached."""
+    """Return the remedy for a goal; an earlier one is deleted when the next is reached."""
     if row.deleted_at is not None:
         return _PURGE
     named = sa.select(stack.c.id).where(
@@ -167,23 +168,23 @@ def _without_snapshot(stack_id: str, snapshot_id: str) -> str:
 
 
 def _without_values(conn: Connection, stored: _Stored) -> Iterator[Inconsistency]:
-    # A list, for while rows arrive nothing else can be asked.
+    # A list, because the connection can run nothing else while rows arrive.
     suspect = [
         row for row in value_dedup.find_content_references(conn) if not stored.knows(row.hashes)
     ]
     lost = {(row.stack_id, row.resource_name or "") for row in suspect if stored.lacks(row.hashes)}
-    gone = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
+    deleted = set(conn.scalars(sa.select(stack.c.id).where(stack.c.deleted_at.is_not(None))))
     for stack_id, name in sorted(lost, key=lambda each: (each[0], not each[1], each[1])):
-        whose, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)
+        holder, remedy = (f"resource {name}", _REPLACE) if name else ("its events", _NOTHING)
         yield Inconsistency(
             stack_id,
-            f"long values of {whose} are not stored",
-            _PURGE if stack_id in gone else remedy,
+            f"long values of {holder} are not stored",
+            _PURGE if stack_id in deleted else remedy,
         )
 
 
 def _files(conn: Connection, row: Any, lists: dict[str, dict[str, str]]) -> list[tuple[str, str]]:
-    """Of a goal, names with hashes; ``lists`` are those read already."""
+    """Return (name, hash) of a goal's files; ``lists`` caches those of common parts."""
     found = dict(row.files)
     if row.common_part_hash is not None:
         if row.common_part_hash not in lists:
@@ -195,7 +196,7 @@ def _files(conn: Connection, row: Any, lists: dict[str, dict[str, str]]) -> list
     return sorted(found.items())
 
 
-def _left_of_deleted(conn: Connection) -> Iterator[Inconsistency]:
+def _resources_of_deleted(conn: Connection) -> Iterator[Inconsistency]:
     query = (
         sa.select(stack.c.id, sa.func.count().label("number"))
         .join(resource, resource.c.stack_id == stack.c.id)
@@ -205,32 +206,36 @@ def _left_of_deleted(conn: Connection) -> Iterator[Inconsistency]:
     )
     for row in conn.execute(query):
         problem = f"it is deleted and has {row.number} resources"
-        yield Inconsistency(row.id, problem, f"{_LOOK} {_PURGE}")
+        yield Inconsistency(row.id, problem, f"{_DELETE_PHYSICAL} {_PURGE}")
 
 
 def _without_parent(conn: Connection) -> Iterator[Inconsistency]:
     parent, owner = stack.alias("parent"), resource.alias("owner")
-    gone = sa.or_(parent.c.id.is_(None), parent.c.deleted_at.is_not(None))
+    missing = sa.or_(parent.c.id.is_(None), parent.c.deleted_at.is_not(None))
     unowned = sa.and_(stack.c.owner_resource_id.is_not(None), owner.c.id.is_(None))
     query = (
-        sa.select(stack.c.id, stack.c.owner_id, stack.c.owner_resource_id, gone.label("gone"))
+        sa.select(
+            stack.c.id, stack.c.owner_id, stack.c.owner_resource_id, missing.label("missing")
+        )
         .outerjoin(parent, parent.c.id == stack.c.owner_id)
         .outerjoin(owner, owner.c.id == stack.c.owner_resource_id)
-        .where(stack.c.owner_id.is_not(None), stack.c.deleted_at.is_(None), sa.or_(gone, unowned))
+        .where(
+            stack.c.owner_id.is_not(None), stack.c.deleted_at.is_(None), sa.or_(missing, unowned)
+        )
         .order_by(stack.c.id)
     )
     for row in conn.execute(query):
         what = (
             f"parent stack {row.owner_id}"
-            if row.gone
+            if row.missing
             else (f"resource {row.owner_resource_id} in its parent stack")
         )
         remedy = f"delete it by its id: openstack stack delete {row.id}"
-        yield Inconsistency(row.id, f"its {what} is gone", remedy)
+        yield Inconsistency(row.id, f"its {what} does not exist", remedy)
 
 
-def _strange_edges(conn: Connection) -> Iterator[Inconsistency]:
-    """Graph rows between resources of another stack."""
+def _edges_across_stacks(conn: Connection) -> Iterator[Inconsistency]:
+    """Find edges that name resources of another stack."""
     for end in (resource_graph.c.resource_id, resource_graph.c.needed_by):
         query = (
             sa.select(resource_graph.c.stack_id, resource.c.id, resource.c.stack_id.label("of"))

@@ -1,8 +1,8 @@
-"""All that is sealed, sealed anew: with the newest key, or not at all.
+"""Rewriting of encrypted values: with the newest key, or as plain text.
 
 Called by ``heat-convergence-manage`` while daemons run.  Reads tables in the order of
-their keys, in batches; a value that somebody else writes meanwhile is theirs, and
-is sealed with the newest key already.
+their keys, in batches.  A value that a daemon writes meanwhile is left alone: it is
+encrypted with the newest key already.
 """
 
 from __future__ import annotations
@@ -21,62 +21,65 @@ from heat_convergence.db.maintenance.purge import execute_with_retry
 from heat_convergence.db.tables import metadata
 
 BATCH_SIZE = 200
-# Tables whose values are sealed whatever they hold; others where a row says ``sensitive``.
+# Tables whose values are always encrypted; in others, those of rows with ``sensitive``.
 _ALWAYS = frozenset({"stack_credential", "software_config", "software_deployment", "content"})
-_PLAIN = {"goal": {"files"}, "resource": {"requires", "referenced_names", "physical_dependencies"}}
+_NEVER = {"goal": {"files"}}  # names and hashes
 
-TextRewrite = Callable[[str, bool], str]  # stored text, whether it is to be sealed → new text
+TextRewrite = Callable[[str, bool], str]  # (stored text, whether it is sensitive) → new text
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRotationResult:
-    """How many values were rewritten, and how many no key opens."""
+    """Numbers of values that were rewritten, and that no key decrypts."""
 
     rewritten: int = 0
     unreadable: int = 0
 
 
 def rotate_to_newest_key(keyring: Keyring) -> TextRewrite:
-    """With the newest key; what is not sealed stays so."""
+    """Return a rewrite that encrypts with the newest key what is encrypted already."""
 
-    def change(text: str, sensitive: bool) -> str:
+    def rotate(text: str, sensitive: bool) -> str:
+        """Encrypt with the newest key, unless that has been done."""
         if not text.startswith(ENCRYPTED_PREFIX) or keyring.is_encrypted_with_newest_key(
             text[len(ENCRYPTED_PREFIX) :]
         ):
             return text
         return ENCRYPTED_PREFIX + keyring.encrypt(keyring.decrypt(text[len(ENCRYPTED_PREFIX) :]))
 
-    return change
+    return rotate
 
 
 def encrypt_plaintext(keyring: Keyring) -> TextRewrite:
-    """What ought to be sealed and is not."""
+    """Return a rewrite that encrypts sensitive values stored as plain text."""
 
-    def change(text: str, sensitive: bool) -> str:
+    def encrypt(text: str, sensitive: bool) -> str:
+        """Encrypt a sensitive plain text."""
         if text.startswith(ENCRYPTED_PREFIX) or not sensitive:
             return text
         return ENCRYPTED_PREFIX + keyring.encrypt(text)
 
-    return change
+    return encrypt
 
 
 def decrypt_to_plaintext(keyring: Keyring) -> TextRewrite:
-    """In clear."""
+    """Return a rewrite that decrypts all values."""
 
-    def change(text: str, sensitive: bool) -> str:
+    def decrypt(text: str, sensitive: bool) -> str:
+        """Decrypt an encrypted text."""
         return (
             keyring.decrypt(text[len(ENCRYPTED_PREFIX) :])
             if text.startswith(ENCRYPTED_PREFIX)
             else text
         )
 
-    return change
+    return decrypt
 
 
 def rewrite_encrypted_values(
     database: Database, rewrite: TextRewrite, *, batch_size: int = BATCH_SIZE
 ) -> KeyRotationResult:
-    """Rewrites every stored value that ``change`` makes another of."""
+    """Rewrite every stored value that ``rewrite`` changes."""
     changed = unreadable = 0
     for table, columns in list_encryptable_columns():
         for row in _rows(database, table, columns, batch_size):
@@ -87,10 +90,10 @@ def rewrite_encrypted_values(
 
 
 def list_encryptable_columns() -> list[tuple[sa.Table, tuple[str, ...]]]:
-    """(table, columns) that may hold sealed values."""
+    """Return (table, columns) that may hold encrypted values."""
     found = []
     for table in metadata.sorted_tables:
-        plain = _PLAIN.get(table.name, set())
+        plain = _NEVER.get(table.name, set())
         columns = tuple(
             column.key
             for column in table.columns
@@ -106,7 +109,7 @@ def list_encryptable_columns() -> list[tuple[sa.Table, tuple[str, ...]]]:
 def _rows(
     database: Database, table: sa.Table, columns: tuple[str, ...], batch: int
 ) -> Iterator[Any]:
-    """Rows as stored: the key, whether they are sensitive, and the raw texts."""
+    """Return rows as stored: key_, sensitive_ and the raw texts by column."""
     (key,) = table.primary_key.columns
     always = table.name in _ALWAYS
     sensitive = sa.literal(True) if always or "sensitive" not in table.c else table.c.sensitive
@@ -123,9 +126,9 @@ def _rows(
 
 
 def _rewrite(
-    database: Database, table: sa.Table, columns: tuple[str, ...], row: Any, change: TextRewrite
+    database: Database, table: sa.Table, columns: tuple[str, ...], row: Any, rewrite: TextRewrite
 ) -> tuple[int, int]:
-    """(values changed, values that no key opens) of one row."""
+    """Rewrite one row; return (values changed, values that no key decrypts)."""
     (key,) = table.primary_key.columns
     changed = unreadable = 0
     for name in columns:
@@ -133,7 +136,7 @@ def _rewrite(
         if text is None:
             continue
         try:
-            new = change(text, bool(row.sensitive_))
+            new = rewrite(text, bool(row.sensitive_))
         except InvalidEncryptionKey:
             unreadable += 1
             continue

@@ -1,8 +1,9 @@
-"""Taking away what deleted stacks, or a whole project, left in the database.
+"""Deletion of rows that deleted stacks, or a whole project, left behind.
 
 Called by ``heat-convergence-manage`` while daemons run.  Each batch is one short
-transaction; a stack's rows go together.  Texts that nothing leads to any more go last:
-they are marked first, and whoever stores the same text meanwhile takes the mark off.
+transaction; a stack's rows are deleted together.  Texts that nothing refers to any more
+come last: they are marked first, and a transaction that stores the same text meanwhile
+clears the mark.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from heat_convergence.db.tables import (
     stack_tag,
 )
 
-# In this order.
+# Deleted in this order.
 _OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, physical_dependency, resource)
 _CHUNK = 500
 
@@ -42,8 +43,10 @@ _CHUNK = 500
 def find_deleted_stacks(
     database: Database, before: datetime, project_id: str | None, limit: int
 ) -> list[str]:
-    """Ids of stacks that were deleted before then, the oldest first; without those whose
-    snapshots still have something in the cloud that is being deleted."""
+    """Return ids of stacks deleted before that time, the oldest first.
+
+    Stacks whose snapshots are still being deleted in the cloud are left out.
+    """
     saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
     query = sa.select(stack.c.id).where(stack.c.deleted_at <= before, ~saved)
     if project_id is not None:
@@ -53,14 +56,14 @@ def find_deleted_stacks(
 
 
 def find_project_stacks(database: Database, project_id: str, limit: int) -> list[str]:
-    """Ids of a project's stacks, living or not, the innermost first."""
+    """Return ids of a project's stacks, deleted or not, the innermost first."""
     query = sa.select(stack.c.id).where(stack.c.project_id == project_id)
     with database.read() as conn:
         return list(conn.scalars(query.order_by(stack.c.depth.desc(), stack.c.id).limit(limit)))
 
 
 def purge_stacks(database: Database, ids: Collection[str]) -> int:
-    """Deletes the stacks with all their rows; how many were there."""
+    """Delete the stacks with all their rows; return how many existed."""
     with database.write() as conn:
         locked = sa.select(stack.c.id).where(stack.c.id.in_(ids)).order_by(stack.c.id)
         found = list(conn.scalars(locked.with_for_update()))
@@ -71,41 +74,46 @@ def purge_stacks(database: Database, ids: Collection[str]) -> int:
 
 
 def purge_software(database: Database, project_id: str) -> int:
-    """Deletes a project's software deployments and configurations; how many."""
+    """Delete a project's software deployments and configurations; return how many."""
     with database.write() as conn:
         configs = sa.select(software_config.c.id).where(software_config.c.project_id == project_id)
         found = list(conn.scalars(configs))
-        gone = 0
-        for doomed in (
+        deleted = 0
+        for statement in (
             safe_delete(software_deployment).where(software_deployment.c.config_id.in_(found)),
             safe_delete(software_deployment).where(software_deployment.c.project_id == project_id),
             safe_delete(software_config).where(software_config.c.project_id == project_id),
         ):
-            gone += conn.execute(doomed).rowcount
-        return gone
+            deleted += conn.execute(statement).rowcount
+        return deleted
 
 
 def purge_contents(database: Database) -> int:
-    """Deletes the texts that nothing leads to; how many."""
+    """Delete the texts that nothing refers to; return how many."""
     with database.read() as conn:
-        candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _named(conn))
+        candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _find_references(conn))
     for chunk in _chunks(candidates):
-        # Waits for whoever stores one of them now.
+        # Waits for transactions that are storing one of them.
         mark = content.update().where(content.c.hash.in_(chunk)).values(unused=True)
         execute_with_retry(database, mark)
-    with database.read() as conn:  # sees the goals of those that were waited for
-        candidates = sorted(set(candidates) - _named(conn))
-    gone = 0
+    with database.read() as conn:  # includes the goals of those transactions
+        candidates = sorted(set(candidates) - _find_references(conn))
+    deleted = 0
     for chunk in _chunks(candidates):
         unused = sa.and_(content.c.hash.in_(chunk), content.c.unused)
-        gone += execute_with_retry(database, safe_delete(content).where(unused))
-    return gone
+        deleted += execute_with_retry(database, safe_delete(content).where(unused))
+    return deleted
 
 
 def execute_with_retry(database: Database, statement: sa.Update | sa.Delete) -> int:
-    """Runs it alone, again where it gave way to a daemon's; how many rows it changed."""
+    """Run a statement in a transaction of its own, and retry it after a deadlock.
+
+    Returns:
+        How many rows it changed.
+    """
 
     def attempt() -> int:
+        """Run the statement once."""
         with database.write() as conn:
             return int(conn.execute(statement).rowcount)
 
@@ -113,7 +121,7 @@ def execute_with_retry(database: Database, statement: sa.Update | sa.Delete) -> 
 
 
 def find_dead_services(conn: Connection, now: datetime) -> list[str]:
-    """Ids of worker processes that have not reported for two of their intervals."""
+    """Return ids of worker processes that have not reported for two of their intervals."""
     query = sa.select(
         service.c.id, service.c.created_at, service.c.updated_at, service.c.report_interval_s
     )
@@ -125,29 +133,29 @@ def find_dead_services(conn: Connection, now: datetime) -> list[str]:
 
 
 def purge_services(database: Database, now: datetime) -> int:
-    """Takes dead worker processes off the list; how many."""
+    """Delete the rows of dead worker processes; return how many."""
     with database.write() as conn:
         ids = find_dead_services(conn, now)
         conn.execute(safe_delete(service).where(service.c.id.in_(ids)))
     return len(ids)
 
 
-def _named(conn: Connection) -> set[str]:
-    """Hashes that goals name, and that values of resources and events lead to."""
-    named = {key for row in value_dedup.find_content_references(conn) for key in row.hashes}
-    inherited: set[str] = set()
+def _find_references(conn: Connection) -> set[str]:
+    """Return the hashes that goals, resources and events refer to."""
+    used = {key for row in value_dedup.find_content_references(conn) for key in row.hashes}
+    common: set[str] = set()
     query = sa.select(
         goal.c.template_hash, goal.c.files, goal.c.content_hashes, goal.c.common_part_hash
     )
     for row in conn.execute(query):
-        named.add(row.template_hash)
-        named.update(row.files.values(), row.content_hashes)
+        used.add(row.template_hash)
+        used.update(row.files.values(), row.content_hashes)
         if row.common_part_hash is not None:
-            inherited.add(row.common_part_hash)
-    for chunk in _chunks(sorted(inherited)):
+            common.add(row.common_part_hash)
+    for chunk in _chunks(sorted(common)):
         for text in contents.get_contents(conn, chunk).values():
-            named.update(file_hashes_of_common_part(text).values())
-    return named | inherited
+            used.update(file_hashes_of_common_part(text).values())
+    return used | common
 
 
 def _chunks(keys: Sequence[str]) -> list[Sequence[str]]:

@@ -1,10 +1,12 @@
-"""Which version the schema has, and which versions this release knows.
+"""Revisions of the schema: that of a database, and those that this release knows.
 
-Called by whatever must not load the migrations' library to ask: daemons at their start.
-Tests hold ``KNOWN_REVISIONS`` against the scripts in ``alembic/versions``.
+Called by daemons at their start, which must not load the library for migrations.  Tests
+compare ``KNOWN_REVISIONS`` with the scripts in ``alembic/versions``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,11 +15,11 @@ from heat_convergence.db.connection.database import Database
 KNOWN_REVISIONS = ("0001",)  # the oldest first
 HEAD_REVISION = KNOWN_REVISIONS[-1]
 _TABLE = "alembic_version"
-_VERSION = sa.select(sa.column("version_num")).select_from(sa.table(_TABLE))
+_VERSION: sa.Select[Any] = sa.select(sa.column("version_num")).select_from(sa.table(_TABLE))
 
 
 def get_current_revision(database: Database) -> str | None:
-    """The revision of the database; None for one that was never upgraded."""
+    """Return the revision of the database; None if it was never upgraded."""
     with database.read() as connection:
         if not sa.inspect(connection).has_table(_TABLE):
             return None
@@ -26,6 +28,8 @@ def get_current_revision(database: Database) -> str | None:
 
 
 def is_compatible(revision: str | None) -> bool:
-    """Whether this release works with it; a revision that it does not know is a newer
-    release's, which this one's code survives."""
+    """Return whether this release works with the revision.
+
+    An unknown revision is a newer release's, whose schema this release's code survives.
+    """
     return revision is not None and (revision == HEAD_REVISION or revision not in KNOWN_REVISIONS)

@@ -1,8 +1,8 @@
-"""The schema brought to a version, and held against this release's tables.
+"""Upgrade of the schema, and its comparison with this release's tables.
 
-Decides where the migration scripts are and what an up-to-date schema is.  Called
-by ``cli`` and tests; the scripts stand in ``alembic/``, or, once installed, inside
-this package (an ``alembic`` at the top would shadow the library).
+Decides where the migration scripts are and which schema is up to date.  Called by
+``cli`` and tests.  The scripts are in ``alembic/``, or, once installed, inside this
+package (an ``alembic`` at the top would shadow the library).
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from alembic.runtime.migration import MigrationContext
 from alembic.util import CommandError
 
 from heat_convergence.common.errors import NotFound
-from heat_convergence.db.connection.database import Database, translate_driver_errors
+from heat_convergence.db.connection.database import Database
+from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from heat_convergence.db.tables import metadata
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def get_scripts_directory() -> Path:
-    """Where ``alembic.ini`` and ``env.py`` are."""
+    """Return the directory of ``alembic.ini`` and ``env.py``."""
     installed = _PACKAGE / "migrations"
     return installed if installed.is_dir() else _PACKAGE.parent / "alembic"
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
-    """Bring the schema to ``revision``; does nothing when it is there already.
+    """Upgrade the schema to ``revision``, unless it is there already.
 
-    Raises ``NotFound`` for a revision, there or asked for, that this release has not.
+    Raises:
+        NotFound: this release does not know ``revision``, or that of the database.
     """
     config = _config()
     with translate_driver_errors(), database.engine.connect() as connection:
@@ -44,7 +46,7 @@ def upgrade(database: Database, revision: str = "head") -> None:
 
 
 def find_schema_differences(database: Database) -> list[Any]:
-    """What the schema lacks or has beyond ``db.tables``, in alembic's words."""
+    """Return the differences between the schema and ``db.tables``, as alembic names them."""
     with database.read() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         return list(compare_metadata(context, metadata))

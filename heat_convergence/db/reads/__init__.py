@@ -1,1 +1,1 @@
-"""Read-only queries for the API, one file a noun."""
+"""Read-only queries for the API, a module per noun."""

@@ -1,6 +1,6 @@
-"""Events as the API asks for them: pages with filters, and one by id.
+"""Reads of events for the API: pages with filters, and one by id.
 
-Called by the API alone; one statement each, and one more where a marker is given.
+Called by the API alone; one statement each, and one more for a marker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heat_convergence.db.reads.stacks import rows_after
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import event as t
 
-_LIGHT = tuple(column for column in t.c if column.name != "properties")
+_NARROW = tuple(column for column in t.c if column.name != "properties")
 _SORTABLE = {"event_time": t.c.created_at, "resource_type": t.c.resource_type}
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "resource_status": t.c.status,
@@ -30,20 +30,20 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events and in which order; the marker's own event is left out."""
+    """Filters, order and page of events; the marker's own event is left out."""
 
     matches: Mapping[str, Collection[str]] = field(default_factory=dict)
     limit: int | None = None
     marker: str | None = None
     sort_keys: tuple[str, ...] = ()
-    descending: bool | None = None  # None: newest first, or ascending by given keys
+    descending: bool | None = None  # None: newest first, or ascending by ``sort_keys``
 
 
 def list_page(
     conn: Connection, stack_ids: Collection[str], event_query: EventQuery
 ) -> list[Event]:
-    """Without properties, which lists do not show."""
-    query = sa.select(*_LIGHT).where(t.c.stack_id.in_(stack_ids))
+    """Return events without properties, which lists do not show."""
+    query = sa.select(*_NARROW).where(t.c.stack_id.in_(stack_ids))
     for name, values in sorted(event_query.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
     columns, descending = _order(event_query)
@@ -57,16 +57,17 @@ def list_page(
     query = query.order_by(*(c.desc() if descending else c.asc() for c in columns))
     if event_query.limit is not None:
         query = query.limit(event_query.limit)
-    return [_event(row, None) for row in conn.execute(query)]
+    return [_from_row(row, None) for row in conn.execute(query)]
 
 
 def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
+    """Return an event of the stack with its properties; None if there is none."""
     row = conn.execute(sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)).first()
     if row is None:
         return None
-    heavy = {"properties": row.properties}
-    value_dedup.load_shared(conn, [heavy])
-    return _event(row, heavy["properties"])
+    wide = {"properties": row.properties}
+    value_dedup.load_shared(conn, [wide])
+    return _from_row(row, wide["properties"])
 
 
 def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:
@@ -79,7 +80,7 @@ def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:
     return [*columns, t.c.id], bool(at.descending)
 
 
-def _event(row: Row[Any], properties: Mapping[str, Any] | None) -> Event:
+def _from_row(row: Row[Any], properties: Mapping[str, Any] | None) -> Event:
     return Event(
         id=row.id,
         stack_id=row.stack_id,

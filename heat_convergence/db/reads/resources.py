@@ -1,7 +1,7 @@
-"""Resources as the API asks for them: lists, one by name, values for outputs.
+"""Reads of resources for the API: lists, and one by name.
 
-Called by the API alone.  A list is one statement whatever its length, and loads
-no definition, properties or data that its view does not show.
+Called by the API alone.  A list is one statement whatever its length, and loads no
+definition, properties or data that its view does not show.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
 from heat_convergence.db.tables import resource as t
 
-_LIGHT = (
+_NARROW = (
     t.c.id,
     t.c.stack_id,
     t.c.name,
@@ -38,7 +38,7 @@ _LIGHT = (
     t.c.requires,
     t.c.desired,
 )
-_HEAVY = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
+_WIDE = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
     "name": t.c.name,
     "status": t.c.status,
@@ -50,7 +50,7 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ResourceRow:
-    """What views show of a resource; the last four are empty in light rows."""
+    """The columns of a resource that views show; narrow rows leave the last four empty."""
 
     id: str
     stack_id: str
@@ -74,7 +74,7 @@ class ResourceRow:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFilter:
-    """Values of which one must hold, by name; ``type_contains`` is a piece of the type."""
+    """Values by name, one of which must match; ``type_contains`` is a part of the type."""
 
     matches: Mapping[str, Collection[str]] = field(default_factory=dict)
     type_contains: str | None = None
@@ -83,11 +83,13 @@ class ResourceFilter:
 def list_by_stacks(
     conn: Connection, stack_ids: Collection[str], *, detailed: bool = False
 ) -> list[ResourceRow]:
-    """All rows of the stacks, one of a name: the wanted incarnation, else the
-    newest that is still there."""
-    columns = (*_LIGHT, *_HEAVY) if detailed else _LIGHT
+    """Return the resources of the stacks, one for each name.
+
+    Of several incarnations the desired one is returned, else the newest.
+    """
+    columns = (*_NARROW, *_WIDE) if detailed else _NARROW
     query = sa.select(*columns).where(t.c.stack_id.in_(stack_ids))
-    query = query.order_by(t.c.stack_id, t.c.name, _wanted_first(), t.c.id.desc())
+    query = query.order_by(t.c.stack_id, t.c.name, _desired_first(), t.c.id.desc())
     rows: list[Row[Any]] = []
     last = None
     for row in conn.execute(query):
@@ -95,13 +97,13 @@ def list_by_stacks(
             continue
         last = (row.stack_id, row.name)
         rows.append(row)
-    return _shown(conn, rows)
+    return _from_rows(conn, rows)
 
 
 def find_matching_ids(
     conn: Connection, stack_ids: Collection[str], resource_filter: ResourceFilter
 ) -> frozenset[str]:
-    """Ids of the rows that a filter takes."""
+    """Return ids of the rows that match the filter."""
     query = sa.select(t.c.id).where(t.c.stack_id.in_(stack_ids))
     for name, values in sorted(resource_filter.matches.items()):
         query = query.where(_FILTERS[name].in_(values))
@@ -111,59 +113,59 @@ def find_matching_ids(
 
 
 def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | None:
-    """The incarnation that serves the name, with everything views show."""
+    """Return the resource of that name, its desired incarnation first, with wide columns."""
     query = (
-        sa.select(*_LIGHT, *_HEAVY)
+        sa.select(*_NARROW, *_WIDE)
         .where(t.c.stack_id == stack_id, t.c.name == name)
-        .order_by(_wanted_first(), t.c.id.desc())
+        .order_by(_desired_first(), t.c.id.desc())
         .limit(1)
     )
     return _first(conn, query)
 
 
 def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
-    """As ``by_name``, by what the service calls it."""
-    query = sa.select(*_LIGHT, *_HEAVY).where(
+    """Return the resource of that physical id, with wide columns."""
+    query = sa.select(*_NARROW, *_WIDE).where(
         t.c.stack_id == stack_id, t.c.physical_id == physical_id
     )
-    return _first(conn, query.order_by(_wanted_first()).limit(1))
+    return _first(conn, query.order_by(_desired_first()).limit(1))
 
 
 def list_full(conn: Connection, stack_id: str) -> list[Resource]:
-    """Every row of the stack with all its columns, as a plan takes them."""
+    """Return all rows of the stack with all columns, as planning takes them."""
     return list_full_of_stacks(conn, [stack_id])
 
 
 def list_full_of_stacks(conn: Connection, stack_ids: Collection[str]) -> list[Resource]:
-    """Every row of the stacks, likewise."""
+    """Return all rows of the stacks with all columns, by id."""
     query = sa.select(*COLUMNS).where(t.c.stack_id.in_(stack_ids)).order_by(t.c.id)
     return from_rows(conn, conn.execute(query))
 
 
 def list_requiring(conn: Connection, stack_id: str, name: str) -> list[str]:
-    """Names of the wanted resources that need ``name``."""
+    """Return names of the desired resources that require ``name``."""
     query = sa.select(t.c.name, t.c.requires).where(
         t.c.stack_id == stack_id, t.c.desired == DesiredState.PRESENT
     )
     return sorted(row.name for row in conn.execute(query) if name in row.requires)
 
 
-def _wanted_first() -> sa.ColumnElement[int]:
+def _desired_first() -> sa.ColumnElement[int]:
     return sa.case((t.c.desired == DesiredState.PRESENT, 0), else_=1)
 
 
 def _first(conn: Connection, query: sa.Select[Any]) -> ResourceRow | None:
     row = conn.execute(query).first()
-    return None if row is None else _shown(conn, [row])[0]
+    return None if row is None else _from_rows(conn, [row])[0]
 
 
-def _shown(conn: Connection, rows: Sequence[Row[Any]]) -> list[ResourceRow]:
-    heavy = [_heavy(row) for row in rows]
-    value_dedup.load_shared(conn, heavy)
-    return [_row(row, wide) for row, wide in zip(rows, heavy, strict=True)]
+def _from_rows(conn: Connection, rows: Sequence[Row[Any]]) -> list[ResourceRow]:
+    wide_columns = [_read_wide(row) for row in rows]
+    value_dedup.load_shared(conn, wide_columns)
+    return [_from_row(row, wide) for row, wide in zip(rows, wide_columns, strict=True)]
 
 
-def _heavy(row: Row[Any]) -> dict[str, Any]:
+def _read_wide(row: Row[Any]) -> dict[str, Any]:
     if "definition" not in row._fields:
         return {}
     return {
@@ -174,7 +176,7 @@ def _heavy(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-def _row(row: Row[Any], heavy: dict[str, Any]) -> ResourceRow:
+def _from_row(row: Row[Any], wide_columns: dict[str, Any]) -> ResourceRow:
     return ResourceRow(
         id=row.id,
         stack_id=row.stack_id,
@@ -190,5 +192,5 @@ def _row(row: Row[Any], heavy: dict[str, Any]) -> ResourceRow:
         updated_at=row.updated_at,
         requires=tuple(row.requires),
         desired=DesiredState(row.desired),
-        **heavy,
+        **wide_columns,
     )

@@ -1,4 +1,4 @@
-"""The daemons' worker processes that have reported.
+"""Reads of the daemons' worker processes.
 
 Called by the API alone; one statement.
 """
@@ -13,6 +13,6 @@ from heat_convergence.db.tables import service
 
 
 def list_services(conn: Connection) -> list[ServiceRecord]:
-    """Those that were not taken off the list, oldest first."""
+    """Return worker processes that are not deleted, the oldest first."""
     query = sa.select(service).where(service.c.deleted_at.is_(None)).order_by(service.c.id)
     return [ServiceRecord(**row._mapping) for row in conn.execute(query)]

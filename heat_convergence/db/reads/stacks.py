@@ -1,7 +1,7 @@
-"""Stacks as the API asks for them: by id, by name, in pages, as trees.
+"""Reads of stacks for the API: by id, by name, in pages, as trees.
 
-Called by the API alone.  Every function is one statement, or two where tags are
-wanted; none grows with the number of resources.
+Called by the API alone.  Every function is one statement, or two with tags; none grows
+with the number of resources.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class StackFilter:
-    """Which stacks; ``project_id`` None means every project's.
+    """Conditions on stacks; ``project_id`` None means all projects.
 
-    ``collect_filters`` maps a name of ``_FILTERS`` to the values of which one must hold.
+    ``matches`` maps a name of ``_FILTERS`` to values, one of which must match.
     """
 
     project_id: str | None
@@ -61,21 +61,21 @@ class StackFilter:
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """Where a page begins and how it is sorted; an unknown marker is the start."""
+    """Order and start of a page; an unknown marker means the first page."""
 
     limit: int | None = None
     marker: str | None = None
     sort_keys: tuple[str, ...] = ()
-    descending: bool | None = None  # None: newest first, or ascending by given keys
+    descending: bool | None = None  # None: newest first, or ascending by ``sort_keys``
 
 
 def get(conn: Connection, stack_id: str) -> Stack | None:
-    """With its tags; deleted ones too."""
-    return _one(conn, sa.select(*COLUMNS).where(t.c.id == stack_id))
+    """Return the stack with its tags, also a deleted one."""
+    return _first(conn, sa.select(*COLUMNS).where(t.c.id == stack_id))
 
 
 def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | None:
-    """By id, deleted ones included, else the oldest live stack of that name."""
+    """Return the stack of that id, also a deleted one, else the oldest of that name."""
     by_id = t.c.id == key
     by_name = sa.and_(t.c.name == key, t.c.deleted_at.is_(None))
     query = (
@@ -91,7 +91,7 @@ def find_by_id_or_name(conn: Connection, project_id: str, key: str) -> Stack | N
 def list_page(
     conn: Connection, stack_filter: StackFilter, pagination: Pagination | None = None
 ) -> list[Stack]:
-    """Stacks with their tags, in order."""
+    """Return a page of stacks with their tags."""
     pagination = pagination or Pagination()
     query = sa.select(*COLUMNS).where(*_conditions(stack_filter))
     keys, descending = _order(pagination)
@@ -108,37 +108,43 @@ def list_page(
 
 
 def count(conn: Connection, stack_filter: StackFilter) -> int:
+    """Return how many stacks match."""
     query = sa.select(sa.func.count()).select_from(t).where(*_conditions(stack_filter))
     return int(conn.execute(query).scalar_one())
 
 
 def get_tree(conn: Connection, stack_id: str, levels: int) -> list[tuple[Stack, int]]:
-    """The stack and its live descendants down to ``levels`` below it, with the
-    distance of each, in one statement."""
+    """Return the stack and its nested stacks with their depths, in one statement.
+
+    Args:
+        conn: the transaction's connection.
+        stack_id: the stack whose depth is 0.
+        levels: the largest depth.
+    """
     head = sa.select(t.c.id, sa.literal(0).label("level")).where(t.c.id == stack_id)
-    below = head.cte("below", recursive=True)
+    tree = head.cte("tree", recursive=True)
     child = t.alias("child")
-    below = below.union_all(
-        sa.select(child.c.id, below.c.level + 1).where(
-            child.c.owner_id == below.c.id,
+    tree = tree.union_all(
+        sa.select(child.c.id, tree.c.level + 1).where(
+            child.c.owner_id == tree.c.id,
             child.c.deleted_at.is_(None),
-            below.c.level < levels,
+            tree.c.level < levels,
         )
     )
-    query = sa.select(*COLUMNS, below.c.level).join(below, below.c.id == t.c.id)
-    rows = conn.execute(query.order_by(below.c.level, t.c.id))
+    query = sa.select(*COLUMNS, tree.c.level).join(tree, tree.c.id == t.c.id)
+    rows = conn.execute(query.order_by(tree.c.level, t.c.id))
     return [(from_row(row[:-1]), row.level) for row in rows]
 
 
 def get_root(conn: Connection, stack: Stack) -> Stack:
-    """The stack at the top of the tree; itself when it has no parent."""
+    """Return the root of the stack's tree, which may be the stack itself."""
     if stack.root_id is None or stack.root_id == stack.id:
         return stack
     return get(conn, stack.root_id) or stack
 
 
 def list_children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple[str, str], Stack]:
-    """(parent's id, name of the resource there) → the nested stack behind it."""
+    """Return nested stacks by (parent's id, name of the resource there)."""
     query = sa.select(*COLUMNS).where(t.c.owner_id.in_(stack_ids), t.c.deleted_at.is_(None))
     found = (from_row(row) for row in conn.execute(query))
     return {(s.owner_id or "", s.parent_resource or ""): s for s in found}
@@ -147,7 +153,10 @@ def list_children(conn: Connection, stack_ids: Collection[str]) -> Mapping[tuple
 def rows_after(
     columns: Sequence[sa.ColumnElement[Any]], last: tuple[Any, ...], descending: bool
 ) -> sa.ColumnElement[bool]:
-    """Rows that come after ``last`` in the order of ``COLUMNS``, none of them NULL."""
+    """Build the condition of rows after ``last`` in the order of ``columns``.
+
+    None of the columns may be NULL.
+    """
     alternatives = []
     for at, column in enumerate(columns):
         equal = [c == v for c, v in zip(columns[:at], last[:at], strict=True)]
@@ -164,30 +173,30 @@ def _order(at: Pagination) -> tuple[list[sa.ColumnElement[Any]], bool]:
     return [*keys, t.c.id], bool(at.descending)
 
 
-def _conditions(which: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
-    if which.project_id is not None:
-        yield t.c.project_id == which.project_id
-    if not which.nested:
+def _conditions(stack_filter: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+    if stack_filter.project_id is not None:
+        yield t.c.project_id == stack_filter.project_id
+    if not stack_filter.nested:
         yield t.c.owner_id.is_(None)
-    if not which.deleted:
+    if not stack_filter.deleted:
         yield t.c.deleted_at.is_(None)
-    for name, values in sorted(which.matches.items()):
-        if name == "user_project":  # no stack has one; who asks for it finds none
+    for name, values in sorted(stack_filter.matches.items()):
+        if name == "user_project":  # no stack has one, so that none matches
             yield sa.false()
             continue
         yield _FILTERS[name].in_(values)
-    yield from _tag_conditions(which)
+    yield from _tag_conditions(stack_filter)
 
 
-def _tag_conditions(which: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
-    if which.tags:
-        yield t.c.id.in_(_tagged_all(which.tags))
-    if which.tags_any:
-        yield t.c.id.in_(_tagged_any(which.tags_any))
-    if which.not_tags:
-        yield t.c.id.not_in(_tagged_all(which.not_tags))
-    if which.not_tags_any:
-        yield t.c.id.not_in(_tagged_any(which.not_tags_any))
+def _tag_conditions(stack_filter: StackFilter) -> Iterable[sa.ColumnElement[bool]]:
+    if stack_filter.tags:
+        yield t.c.id.in_(_tagged_all(stack_filter.tags))
+    if stack_filter.tags_any:
+        yield t.c.id.in_(_tagged_any(stack_filter.tags_any))
+    if stack_filter.not_tags:
+        yield t.c.id.not_in(_tagged_all(stack_filter.not_tags))
+    if stack_filter.not_tags_any:
+        yield t.c.id.not_in(_tagged_any(stack_filter.not_tags_any))
 
 
 def _tagged_any(tags: Collection[str]) -> sa.Select[Any]:
@@ -200,7 +209,7 @@ def _tagged_all(tags: Collection[str]) -> sa.Select[Any]:
     return grouped.having(distinct == len(set(tags)))
 
 
-def _one(conn: Connection, query: sa.Select[Any]) -> Stack | None:
+def _first(conn: Connection, query: sa.Select[Any]) -> Stack | None:
     row = conn.execute(query).first()
     return None if row is None else _with_tags(conn, [from_row(row)])[0]
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy.engine import Connection
-
 from heat_convergence.convergence.ports.contents import ContentRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.contents import get_contents, put_contents
 
 
-class SqlContentRepository(ContentRepository):
+class SqlContentRepository(SqlRepository, ContentRepository):
     """Contents on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def put(self, contents: Mapping[str, str]) -> None:
         """Store texts by hash; a text that is stored already stays."""

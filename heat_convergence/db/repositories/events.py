@@ -8,14 +8,16 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.ports.events import EventRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import events as statements
 
 
-class SqlEventRepository(EventRepository):
+class SqlEventRepository(SqlRepository, EventRepository):
     """Events on a database connection; those of stacks are kept for ``SqlStore`` to announce."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        """Start without stack events."""
+        super().__init__(connection)
         self.stack_events: list[Event] = []
 
     def insert(self, events: Sequence[Event]) -> None:

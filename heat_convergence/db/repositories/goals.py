@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import restore_full, with_parameter_values
 from heat_convergence.convergence.ports.goals import GoalRepository
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.contents import get_contents
 from heat_convergence.db.tables import goal as goal_table
 from heat_convergence.db.tables import snapshot
@@ -24,11 +24,8 @@ _COLUMNS = tuple(goal_table.c[name] for name in _FIELDS)
 _GET = sa.select(*_COLUMNS).where(goal_table.c.id.in_(sa.bindparam("ids", expanding=True)))
 
 
-class SqlGoalRepository(GoalRepository):
+class SqlGoalRepository(SqlRepository, GoalRepository):
     """Goals on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, goal: Goal) -> None:
         """Insert a row; values of a sensitive goal are encrypted."""
@@ -71,7 +68,7 @@ class SqlGoalRepository(GoalRepository):
         if ids:
             self._connection.execute(safe_delete(goal_table).where(goal_table.c.id.in_(ids)))
 
-    def _get_contents(self) -> partial[Mapping[str, str]]:
+    def _get_contents(self) -> Callable[[Collection[str]], Mapping[str, str]]:
         return partial(get_contents, self._connection)
 
 

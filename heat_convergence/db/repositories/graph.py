@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.graph import GraphRepository
 from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, edge_parameters
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, select_narrow_rows
 from heat_convergence.db.tables import physical_dependency, resource, resource_graph
@@ -30,9 +30,9 @@ _FIND_DEPENDENTS = (
     sa.select(*NARROW_COLUMNS)
     .where(
         resource.c.id.in_(
-            sa.select(physical_dependency.c.holder_id).where(
+            sa.select(physical_dependency.c.dependent_id).where(
                 physical_dependency.c.stack_id == sa.bindparam("stack"),
-                physical_dependency.c.held_id.in_(IDS),
+                physical_dependency.c.dependency_id.in_(IDS),
             )
         ),
         resource.c.job.is_not(None),
@@ -41,11 +41,8 @@ _FIND_DEPENDENTS = (
 )
 
 
-class SqlGraphRepository(GraphRepository):
+class SqlGraphRepository(SqlRepository, GraphRepository):
     """Edges and physical dependencies on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def clear(self, stack_id: str) -> None:
         """Delete all edges and physical dependencies of the stack."""
@@ -131,8 +128,8 @@ class SqlGraphRepository(GraphRepository):
     def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
         """Insert physical dependencies of rows with a job, in the order of the keys."""
         rows = [
-            {"stack_id": stack_id, "held_id": held, "holder_id": holder}
-            for held, holder in sorted((held, holder) for holder, held in pairs)
+            {"stack_id": stack_id, "dependency_id": used, "dependent_id": dependent}
+            for used, dependent in sorted((used, dependent) for dependent, used in pairs)
         ]
         for at in range(0, len(rows), _CHUNK):
             self._connection.execute(physical_dependency.insert(), rows[at : at + _CHUNK])

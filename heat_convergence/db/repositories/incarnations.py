@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.resource_rows import NARROW_COLUMNS, select_narrow_rows
 from heat_convergence.db.tables import resource
@@ -25,11 +25,8 @@ _GET_INPUTS = sa.select(*(resource.c[name] for name in _FIELDS)).where(
 )
 
 
-class SqlIncarnationRepository(IncarnationRepository):
+class SqlIncarnationRepository(SqlRepository, IncarnationRepository):
     """Resources by name on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def list_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
         """Return all rows of these names, desired or not, narrow, by id."""

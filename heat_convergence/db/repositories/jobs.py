@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, Unpack
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import (
@@ -27,12 +26,13 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.jobs import JobRepository
 from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.db.index_hints import force_index
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
-    FOR_NO_KEY_UPDATE,
-    FOR_NO_KEY_UPDATE_SKIP_LOCKED,
     NARROW_COLUMNS,
     STACK_INDEX,
+    for_update,
+    for_update_skip_locked,
     new_values,
     select_narrow_rows,
     update_each_row,
@@ -99,11 +99,10 @@ _NEXT_SCHEDULABLE = sa.union_all(
     _select_schedulable(0, resource.c.root_id > sa.bindparam("after")),
     _select_schedulable(1, resource.c.root_id <= sa.bindparam("after")),
 )
-_LOCK_SCHEDULABLE = (
+_LOCK_SCHEDULABLE = for_update_skip_locked(
     force_index(sa.select(resource.c.id), resource)
     .where(ANY_OF_IDS, resource.c.job_state == JobState.SCHEDULABLE)
     .order_by(resource.c.id)
-    .with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
 )
 _NEXT_QUEUED = (
     sa.select(resource.c.id)
@@ -126,11 +125,8 @@ _MARK_COMPLETE = force_index(resource.update().where(ANY_OF_IDS), resource).valu
 )
 
 
-class SqlJobRepository(JobRepository):
+class SqlJobRepository(SqlRepository, JobRepository):
     """Jobs on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Lock the stack's rows that have a job; return them narrow, by id."""
@@ -138,9 +134,8 @@ class SqlJobRepository(JobRepository):
             force_index(sa.select(*NARROW_COLUMNS), resource, STACK_INDEX)
             .where(resource.c.stack_id == stack_id, resource.c.job.is_not(None))
             .order_by(resource.c.id)
-            .with_for_update(**FOR_NO_KEY_UPDATE)
         )
-        return select_narrow_rows(self._connection, statement)
+        return select_narrow_rows(self._connection, for_update(statement))
 
     def next_queued(self, stack_id: str, limit: int) -> list[str]:
         """Return ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy.engine import Connection
-
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.leases import LeaseRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
-    FOR_NO_KEY_UPDATE,
-    FOR_NO_KEY_UPDATE_SKIP_LOCKED,
     LEASE_TOKEN,
+    for_update,
+    for_update_skip_locked,
     select_by_ids,
     select_rows,
     update_leased_row,
 )
 from heat_convergence.db.tables import resource
 
-_LOCK_CLAIMABLE = select_by_ids(COLUMNS).with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
-_LOCK_HELD = (
-    select_by_ids([resource.c.id, resource.c.version])
-    .where(LEASE_TOKEN)
-    .with_for_update(**FOR_NO_KEY_UPDATE)
-)
+_LOCK_CLAIMABLE = for_update_skip_locked(select_by_ids(COLUMNS))
+_LOCK_HELD = for_update(select_by_ids([resource.c.id, resource.c.version]).where(LEASE_TOKEN))
 
 
-class SqlLeaseRepository(LeaseRepository):
+class SqlLeaseRepository(SqlRepository, LeaseRepository):
     """Leases on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock and return whole rows, skipping those locked by another transaction."""

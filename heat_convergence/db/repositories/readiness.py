@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.edge_rows import OF_IDS, UPDATE, VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import IDS, NARROW_COLUMNS, from_narrow_row
 from heat_convergence.db.tables import resource, resource_graph
@@ -45,11 +45,8 @@ _FIND_UNBLOCKED = (
 )
 
 
-class SqlReadinessRepository(ReadinessRepository):
+class SqlReadinessRepository(SqlRepository, ReadinessRepository):
     """Readiness on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def mark_ready(self, version: int, ids: Collection[str]) -> None:
         """Mark resources as observed ready."""

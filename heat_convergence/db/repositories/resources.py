@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     FIELDS,
-    FOR_NO_KEY_UPDATE,
     NARROW_COLUMNS,
     STACK_INDEX,
+    for_update,
     select_by_ids,
     select_narrow_rows,
     select_rows,
@@ -34,14 +34,11 @@ _NOT_PLANNED = ("properties", "attributes")  # long, and of no use to planning
 _PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
 _PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
 _GET = select_by_ids(COLUMNS)
-_LOCK = select_by_ids(NARROW_COLUMNS).with_for_update(**FOR_NO_KEY_UPDATE)
+_LOCK = for_update(select_by_ids(NARROW_COLUMNS))
 
 
-class SqlResourceRepository(ResourceRepository):
+class SqlResourceRepository(SqlRepository, ResourceRepository):
     """Resources on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, resources: Sequence[Resource]) -> None:
         """Insert rows; long values become contents, those of sensitive rows are encrypted."""
@@ -61,9 +58,9 @@ class SqlResourceRepository(ResourceRepository):
             force_index(sa.select(*columns), resource, STACK_INDEX)
             .where(resource.c.stack_id == stack_id)
             .order_by(resource.c.id)
-            .with_for_update(**FOR_NO_KEY_UPDATE)
         )
-        return [_from_planned_row(row) for row in self._connection.execute(statement)]
+        rows = self._connection.execute(for_update(statement))
+        return [_from_planned_row(row) for row in rows]
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""

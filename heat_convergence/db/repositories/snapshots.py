@@ -10,22 +10,19 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.ports.snapshots import SnapshotRepository
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.snapshot_rows import COLUMNS, FIELDS, from_row
 from heat_convergence.db.tables import snapshot as snapshot_table
 
 
-class SqlSnapshotRepository(SnapshotRepository):
+class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
     """Snapshots on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def insert(self, snapshot: Snapshot) -> None:
         """Insert a row."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
-from sqlalchemy.engine import Connection
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.db.index_hints import safe_delete
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row
 from heat_convergence.db.tables import resource, stack_tag
 from heat_convergence.db.tables import stack as stack_table
@@ -40,11 +40,8 @@ _GET_WITH_WORKLOAD = sa.select(
 ).where(stack_table.c.id == sa.bindparam("stack"))
 
 
-class SqlStackRepository(StackRepository):
+class SqlStackRepository(SqlRepository, StackRepository):
     """Stacks on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def lock(self, stack_id: str) -> Stack | None:
         """Lock and return the stack; other transactions may still refer to it."""

@@ -25,6 +25,7 @@ from heat_convergence.db.statements.resource_rows import lock_matching, update_r
 from heat_convergence.db.tables import resource, snapshot, stack
 
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
+_NEXT_OBSERVATION = sa.select(sa.func.min(resource.c.observe_at))
 _BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
 
 
@@ -32,6 +33,7 @@ class SqlSweepRepository(SweepRepository):
     """Sweeps over a database."""
 
     def __init__(self, database: Database) -> None:
+        """Use connections of ``database``, one for each method."""
         self._database = database
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
@@ -68,7 +70,8 @@ class SqlSweepRepository(SweepRepository):
     def get_next_observation_time(self) -> datetime | None:
         """Return the earliest ``observe_at`` of all resources."""
         with self._database.read() as connection:
-            return connection.scalar(sa.select(sa.func.min(resource.c.observe_at)))
+            earliest: datetime | None = connection.scalar(_NEXT_OBSERVATION)
+            return earliest
 
     def find_overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         """Return ids of IN_PROGRESS stacks whose deadline has passed."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
@@ -17,6 +16,7 @@ from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.tree import TreeRepository
+from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import stack_rows
 from heat_convergence.db.statements.resource_rows import NARROW_COLUMNS, from_narrow_row
 from heat_convergence.db.tables import resource, stack
@@ -24,11 +24,8 @@ from heat_convergence.db.tables import resource, stack
 MAX_LOCATIONS = 1000  # of resources at breakpoints, in one answer
 
 
-class SqlTreeRepository(TreeRepository):
+class SqlTreeRepository(SqlRepository, TreeRepository):
     """Trees of stacks on a database connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def list_descendants(self, root_id: str) -> list[Stack]:
         """Return the existing nested stacks of the tree, the deepest first."""

@@ -21,6 +21,7 @@ class SqlWorkerRepository(WorkerRepository):
     """Reports of worker processes over a database."""
 
     def __init__(self, database: Database) -> None:
+        """Use connections of ``database``, one for each method."""
         self._database = database
 
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:

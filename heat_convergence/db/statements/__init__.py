@@ -1,1 +1,1 @@
-"""Statements."""
+"""Statements that repositories, reads and maintenance share, a module per noun."""

@@ -1,7 +1,7 @@
 """Statements about the credentials with which the service acts for stacks.
 
 Called by ``cli`` and by the API, each in a transaction of its own: a credential is
-stored before its stack and outlives it until it is revoked.  Always sealed.
+stored before its stack and remains after it until it is revoked.  Always encrypted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ t = stack_credential
 
 
 def get(connection: Connection, stack_id: str) -> Mapping[str, Any] | None:
-    """The credential of the tree of that root, as ``Credential.dump`` gave it."""
+    """Return the credential of the tree of that root, as ``Credential.dump`` made it."""
     found = connection.execute(sa.select(t.c.body).where(t.c.stack_id == stack_id)).first()
     return None if found is None else found.body
 
 
 def upsert(connection: Connection, stack_id: str, body: Mapping[str, Any], now: datetime) -> None:
-    """Stores it, in the place of an earlier one."""
+    """Store the credential of a tree, replacing an earlier one."""
     values = {"body": SensitiveValue(body), "created_at": now}
     found = connection.execute(t.update().where(t.c.stack_id == stack_id).values(**values))
     if found.rowcount == 0:
@@ -34,14 +34,21 @@ def upsert(connection: Connection, stack_id: str, body: Mapping[str, Any], now: 
 
 
 def delete(connection: Connection, stack_id: str) -> None:
+    """Delete the credential of the tree of that root."""
     connection.execute(t.delete().where(t.c.stack_id == stack_id))
 
 
 def list_orphaned(
     connection: Connection, before: datetime, limit: int
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """(stack id, credential) of stacks that are deleted, with all that their snapshots
-    saved, or that were never stored though the credential was, before the given time."""
+    """Return (stack id, credential) of trees that no longer need it.
+
+    Args:
+        connection: the transaction's.
+        before: the time before which a credential was stored whose stack never was; the
+            others belong to stacks that are deleted together with their snapshots.
+        limit: the largest number.
+    """
     saved = sa.exists().where(snapshot.c.stack_id == stack.c.id, snapshot.c.delete_at.is_not(None))
     never = sa.and_(stack.c.id.is_(None), t.c.created_at < before)
     statement = (

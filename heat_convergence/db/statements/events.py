@@ -1,4 +1,4 @@
-"""Statements about events, inside a transaction of ``db.store``."""
+"""Statements about events: insertion, and deletion of the oldest."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ _FIELDS = Event.__slots__
 
 
 def insert(connection: Connection, new: Sequence[Event]) -> None:
+    """Insert events; long values become contents, sensitive ones are encrypted."""
     if new:
         rows = [{name: getattr(row, name) for name in _FIELDS} for row in new]
         value_dedup.store_shared(connection, rows)
-        connection.execute(event.insert(), [_sealed(row) for row in rows])
+        connection.execute(event.insert(), [_with_encryption(row) for row in rows])
 
 
 def find_stacks_over_limit(connection: Connection, max_events: int, limit: int) -> list[str]:
-    """Ids of up to ``limit`` stacks with more than ``most`` events."""
+    """Return ids of up to ``limit`` stacks with more than ``max_events`` events."""
     number = sa.func.count(event.c.id)
     query = sa.select(event.c.stack_id).group_by(event.c.stack_id).having(number > max_events)
     return list(connection.scalars(query.order_by(event.c.stack_id).limit(limit)))
 
 
 def delete_oldest(connection: Connection, stack_id: str, keep: int, batch: int) -> int:
-    """Deletes up to ``batch`` of the stack's events older than its newest ``keep``; how
-    many."""
+    """Delete up to ``batch`` of the stack's events older than its newest ``keep``.
+
+    Returns:
+        How many were deleted.
+    """
     mine = sa.select(event.c.id).where(event.c.stack_id == stack_id)
     last = connection.execute(mine.order_by(event.c.id.desc()).offset(keep).limit(1)).scalar()
     if last is None:
@@ -44,7 +48,7 @@ def delete_oldest(connection: Connection, stack_id: str, keep: int, batch: int) 
     return len(ids)
 
 
-def _sealed(columns: dict[str, Any]) -> dict[str, Any]:
+def _with_encryption(columns: dict[str, Any]) -> dict[str, Any]:
     if columns["sensitive"] and columns["properties"] is not None:
         columns["properties"] = SensitiveValue(columns["properties"])
     return columns

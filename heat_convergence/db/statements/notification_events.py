@@ -1,7 +1,7 @@
-"""What those who are notified of a commit are told: its events, and whose they are.
+"""Notification events: a commit's stack events with their parents' resources.
 
-Called by ``store`` at the end of a transaction, inside it: what stands in an owner's row
-then is what belongs to the event.  One statement, and none where nobody is notified.
+Called by ``db.store`` at the end of a transaction, inside it, so that the parent's row
+is that of the event.  One statement, and none unless a stack was updated.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from heat_convergence.db.tables import resource, stack
 def get_notification_events(
     connection: Connection, events: Sequence[Event]
 ) -> list[NotificationEvent]:
+    """Return the events as they are announced; those of updates with their parents."""
     updated = [event.stack_id for event in events if event.action == Action.UPDATE]
-    owners = _owners(connection, updated) if updated else {}
+    parents = _get_parents(connection, updated) if updated else {}
     return [
         NotificationEvent(
-            event, owners.get(event.stack_id) if event.action == Action.UPDATE else None
+            event, parents.get(event.stack_id) if event.action == Action.UPDATE else None
         )
         for event in events
     ]
 
 
-def _owners(connection: Connection, stack_ids: Sequence[str]) -> dict[str, ParentResource]:
+def _get_parents(connection: Connection, stack_ids: Sequence[str]) -> dict[str, ParentResource]:
     member = resource.alias("member")
     members = (
         sa.select(sa.func.count(member.c.id))

@@ -26,15 +26,11 @@ _NARROW_FIELDS = tuple(name for name in FIELDS if name not in _WIDE)
 NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
 
 # What runs for every job is built once: building it takes longer than running it.
-IDS = sa.bindparam("ids", expanding=True)
+IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 ANY_OF_IDS = resource.c.id.in_(IDS)
 _ROW_ID = resource.c.id == sa.bindparam("row_id")
 LEASE_TOKEN = resource.c.lease_token == sa.bindparam("token")
 _LEASED = sa.and_(_ROW_ID, LEASE_TOKEN, resource.c.version == sa.bindparam("of_version"))
-
-# Locks against writers; a foreign key that points at the row may be added meanwhile.
-FOR_NO_KEY_UPDATE = {"key_share": True}
-FOR_NO_KEY_UPDATE_SKIP_LOCKED = {**FOR_NO_KEY_UPDATE, "skip_locked": True}
 
 # Entries of an index with the job's state would block engines, which lock the rows and
 # change the state; entries of this one do not change.  InnoDB locks in the order of the
@@ -74,10 +70,24 @@ def select_by_ids(columns: Sequence[Any]) -> sa.Select[Any]:
     return force_index(selected, resource)
 
 
+def for_update(statement: sa.Select[Any]) -> sa.Select[Any]:
+    """Make the statement lock rows against writers.
+
+    A foreign key that points at a locked row may be added meanwhile.
+    """
+    return statement.with_for_update(key_share=True)
+
+
+def for_update_skip_locked(statement: sa.Select[Any]) -> sa.Select[Any]:
+    """Make the statement lock rows, leaving out those locked by other transactions."""
+    return statement.with_for_update(key_share=True, skip_locked=True)
+
+
 @lru_cache(maxsize=128)
 def _build_update(where: sa.ColumnElement[bool], names: tuple[str, ...]) -> sa.Update:
     """Build an UPDATE of the columns ``names`` by parameters."""
-    return force_index(resource.update().where(where), resource).values(new_values(names))
+    update = force_index(resource.update().where(where), resource)
+    return update.values(new_values(names))
 
 
 def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:
@@ -157,5 +167,5 @@ def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) ->
         .where(resource.c.id.in_(some), condition)
         .order_by(resource.c.id)
     )
-    locked = force_index(statement, resource).with_for_update(**FOR_NO_KEY_UPDATE_SKIP_LOCKED)
+    locked = for_update_skip_locked(force_index(statement, resource))
     return list(connection.execute(locked))

@@ -1,8 +1,8 @@
 """Statements about software configurations and deployments.
 
-Called by the API, and by resource types of that kind through ``cli``, inside their
-own transactions.  What users put into them is always sealed: scripts and their
-inputs hold passwords.
+Called by the API, and through ``cli`` by the resource types of software, inside their
+own transactions.  Users' contents are always encrypted: scripts and their inputs hold
+passwords.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from heat_convergence.db.tables import software_config as configs
 from heat_convergence.db.tables import software_deployment as deployments
 
 Json = Any
-_SEALED = ("input_values", "output_values")
+_ENCRYPTED = ("input_values", "output_values")
 
 
 @dataclass(frozen=True, slots=True)
 class SoftwareConfigRow:
-    """``tool`` is the API's ``group``; ``body`` has config, inputs, outputs, options;
-    it never changes."""
+    """A software configuration, which never changes.
+
+    ``body`` holds its config, inputs, outputs and options.
+    """
 
     id: str
     project_id: str
@@ -38,8 +40,10 @@ class SoftwareConfigRow:
 
 @dataclass(frozen=True, slots=True)
 class SoftwareDeploymentRow:
-    """A configuration on a server.  ``stack_user_project_id`` is the project of the
-    user with whose token the server asks."""
+    """A configuration deployed to a server.
+
+    ``stack_user_project_id`` is the project of the user with whose token the server polls.
+    """
 
     id: str
     project_id: str
@@ -65,11 +69,13 @@ _DEPLOYMENT_COLUMNS = tuple(
 
 
 def insert_config(conn: Connection, new: SoftwareConfigRow) -> None:
+    """Insert a configuration, its body encrypted."""
     values = {name: getattr(new, name) for name in SoftwareConfigRow.__slots__}
     conn.execute(configs.insert().values(**values | {"body": SensitiveValue(new.body)}))
 
 
 def get_config(conn: Connection, config_id: str) -> SoftwareConfigRow | None:
+    """Return a configuration with its body; None if there is none."""
     row = conn.execute(sa.select(*_CONFIG_COLUMNS).where(configs.c.id == config_id)).first()
     return None if row is None else SoftwareConfigRow(**row._mapping)
 
@@ -77,8 +83,14 @@ def get_config(conn: Connection, config_id: str) -> SoftwareConfigRow | None:
 def list_configs(
     conn: Connection, project_id: str | None, limit: int | None, marker: str | None
 ) -> list[SoftwareConfigRow]:
-    """The newest first, without their bodies; ``project_id`` None means everybody's,
-    a marker that nobody has the first page."""
+    """Return configurations without their bodies, the newest first.
+
+    Args:
+        conn: the transaction's connection.
+        project_id: whose; None for those of all projects.
+        limit: the size of the page; None for all of them.
+        marker: the last id of the page before; an unknown one means the first page.
+    """
     columns = [column for column in _CONFIG_COLUMNS if column.name != "body"]
     query = sa.select(*columns).order_by(configs.c.created_at.desc(), configs.c.id.desc())
     if project_id is not None:
@@ -93,16 +105,19 @@ def list_configs(
 
 
 def count_configs(conn: Connection, project_id: str) -> int:
+    """Return how many configurations the project has."""
     query = sa.select(sa.func.count()).where(configs.c.project_id == project_id)
     return int(conn.execute(query).scalar_one())
 
 
 def is_config_in_use(conn: Connection, config_id: str) -> bool:
+    """Return whether a deployment uses the configuration."""
     query = sa.select(deployments.c.id).where(deployments.c.config_id == config_id).limit(1)
     return conn.execute(query).first() is not None
 
 
 def delete_config(conn: Connection, config_id: str) -> None:
+    """Delete a configuration that no deployment uses."""
     conn.execute(configs.delete().where(configs.c.id == config_id))
 
 
@@ -110,11 +125,13 @@ def delete_config(conn: Connection, config_id: str) -> None:
 
 
 def insert_deployment(conn: Connection, new: SoftwareDeploymentRow) -> None:
+    """Insert a deployment, its values encrypted."""
     values = {name: getattr(new, name) for name in SoftwareDeploymentRow.__slots__}
-    conn.execute(deployments.insert().values(**_sealed(values)))
+    conn.execute(deployments.insert().values(**_with_encryption(values)))
 
 
 def get_deployment(conn: Connection, deployment_id: str) -> SoftwareDeploymentRow | None:
+    """Return a deployment; None if there is none."""
     query = sa.select(*_DEPLOYMENT_COLUMNS).where(deployments.c.id == deployment_id)
     row = conn.execute(query).first()
     return None if row is None else SoftwareDeploymentRow(**row._mapping)
@@ -123,7 +140,7 @@ def get_deployment(conn: Connection, deployment_id: str) -> SoftwareDeploymentRo
 def list_deployments(
     conn: Connection, project_id: str, server_id: str | None = None
 ) -> list[SoftwareDeploymentRow]:
-    """The project's, and those whose servers' users it holds; oldest first."""
+    """Return deployments that the project, or users in it, may see, the oldest first."""
     query = sa.select(*_DEPLOYMENT_COLUMNS).where(_visible(project_id)).order_by(deployments.c.id)
     if server_id is not None:
         query = query.where(deployments.c.server_id == server_id)
@@ -133,7 +150,7 @@ def list_deployments(
 def list_server_configs(
     conn: Connection, project_id: str, server_id: str
 ) -> list[SoftwareConfigRow]:
-    """The configurations deployed to a server, by name."""
+    """Return the configurations deployed to a server, by name."""
     query = (
         sa.select(*_CONFIG_COLUMNS)
         .join(deployments, deployments.c.config_id == configs.c.id)
@@ -144,16 +161,19 @@ def list_server_configs(
 
 
 def count_deployments(conn: Connection, project_id: str) -> int:
+    """Return how many deployments the project has."""
     query = sa.select(sa.func.count()).where(deployments.c.project_id == project_id)
     return int(conn.execute(query).scalar_one())
 
 
 def update_deployment(conn: Connection, deployment_id: str, values: Mapping[str, Any]) -> None:
-    changed = _sealed(values)
+    """Set columns of a deployment, its values encrypted."""
+    changed = _with_encryption(values)
     conn.execute(deployments.update().where(deployments.c.id == deployment_id).values(**changed))
 
 
 def delete_deployment(conn: Connection, deployment_id: str) -> None:
+    """Delete a deployment."""
     conn.execute(deployments.delete().where(deployments.c.id == deployment_id))
 
 
@@ -162,8 +182,8 @@ def _visible(project_id: str) -> sa.ColumnElement[bool]:
     return sa.or_(own, deployments.c.stack_user_project_id == project_id)
 
 
-def _sealed(values: Mapping[str, Any]) -> dict[str, Any]:
-    hidden = {
-        name: SensitiveValue(values[name]) for name in _SEALED if values.get(name) is not None
+def _with_encryption(values: Mapping[str, Any]) -> dict[str, Any]:
+    encrypted = {
+        name: SensitiveValue(values[name]) for name in _ENCRYPTED if values.get(name) is not None
     }
-    return {**values, **hidden}
+    return {**values, **encrypted}

@@ -1,8 +1,8 @@
-"""Long values of resources and events, stored once by their hashes.
+"""Deduplication of long values of resources and events, stored once by their hashes.
 
-Called by the statements that write and read their rows, so that nobody above knows
-of it.  Two hundred servers with the same user data have it once, not in each row and
-each event.  Decides nothing about what is long: ``template.expression`` does.
+Called by the statements that write and read their rows, so that callers do not know of
+it.  Two hundred servers with the same user data have it once, not in each row and each
+event.  ``template.expression`` decides which values are long.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from heat_convergence.template import expression
 Json = Any
 ColumnValues = dict[str, Any]
 DEDUPLICATED_COLUMNS = ("properties", "attributes")  # maps, of resources and events
-_MARK = "$shared"  # the only key of a map that leads to contents
-_PLACES: tuple[tuple[sa.Table, tuple[str, ...], sa.ColumnElement[Any]], ...] = (
+_MARK = "$shared"  # the only key of a map that refers to contents
+_TABLES: tuple[tuple[sa.Table, tuple[str, ...], sa.ColumnElement[Any]], ...] = (
     (resource, DEDUPLICATED_COLUMNS, resource.c.name),
     (event, ("properties",), sa.null()),
 )
@@ -34,35 +34,37 @@ LOG = logging.getLogger(__name__)
 
 
 def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
-    """Puts marks in the place of long values, which become contents."""
+    """Replace long values in rows by references to contents, and store those."""
     texts: dict[str, str] = {}
     for row in rows:
         for name in DEDUPLICATED_COLUMNS:
             if row.get(name):
-                row[name] = _lean(row[name], texts)
+                row[name] = _deduplicate(row[name], texts)
     contents.put_contents(connection, texts)
 
 
 def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
-    """The values again, with one statement at most; what is long and the same in several
-    rows is one object."""
-    places = [
+    """Replace references in rows by their values, with one statement at most.
+
+    A long value that is the same in several rows is one object.
+    """
+    marked = [
         (row, name)
         for row in rows
         for name in DEDUPLICATED_COLUMNS
         if row.get(name) and _MARK in row[name]
     ]
-    if not places:
+    if not marked:
         return
-    texts = contents.get_contents(connection, _hashes(row[name] for row, name in places))
-    made: dict[str, Json] = {}
-    for row, name in places:
-        row[name] = _whole(row[name][_MARK], texts, made)
+    texts = contents.get_contents(connection, _hashes(row[name] for row, name in marked))
+    known: dict[str, Json] = {}
+    for row, name in marked:
+        row[name] = _restore(row[name][_MARK], texts, known)
 
 
 @dataclass(frozen=True, slots=True)
 class ContentReference:
-    """What a row leads to; ``resource`` is its resource's name, None for an event."""
+    """The contents that a row refers to; ``resource_name`` is None for an event."""
 
     stack_id: str
     resource_name: str | None
@@ -70,8 +72,8 @@ class ContentReference:
 
 
 def find_content_references(connection: Connection) -> Iterator[ContentReference]:
-    """What resources and events lead to."""
-    for table, names, label in _PLACES:
+    """Return the contents that resources and events refer to, row by row."""
+    for table, names, label in _TABLES:
         for name in names:
             raw = sa.type_coerce(table.c[name], sa.Text)
             marked = sa.or_(raw.like(f'{{"{_MARK}"%'), raw.like(f"{ENCRYPTED_PREFIX}%"))
@@ -82,25 +84,29 @@ def find_content_references(connection: Connection) -> Iterator[ContentReference
                     yield ContentReference(row.stack_id, row.name, frozenset(_hashes([row.value])))
 
 
-def _whole(marked: dict[str, Json], texts: ContentMap, made: dict[str, Json]) -> dict[str, Json]:
-    """Without what is lost: the rest of the row is worth having, and a job sets again what
-    it does not find."""
+def _restore(
+    marked: dict[str, Json], texts: ContentMap, known: dict[str, Json]
+) -> dict[str, Json]:
+    """Return the values except lost ones.
+
+    The rest of the row is of use, and a job sets values again that it does not find.
+    """
     found = {}
     for key, value in marked.items():
         try:
-            found[key] = expression.load_deduplicated(value, texts.__getitem__, made)
+            found[key] = expression.load_deduplicated(value, texts.__getitem__, known)
         except RowsContradict as error:
             LOG.warning("a value of %(name)s is lost: %(error)s", {"name": key, "error": error})
     return found
 
 
-def _lean(value: Json, texts: dict[str, str]) -> Json:
+def _deduplicate(value: Json, texts: dict[str, str]) -> Json:
     own: dict[str, str] = {}
-    lean = expression.deduplicate_plain_values(value, own)
+    short = expression.deduplicate_plain_values(value, own)
     if not own and _MARK not in value:
         return value
     texts.update(own)
-    return {_MARK: lean}
+    return {_MARK: short}
 
 
 def _hashes(marked: Iterable[Json]) -> set[str]:

@@ -1,1 +1,1 @@
-"""Memory."""
+"""The in-memory store, a module per noun."""

@@ -8,14 +8,11 @@ from dataclasses import replace
 from heat_convergence.common.sanitization import sanitize_text
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.ports.events import EventRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 
 
-class MemoryEventRepository(EventRepository):
+class MemoryEventRepository(MemoryRepository, EventRepository):
     """Events in a list."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def insert(self, events: Sequence[Event]) -> None:
         """Insert events, their reasons as a text column returns them."""

@@ -9,14 +9,11 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.goal_storage import restore_full
 from heat_convergence.convergence.ports.contents import ContentRepository
 from heat_convergence.convergence.ports.goals import GoalRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 
 
-class MemoryContentRepository(ContentRepository):
+class MemoryContentRepository(MemoryRepository, ContentRepository):
     """Contents in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def put(self, contents: Mapping[str, str]) -> None:
         """Store texts by hash; a text that is stored already stays."""
@@ -29,11 +26,8 @@ class MemoryContentRepository(ContentRepository):
         return ContentMap((key, stored[key]) for key in hashes if key in stored)
 
 
-class MemoryGoalRepository(GoalRepository):
+class MemoryGoalRepository(MemoryRepository, GoalRepository):
     """Goals in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def insert(self, goal: Goal) -> None:
         """Insert a row."""

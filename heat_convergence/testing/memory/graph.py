@@ -8,15 +8,12 @@ from dataclasses import replace
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.graph import GraphRepository
-from heat_convergence.testing.memory.tables import GraphRow, MemoryTables
+from heat_convergence.testing.memory.tables import GraphRow, MemoryRepository
 from heat_convergence.testing.memory.values import narrow
 
 
-class MemoryGraphRepository(GraphRepository):
+class MemoryGraphRepository(MemoryRepository, GraphRepository):
     """Edges and physical dependencies in dictionaries."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def clear(self, stack_id: str) -> None:
         """Delete all edges and physical dependencies of the stack."""

@@ -20,18 +20,15 @@ from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.jobs import JobRepository
 from heat_convergence.convergence.ports.resources import ResourceColumns
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import narrow
 
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)
 _RESUMING = (Verb.CONVERGE, Verb.RESUME)
 
 
-class MemoryJobRepository(JobRepository):
+class MemoryJobRepository(MemoryRepository, JobRepository):
     """Jobs of resources in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows that have a job, narrow, by id."""

@@ -6,14 +6,11 @@ from collections.abc import Collection, Mapping
 
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.leases import LeaseRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 
 
-class MemoryLeaseRepository(LeaseRepository):
+class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
     """Leases of resources in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""

@@ -8,15 +8,12 @@ from dataclasses import replace
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import narrow
 
 
-class MemoryReadinessRepository(ReadinessRepository):
+class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
     """Readiness flags of edges in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def mark_ready(self, version: int, ids: Collection[str]) -> None:
         """Mark resources as observed ready."""

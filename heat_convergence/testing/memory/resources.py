@@ -12,7 +12,7 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
 from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import (
     STORED_RESOURCE_COLUMNS,
     as_planned,
@@ -21,11 +21,8 @@ from heat_convergence.testing.memory.values import (
 )
 
 
-class MemoryResourceRepository(ResourceRepository):
+class MemoryResourceRepository(MemoryRepository, ResourceRepository):
     """Resources in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def insert(self, resources: Sequence[Resource]) -> None:
         """Insert rows of existing stacks."""
@@ -96,11 +93,8 @@ class MemoryResourceRepository(ResourceRepository):
         )
 
 
-class MemoryIncarnationRepository(IncarnationRepository):
+class MemoryIncarnationRepository(MemoryRepository, IncarnationRepository):
     """Resources found by name in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def list_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
         """Return all rows of these names, desired or not, narrow, by id."""

@@ -9,15 +9,12 @@ from typing import Any
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.ports.snapshots import SnapshotRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import as_stored
 
 
-class MemorySnapshotRepository(SnapshotRepository):
+class MemorySnapshotRepository(MemoryRepository, SnapshotRepository):
     """Snapshots in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def insert(self, snapshot: Snapshot) -> None:
         """Insert a row."""

@@ -11,15 +11,12 @@ from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import as_stored
 
 
-class MemoryStackRepository(StackRepository):
+class MemoryStackRepository(MemoryRepository, StackRepository):
     """Stacks in a dictionary."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def lock(self, stack_id: str) -> Stack | None:
         """Return the stack; there is only one transaction."""

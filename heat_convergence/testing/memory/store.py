@@ -15,6 +15,7 @@ class MemoryStore(MemorySession):
     """``convergence.ports.store.Store`` on dictionaries, one transaction at a time."""
 
     def __init__(self) -> None:
+        """Start empty."""
         super().__init__()
         self.sweeps = MemorySweepRepository(self)
         self.workers = MemoryWorkerRepository(self)

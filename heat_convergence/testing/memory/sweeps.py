@@ -22,12 +22,14 @@ class MemorySweepRepository(SweepRepository):
     """Sweeps over dictionaries."""
 
     def __init__(self, session: MemorySession) -> None:
+        """Use the tables of ``session``."""
         self._session = session
 
     def take_lost_jobs(self, now: datetime, posted_before: datetime, limit: int) -> list[JobRef]:
         """Take POSTED and RUNNING jobs without a live lease, posted before that time."""
 
         def is_lost(row: Resource) -> bool:
+            """Return whether the job must be posted again."""
             return (
                 row.job_state in _POSTED_OR_RUNNING
                 and row.posted_at is not None
@@ -46,6 +48,7 @@ class MemorySweepRepository(SweepRepository):
         """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
 
         def is_due(row: Resource) -> bool:
+            """Return whether the time of the observation has come."""
             return row.observe_at is not None and row.observe_at <= now
 
         with self._session.transaction() as tx:
@@ -85,6 +88,7 @@ class MemorySweepRepository(SweepRepository):
         """Return ids of IN_PROGRESS nested stacks that their parents have cancelled."""
 
         def is_cancelled(stack: Stack) -> bool:
+            """Return whether the parent has cancelled the stack."""
             row = self._session.tables.resources.get(stack.owner_resource_id or "")
             return (
                 row is not None and row.physical_id == stack.id and is_nested_stack_cancelled(row)
@@ -132,6 +136,7 @@ class MemoryWorkerRepository(WorkerRepository):
     """Reports of worker processes in dictionaries."""
 
     def __init__(self, session: MemorySession) -> None:
+        """Use the tables of ``session``."""
         self._session = session
 
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:

@@ -104,3 +104,11 @@ class MemoryTables:
     def snapshots_of_stack(self, stack_id: str) -> list[Snapshot]:
         """Return the stack's snapshots."""
         return [row for row in self.snapshots.values() if row.stack_id == stack_id]
+
+
+class MemoryRepository:
+    """A repository on the tables of one transaction."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        """Use ``tables``, which the transaction's end keeps or drops."""
+        self._tables = tables

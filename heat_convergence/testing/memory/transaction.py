@@ -26,6 +26,7 @@ class MemoryTransaction:
     """The repositories of ``convergence.ports.store.Transaction`` on dictionaries."""
 
     def __init__(self, tables: MemoryTables) -> None:
+        """Use ``tables``."""
         self.stacks = MemoryStackRepository(tables)
         self.goals = MemoryGoalRepository(tables)
         self.contents = MemoryContentRepository(tables)
@@ -44,6 +45,7 @@ class MemorySession:
     """The tables, and the lock under which a transaction changes them."""
 
     def __init__(self) -> None:
+        """Start with empty tables."""
         self.tables = MemoryTables()
         self._guard = threading.Lock()
         self._inside: int | None = None

@@ -9,15 +9,12 @@ from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.tree import TreeRepository
-from heat_convergence.testing.memory.tables import MemoryTables
+from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import narrow
 
 
-class MemoryTreeRepository(TreeRepository):
+class MemoryTreeRepository(MemoryRepository, TreeRepository):
     """Trees of stacks in dictionaries."""
-
-    def __init__(self, tables: MemoryTables) -> None:
-        self._tables = tables
 
     def list_descendants(self, root_id: str) -> list[Stack]:
         """Return the existing nested stacks of the tree, the deepest first."""

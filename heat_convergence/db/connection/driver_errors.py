@@ -1,0 +1,87 @@
+"""Errors of the database drivers as errors of this service.
+
+Decides which errors may be retried at once or later.  Called around every transaction
+and around migrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from oslo_db import exception as db_exc
+from sqlalchemy import exc as sa_exc
+
+from heat_convergence.common import errors
+
+# Codes of the servers when they preferred another transaction.
+_PG_CONCURRENT = frozenset({"40001", "40P01", "55P03"})
+_MYSQL_CONCURRENT = frozenset({1020, 1205, 1213})
+# Too many connections, shutting down, starting up, read-only in a failover, password
+# being rotated.
+_PG_DOWN = frozenset({"53300", "57P01", "57P02", "57P03", "25006"})
+_MYSQL_DOWN = frozenset({1040, 1044, 1045, 1047, 1053, 1290, 1927, 2002, 2003, 2006, 2013, 2055})
+
+
+@contextmanager
+def translate_driver_errors() -> Iterator[None]:
+    """Raise drivers' errors as errors of this service.
+
+    Raises:
+        ConcurrentTransaction: the block may succeed if it is run again at once.
+        Unavailable: the server cannot be reached, or has no connection left.
+        StorageRefused: the block would fail again.
+    """
+    try:
+        yield
+    except db_exc.DBDeadlock as error:
+        raise errors.ConcurrentTransaction(_first_line(error)) from error
+    except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase) as error:
+        raise errors.Unavailable(_first_line(error)) from error
+    except sa_exc.TimeoutError as error:  # every connection of the pool is in use
+        raise errors.Unavailable(_first_line(error)) from error
+    except (sa_exc.StatementError, db_exc.DBError) as error:
+        own = _own_error(error)
+        if own is not None:
+            raise own from error
+        error_class = _classify(error) or errors.StorageRefused
+        raise error_class(_first_line(error)) from error
+
+
+def _own_error(error: Exception) -> errors.Error | None:
+    """Return the error of this service that a column type raised while binding a value."""
+    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
+    cause = getattr(cause, "orig", cause)
+    return cause if isinstance(cause, errors.Error) else None
+
+
+def _classify(error: Exception) -> type[errors.Error] | None:
+    """Return the class for a driver's error that oslo.db does not classify."""
+    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
+    cause = getattr(cause, "orig", cause)
+    module = type(cause).__module__
+    if module.startswith("sqlite3"):
+        return errors.ConcurrentTransaction if "locked" in str(cause) else None
+    if module.startswith("psycopg2"):
+        return _classify_postgresql(cause)
+    if module.startswith("pymysql"):
+        code = cause.args[0] if cause is not None and cause.args else None
+        if code in _MYSQL_CONCURRENT:
+            return errors.ConcurrentTransaction
+        return errors.Unavailable if code in _MYSQL_DOWN else None
+    return None
+
+
+def _classify_postgresql(cause: Any) -> type[errors.Error] | None:
+    if cause.pgcode in _PG_CONCURRENT:
+        return errors.ConcurrentTransaction
+    # An operational error without a code comes from libpq, which could not reach the
+    # server.
+    lost = cause.pgcode is None and type(cause).__name__ in ("OperationalError", "InterfaceError")
+    return errors.Unavailable if lost or cause.pgcode in _PG_DOWN else None
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
