@@ -41,6 +41,7 @@ from heat_convergence.api.controllers.stack.stack_lookup import StackLookupContr
 from heat_convergence.api.controllers.stack.stack_reads import StackReadsController
 from heat_convergence.api.controllers.stack.stack_writes import StackWritesController
 from heat_convergence.api.http import MAX_BODY_BYTES_KEY, ApiRequest
+from heat_convergence.api.middleware.access_log import AccessLog, log_project_of_caller
 from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
 from heat_convergence.api.middleware.faults import FaultWrapper, WsgiApplication
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
@@ -98,6 +99,8 @@ def build_app(
         expose_headers=["x-openstack-request-id", "Location"],
     )
     app = cors.CORS(FaultWrapper(app), conf)
+    if services.options.access_log:
+        app = AccessLog(app)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
 
 
@@ -143,6 +146,7 @@ class _Intake:
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         environ[MAX_BODY_BYTES_KEY] = self._max_body_bytes
+        log_project_of_caller(environ)
         try:
             query = unquote_to_bytes(environ.get("QUERY_STRING", "")).decode()
             path = environ.get("PATH_INFO", "").encode("latin-1").decode()

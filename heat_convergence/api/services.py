@@ -32,6 +32,7 @@ class ApiOptions(StackOptions):
         max_software_configs_per_tenant: negative for no limit.
         max_software_deployments_per_tenant: negative for no limit.
         observe_on_update: whether every update behaves as if it said ``converge``.
+        access_log: whether to log every request at INFO.
         transaction_tries: how often to try what the database refused or did not answer.
     """
 
@@ -43,6 +44,7 @@ class ApiOptions(StackOptions):
     hidden_stack_tags: tuple[str, ...] = ()
     revision: str = "unknown"
     transaction_tries: int = 3
+    access_log: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,4 +44,10 @@ OPTS = [
         ],
         help="How requests to the API are authenticated.",
     ),
+    cfg.BoolOpt(
+        "access_log",
+        default=True,
+        help="Log every request at INFO: method, path, status, milliseconds, request id and"
+        " project.",
+    ),
 ]

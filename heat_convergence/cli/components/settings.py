@@ -71,6 +71,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         observe_on_update=conf.observe_on_update,
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
+        access_log=conf.heat_api.access_log,
     )
 
 
