@@ -1,7 +1,7 @@
-"""The simulated bus: every message may be lost, doubled, late or out of order.
+"""A simulated bus on which messages may be lost, duplicated, delayed or reordered.
 
-Used by the simulator's processes; delivers to the world.  A message is handed to
-any living process of its kind, or waits for one.
+Used by the simulated processes.  Delivers each message to the environment, which hands
+it to any running process of its topic, or keeps it until one runs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from heat_convergence.testing.simulation.fault_injector import FaultInjector
 
 @dataclass(frozen=True, slots=True)
 class SimulatedMessage:
-    """``verb`` is ``converge``, for engines, or ``observe``, for observers; ``number``
-    says in which order they were sent."""
+    """A message of ``convergence.ports.Bus``.
+
+    ``method`` is ``converge`` (for engines) or ``observe`` (for observers);
+    ``sequence_number`` increases in the order of sending.
+    """
 
     method: str
     stack_id: str
@@ -26,39 +29,42 @@ class SimulatedMessage:
 
     @property
     def topic(self) -> str:
+        """The topic of the processes that handle it: ``engine`` or ``observer``."""
         return "engine" if self.method == "converge" else "observer"
 
 
 class SimulatedBus:
-    """``convergence.ports.Bus`` as one process sees it."""
+    """``convergence.ports.Bus`` for one simulated process."""
 
     def __init__(
         self,
         sender: str,
-        agenda: EventQueue,
+        event_queue: EventQueue,
         faults: FaultInjector,
         deliver: Callable[[SimulatedMessage], None],
     ) -> None:
         self._sender = sender
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._faults = faults
         self._deliver = deliver
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Send jobs to an engine."""
         self._send("converge", stack_id, version, resource_ids)
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Ask an observer to poll resources."""
         self._send("observe", stack_id, version, resource_ids)
 
-    def _send(self, verb: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
+    def _send(self, method: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
         message = SimulatedMessage(
-            verb, stack_id, version, tuple(ids), self._agenda.next_sequence_number()
+            method, stack_id, version, tuple(ids), self._event_queue.next_sequence_number()
         )
-        fault = self._faults.next_fault(self._sender, "send", verb)
+        fault = self._faults.next_fault(self._sender, "send", method)
         if fault == "lose":
             return
         for copy in range(2 if fault == "double" else 1):
             delay_s = self._faults.random_between(f"{self._sender}/travel", 0.01, 0.5)
             if fault == "late" or copy:
                 delay_s += self._faults.random_between(f"{self._sender}/late", 8.0, 40.0)
-            self._agenda.schedule_after(delay_s, lambda: self._deliver(message))
+            self._event_queue.schedule_after(delay_s, lambda: self._deliver(message))

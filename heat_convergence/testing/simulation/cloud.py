@@ -1,15 +1,15 @@
-"""Reality: what exists, slowly comes up, fails, or is changed by others.
+"""The simulated cloud: objects that are created, fail, or are changed by third parties.
 
-Used by the simulator's resource types, which call it as they would a service, and
-by the rules, which read its account.  The account is kept apart from every row, and
-holds what is gone as well.
+Called by the simulated resource types as a service would be, and read by the
+invariant checker through ``inventory``.  Keeps its own records, including those of
+deleted objects; never reads a row of the store.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.errors import Conflict, ResourceGone
@@ -18,9 +18,20 @@ from heat_convergence.convergence.invariants.transition import ActualResource
 Json = Any
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectOwner:
+    """The stack and the resource that an object belongs to."""
+
+    stack_id: str
+    resource_id: str
+
+
 @dataclass(slots=True)
 class CloudObject:
-    """One thing; its states change with time: ``ready_at_s``, ``deleted_at_s``."""
+    """One object; its state follows from the time, ``ready_at_s`` and ``deleted_at_s``.
+
+    ``stack_id`` is empty for an object that belongs to no stack.
+    """
 
     id: str
     name: str
@@ -33,11 +44,12 @@ class CloudObject:
     deleted_at_s: float = math.inf
     suspended: bool = False
     changed_externally: bool = False
-    state_unknown: bool = False  # nobody knows how it came to be as it is
-    creation_number: int = field(default=0)
-    first_ready_at_s: float = 0.0  # when it was up for the first time
+    state_unknown: bool = False  # no row says how the object came to its present state
+    creation_number: int = 0
+    first_ready_at_s: float = 0.0
 
     def referenced_ids(self) -> frozenset[str]:
+        """Return the ids of the objects that the properties refer to."""
         if self.state_unknown:
             return frozenset()
         read = [text.rpartition("/")[0] for text in self.properties.get("reads", ())]
@@ -46,7 +58,7 @@ class CloudObject:
 
 @dataclass(slots=True)
 class CloudSnapshot:
-    """What was saved of a thing."""
+    """A saved copy of an object."""
 
     id: str
     name: str
@@ -57,187 +69,221 @@ class CloudSnapshot:
 
 
 class SimulatedCloud:
-    """What exists; ``elapsed_s`` is the world's time."""
+    """All objects and snapshots that ever existed.
 
-    def __init__(self, at_s: Callable[[], float]) -> None:
-        self._at_s = at_s
+    Args:
+        elapsed_s: returns the simulated time in seconds.
+    """
+
+    def __init__(self, elapsed_s: Callable[[], float]) -> None:
+        self._elapsed_s = elapsed_s
         self.objects: dict[str, CloudObject] = {}
         self.snapshots: dict[str, CloudSnapshot] = {}
-        self._left: set[str] = set()  # stacks that were abandoned
-        self._entrusted: set[str] = set()  # ids of things
+        self._abandoned_stack_ids: set[str] = set()
+        self._reserved_ids: set[str] = set()  # objects reserved for a later adoption
 
-    # -- what a service offers
+    # -- the service's API
 
     def create(
         self,
         *,
         name: str,
         type_name: str,
-        owner: tuple[str, str],
+        owner: ObjectOwner,
         properties: Mapping[str, Json],
         duration_s: float,
     ) -> CloudObject:
-        """A new thing, even where one of the name exists: names are not unique."""
+        """Create an object, even if one with the same name exists."""
         number = len(self.objects) + 1
-        thing = CloudObject(
+        ready_at_s = self._elapsed_s() + duration_s
+        created = CloudObject(
             id=f"t{number}",
             name=name,
             type=type_name,
-            stack_id="" if owner[0] in self._left else owner[0],
-            resource_id=owner[1],
+            stack_id="" if owner.stack_id in self._abandoned_stack_ids else owner.stack_id,
+            resource_id=owner.resource_id,
             properties=dict(properties),
-            ready_at_s=self._at_s() + duration_s,
+            ready_at_s=ready_at_s,
             creation_number=number,
-            first_ready_at_s=self._at_s() + duration_s,
+            first_ready_at_s=ready_at_s,
         )
-        self.objects[thing.id] = thing
-        return thing
+        self.objects[created.id] = created
+        return created
 
     def find(self, name: str) -> CloudObject | None:
-        found = [thing for thing in self.objects.values() if thing.name == name]
-        alive = [thing for thing in found if self.exists(thing)]
-        return alive[0] if alive else None
+        """Return the oldest existing object with the name, or None."""
+        found = (each for each in self.objects.values() if each.name == name)
+        return next((each for each in found if self.exists(each)), None)
 
-    def get(self, thing_id: str | None) -> CloudObject | None:
-        thing = self.objects.get(thing_id or "")
-        return thing if thing is not None and self.exists(thing) else None
+    def get(self, object_id: str | None) -> CloudObject | None:
+        """Return the existing object with the id, or None."""
+        found = self.objects.get(object_id or "")
+        return found if found is not None and self.exists(found) else None
 
     def update(
         self, object_id: str | None, properties: Mapping[str, Json], duration_s: float
     ) -> CloudObject:
-        thing = self._existing(object_id)
-        if self.is_busy(thing):
-            raise Conflict(f"{thing.id} is being worked on")
-        thing.properties = dict(properties)
-        thing.ready_at_s = self._at_s() + duration_s
-        return thing
+        """Replace the properties of an object.
+
+        Raises:
+            Conflict: an earlier change is still in progress.
+            ResourceGone: the object does not exist.
+        """
+        found = self._existing(object_id)
+        if self.is_busy(found):
+            raise Conflict(f"{found.id} is being worked on")
+        found.properties = dict(properties)
+        found.ready_at_s = self._elapsed_s() + duration_s
+        return found
 
     def delete(self, object_id: str | None, duration_s: float) -> CloudObject:
-        thing = self._existing(object_id)
-        thing.deleted_at_s = min(thing.deleted_at_s, self._at_s() + duration_s)
-        return thing
+        """Start to delete an object; ``ResourceGone`` if it does not exist."""
+        found = self._existing(object_id)
+        found.deleted_at_s = min(found.deleted_at_s, self._elapsed_s() + duration_s)
+        return found
 
-    def suspend(self, thing_id: str | None) -> None:
-        self._existing(thing_id).suspended = True
+    def suspend(self, object_id: str | None) -> None:
+        """Suspend an object; ``ResourceGone`` if it does not exist."""
+        self._existing(object_id).suspended = True
 
-    def resume(self, thing_id: str | None) -> None:
-        self._existing(thing_id).suspended = False
+    def resume(self, object_id: str | None) -> None:
+        """Resume an object; ``ResourceGone`` if it does not exist."""
+        self._existing(object_id).suspended = False
 
     def create_snapshot(
         self, object_id: str | None, name: str, stack_id: str, duration_s: float
     ) -> CloudSnapshot:
-        """A copy of the thing, to be found by the name, which is its maker's affair."""
-        thing = self._existing(object_id)
-        copy = CloudSnapshot(
+        """Start to save an object under a name; names need not be unique."""
+        source = self._existing(object_id)
+        snapshot = CloudSnapshot(
             f"c{len(self.snapshots) + 1}",
             name,
-            thing.id,
-            "" if stack_id in self._left else stack_id,
-            self._at_s() + duration_s,
+            source.id,
+            "" if stack_id in self._abandoned_stack_ids else stack_id,
+            self._elapsed_s() + duration_s,
         )
-        self.snapshots[copy.id] = copy
-        return copy
+        self.snapshots[snapshot.id] = snapshot
+        return snapshot
 
     def find_snapshot(self, name: str) -> CloudSnapshot | None:
-        found = (copy for copy in self.snapshots.values() if copy.name == name and copy.exists)
+        """Return the oldest existing snapshot with the name, or None."""
+        found = (each for each in self.snapshots.values() if each.name == name and each.exists)
         return next(found, None)
 
-    def delete_snapshot(self, copy_id: str) -> None:
-        if copy_id in self.snapshots:
-            self.snapshots[copy_id].exists = False
+    def delete_snapshot(self, snapshot_id: str) -> None:
+        """Delete a snapshot, if there is one with the id."""
+        if snapshot_id in self.snapshots:
+            self.snapshots[snapshot_id].exists = False
 
-    def _existing(self, thing_id: str | None) -> CloudObject:
-        thing = self.get(thing_id)
-        if thing is None:
-            raise ResourceGone(f"{thing_id} does not exist")
-        return thing
+    def _existing(self, object_id: str | None) -> CloudObject:
+        found = self.get(object_id)
+        if found is None:
+            raise ResourceGone(f"{object_id} does not exist")
+        return found
 
-    # -- how it stands
+    # -- states
 
-    def exists(self, thing: CloudObject) -> bool:
-        return self._at_s() < thing.deleted_at_s
+    def exists(self, cloud_object: CloudObject) -> bool:
+        """Return whether the object is not deleted yet."""
+        return self._elapsed_s() < cloud_object.deleted_at_s
 
-    def is_busy(self, thing: CloudObject) -> bool:
-        return self._at_s() < thing.ready_at_s
+    def is_busy(self, cloud_object: CloudObject) -> bool:
+        """Return whether a creation or update is still in progress."""
+        return self._elapsed_s() < cloud_object.ready_at_s
 
-    def can_be_snapshotted(self, thing: CloudObject) -> bool:
-        """Whether there is anything in it that could be saved."""
+    def can_be_snapshotted(self, cloud_object: CloudObject) -> bool:
+        """Return whether the object has content that a snapshot could save."""
         return (
-            self.has_passed(thing.first_ready_at_s)
-            and not thing.in_error
-            and not self.is_deleting(thing)
+            self.has_passed(cloud_object.first_ready_at_s)
+            and not cloud_object.in_error
+            and not self.is_deleting(cloud_object)
         )
 
     def has_passed(self, at_s: float) -> bool:
-        return at_s <= self._at_s()
+        """Return whether a time has been reached."""
+        return at_s <= self._elapsed_s()
 
-    def is_deleting(self, thing: CloudObject) -> bool:
-        return thing.deleted_at_s != math.inf
+    def is_deleting(self, cloud_object: CloudObject) -> bool:
+        """Return whether the deletion of the object was started or is complete."""
+        return cloud_object.deleted_at_s != math.inf
 
     def active_objects(self) -> list[CloudObject]:
-        """What exists and is not being deleted, oldest first."""
-        things = [t for t in self.objects.values() if self.exists(t) and not self.is_deleting(t)]
-        return sorted(things, key=lambda thing: thing.creation_number)
+        """Return the objects that exist and are not being deleted, oldest first."""
+        found = [
+            each
+            for each in self.objects.values()
+            if self.exists(each) and not self.is_deleting(each)
+        ]
+        return sorted(found, key=lambda each: each.creation_number)
 
-    # -- what others do to it
+    # -- changes by third parties
 
-    def delete_externally(self, thing: CloudObject) -> None:
-        thing.deleted_at_s = self._at_s()
-        thing.changed_externally = True
+    def delete_externally(self, cloud_object: CloudObject) -> None:
+        """Delete an object at once, without its owner's knowledge."""
+        cloud_object.deleted_at_s = self._elapsed_s()
+        cloud_object.changed_externally = True
 
-    def change_externally(self, thing: CloudObject, properties: Mapping[str, Json]) -> None:
-        thing.properties.update(properties)
-        thing.changed_externally = True
+    def change_externally(self, cloud_object: CloudObject, properties: Mapping[str, Json]) -> None:
+        """Change properties of an object without its owner's knowledge."""
+        cloud_object.properties.update(properties)
+        cloud_object.changed_externally = True
+
+    # -- ownership
 
     def release_object(self, resource_id: str) -> None:
-        """What was made for the resource is its user's own from now on."""
-        for thing in self.objects.values():
-            if thing.resource_id == resource_id:
-                thing.stack_id = ""
+        """Mark the objects of a resource as owned by no stack."""
+        for each in self.objects.values():
+            if each.resource_id == resource_id:
+                each.stack_id = ""
 
     def release_stack_objects(self, stack_id: str) -> None:
-        """What belongs to the stack, and what is still being made for it, is nobody's."""
-        self._left.add(stack_id)
-        for thing in (*self.objects.values(), *self.snapshots.values()):
-            if thing.stack_id == stack_id:
-                thing.stack_id = ""
+        """Mark all objects of a stack, also those created later, as owned by no stack."""
+        self._abandoned_stack_ids.add(stack_id)
+        for each in self.objects.values():
+            if each.stack_id == stack_id:
+                each.stack_id = ""
+        for snapshot in self.snapshots.values():
+            if snapshot.stack_id == stack_id:
+                snapshot.stack_id = ""
 
-    def mark_state_unknown(self, thing: CloudObject) -> None:
-        """It is not as its new owner was told, nor uses what it was said to."""
-        thing.changed_externally = thing.state_unknown = True
+    def mark_state_unknown(self, cloud_object: CloudObject) -> None:
+        """Note that an object may differ from what its new owner's rows record."""
+        cloud_object.changed_externally = cloud_object.state_unknown = True
 
-    def assign_owner(self, thing_id: str | None, stack_id: str, resource_id: str) -> None:
-        """What is nobody's belongs to the resource that has adopted it, or until then to
-        the one that it is to be adopted behind."""
-        thing = self.objects.get(thing_id or "")
-        if thing is not None and (not thing.stack_id or thing.id in self._entrusted):
-            thing.stack_id, thing.resource_id = stack_id, resource_id
-            self._entrusted.discard(thing.id)
+    def assign_owner(self, object_id: str | None, stack_id: str, resource_id: str) -> None:
+        """Give an object without owner, or reserved for one, to the resource adopting it."""
+        if self._take_over(object_id, stack_id, resource_id):
+            self._reserved_ids.discard(object_id or "")
 
-    def reserve_for_owner(self, thing_id: str | None, stack_id: str, resource_id: str) -> None:
-        """It is handed over together with the stack behind that resource."""
-        thing = self.objects.get(thing_id or "")
-        if thing is not None and (not thing.stack_id or thing.id in self._entrusted):
-            thing.stack_id, thing.resource_id = stack_id, resource_id
-            self._entrusted.add(thing.id)
+    def reserve_for_owner(self, object_id: str | None, stack_id: str, resource_id: str) -> None:
+        """Give an object to the parent resource of the nested stack that will adopt it."""
+        if self._take_over(object_id, stack_id, resource_id):
+            self._reserved_ids.add(object_id or "")
 
-    # -- the account
+    def _take_over(self, object_id: str | None, stack_id: str, resource_id: str) -> bool:
+        found = self.objects.get(object_id or "")
+        if found is None or (found.stack_id and found.id not in self._reserved_ids):
+            return False
+        found.stack_id, found.resource_id = stack_id, resource_id
+        return True
+
+    # -- for the invariant checker
 
     def inventory(self) -> dict[str, ActualResource]:
-        """Everything that ever was."""
+        """Return every object that ever existed, by id."""
         return {
-            thing.id: ActualResource(
-                id=thing.id,
-                name=thing.name,
-                type=thing.type,
-                stack_id=thing.stack_id,
-                resource_id=thing.resource_id,
-                properties=thing.properties,
-                used_ids=thing.referenced_ids(),
-                exists=self.exists(thing),
-                ready=not self.is_busy(thing) and not thing.in_error,
-                suspended=thing.suspended,
-                changed_externally=thing.changed_externally,
+            each.id: ActualResource(
+                id=each.id,
+                name=each.name,
+                type=each.type,
+                stack_id=each.stack_id,
+                resource_id=each.resource_id,
+                properties=each.properties,
+                used_ids=each.referenced_ids(),
+                exists=self.exists(each),
+                ready=not self.is_busy(each) and not each.in_error,
+                suspended=each.suspended,
+                changed_externally=each.changed_externally,
             )
-            for thing in self.objects.values()
+            for each in self.objects.values()
         }

@@ -1,8 +1,8 @@
-"""The simulated world: real engines and observers on a simulated everything else.
+"""The simulated environment: real engines and observers around simulated services.
 
-Wires store, bus, clock, cloud, processes and users, lets one thing happen after the
-other and has the rules checked.  Used by the simulator and by scenarios.  The same
-configuration, requests and faults give the same history, to the last identifier.
+Connects store, bus, clock, cloud, processes and users, runs one event after the other
+and has the rules checked.  Used by the scenario runner and the scenario interpreter.
+The same configuration, requests and faults give the same history, including all ids.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ from heat_convergence.testing.simulation.processes import (
 )
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SignalledType
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
+from heat_convergence.testing.simulation.workload.simulated_users import (
+    RequestServices,
+    SimulatedUsers,
+)
 from heat_convergence.testing.simulation.workload.user_requests import (
     CREATING_OPERATIONS,
-    SimulatedUsers,
     UserRequest,
     expected_errors,
 )
@@ -51,21 +54,27 @@ _AT_GOAL = ("CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT")
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentConfig:
-    """How large the world is; ``group_size`` how many calls an engine records at
-    once; ``seed`` 0: no chance at all, everything takes the least time."""
+    """The size of the environment.
+
+    Attributes:
+        seed: the source of all random choices; 0 for none, when everything takes the
+            shortest time.
+        group_size: how many calls an engine records at once.
+        max_work_s: the longest time the cloud takes for a call.
+    """
 
     seed: int = 0
     engines: int = 2
     observers: int = 2
     group_size: int = 1
-    max_work_s: float = 5.0  # the longest that the cloud works on a thing
+    max_work_s: float = 5.0
     settings: ConvergenceSettings = field(
         default_factory=lambda: ConvergenceSettings(action_timeout_s=600.0)
     )
 
 
 class InvariantBroken(Exception):
-    """A rule was broken, or code under test failed."""
+    """A rule was violated; ends the simulation."""
 
     def __init__(self, violation: Violation, log: list[str]) -> None:
         super().__init__(str(violation))
@@ -74,15 +83,15 @@ class InvariantBroken(Exception):
 
 
 class SimulatedEnvironment:
-    """One world, from its beginning to where ``Broken`` ends it."""
+    """One simulation, until ``InvariantBroken`` or its user ends it."""
 
-    def __init__(self, shape: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
-        self.config = shape
-        self.settings = shape.settings
-        self.group_size = shape.group_size
+    def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
+        self.config = config
+        self.settings = config.settings
+        self.group_size = config.group_size
         self.faults = faults
         self.event_queue = EventQueue()
-        self.ids = IdGenerator(self.event_queue.now, random.Random(shape.seed))
+        self.ids = IdGenerator(self.event_queue.now, random.Random(config.seed))
         self.cloud = SimulatedCloud(lambda: self.event_queue.elapsed_s)
         self.store = store
         self.users = SimulatedUsers()
@@ -102,23 +111,23 @@ class SimulatedEnvironment:
         self.processes_to_kill: list[SimulatedProcess] = []
         self.work_durations: dict[tuple[str, str], float] = {}
         self._errors: Counter[str] = Counter()
-        self._newest: dict[str, int] = {}  # topic → number of the last message delivered
+        self._newest: dict[str, int] = {}  # topic → sequence number of the last delivered message
         self._current: list[tuple[SimulatedProcess, RunningTask]] = []
         self.processes: list[SimulatedProcess] = [
-            *(SimulatedEngine(self, f"engine-{n + 1}", "engine") for n in range(shape.engines)),
+            *(SimulatedEngine(self, f"engine-{n + 1}", "engine") for n in range(config.engines)),
             *(
                 SimulatedObserver(self, f"observer-{n + 1}", "observer")
-                for n in range(shape.observers)
+                for n in range(config.observers)
             ),
         ]
         self.api = SimulatedApi(self, "api-1")
         for process in (*self.processes, self.api):
             process.start()
 
-    # -- what happens
+    # -- running
 
     def run_next_event(self) -> bool:
-        """Lets the next thing happen; False when nothing is left."""
+        """Run the next event; return False if there is none."""
         if self.event_queue.next_event_s() is None:
             return False
         self.event_queue.run_next()
@@ -127,128 +136,118 @@ class SimulatedEnvironment:
         return True
 
     def run_until(self, at_s: float) -> None:
-        """Lets everything happen up to that time."""
-        while (following := self.event_queue.next_event_s()) is not None and following <= at_s:
+        """Run all events up to a time in seconds."""
+        while (next_s := self.event_queue.next_event_s()) is not None and next_s <= at_s:
             self.run_next_event()
         self.event_queue.advance_to(at_s)
 
     def raise_violation(self) -> None:
+        """Raise ``InvariantBroken`` for the first violation, if there is one."""
         if self.invariant_checker.violations:
             raise InvariantBroken(self.invariant_checker.violations[0], self.log)
 
     def close(self) -> None:
-        """Everything stops; the threads of unfinished work end."""
+        """Stop all processes and end their tasks."""
         for process in (*self.processes, self.api):
             process.alive = False
-            for work in process.running_tasks:
-                if work.task is not None:
-                    work.task.kill()
+            for running in process.running_tasks:
+                if running.task is not None:
+                    running.task.kill()
 
     # -- for users
 
-    def submit_request(self, act: UserRequest) -> None:
-        """The user's request begins, at the API, now."""
-        self.occurrences[f"user {act.operation}"] += 1
-        self.log_event(f"user: {str(act).replace(chr(10), ';')}")
-        if self.api.alive:
-            self.api.run_task(act.operation, lambda: self._perform(act))
+    def submit_request(self, request: UserRequest) -> None:
+        """Start a user's request at the API; it is lost if the API is not running."""
+        self.occurrences[f"user {request.operation}"] += 1
+        self.log_event(f"user: {str(request).replace(chr(10), ';')}")
+        self._start_request(request)
 
-    def _perform(self, act: UserRequest) -> None:
-        store = FaultInjectingStore(self.store, self.api)
-        means = TraversalContext(self.event_queue.now(), self.ids, self.settings)
-        stack_id = (
-            self.ids() if act.operation in CREATING_OPERATIONS else self.find_stack_id(act.stack)
-        )
-        if act.operation == "stop":
-            self.expect_failure(stack_id, "a user stopped it")
-        if act.operation == "abandon":
-            self.current_task[1].abandoned_stack_id = stack_id
-        if act.operation == "adopt":
-            self._about_to_adopt(act.stack, stack_id)
-        refused = self.users.perform(
-            act,
-            stack_id,
-            store=store,  # type: ignore[arg-type]
+    def _start_request(self, request: UserRequest) -> None:
+        if self.api.alive:
+            self.api.run_task(request.operation, lambda: self._perform(request))
+
+    def _perform(self, request: UserRequest) -> None:
+        services = RequestServices(
+            store=FaultInjectingStore(self.store, self.api),
             bus=self.api.bus(),
-            means=means,
+            context=TraversalContext(self.event_queue.now(), self.ids, self.settings),
             wait=self.api.wait,
             registry=self.api.registry(),
         )
-        if refused is not None:
-            self.log_event(f"refused: {refused}")
-            self.refused_requests.append(refused)
-            if refused not in expected_errors(act):
-                self.invariant_checker.on_refusal(stack_id, refused)
+        creates = request.operation in CREATING_OPERATIONS
+        stack_id = self.ids() if creates else self.find_stack_id(request.stack)
+        if request.operation == "stop":
+            self.expect_failure(stack_id, "a user cancelled it")
+        if request.operation == "abandon":
+            self.current_task[1].abandoned_stack_id = stack_id
+        if request.operation == "adopt":
+            self._prepare_adoption(request.stack, stack_id)
+        error_name = self.users.perform(request, stack_id, services)
+        if error_name is not None:
+            self.log_event(f"refused: {error_name}")
+            self.refused_requests.append(error_name)
+            if error_name not in expected_errors(request):
+                self.invariant_checker.on_refusal(stack_id, error_name)
 
-    def _about_to_adopt(self, name: str, stack_id: str) -> None:
-        """What was left in the middle of something may not be as its template says, or
-        not be there at all."""
-        left = self.users.abandoned_stacks.get(name)
-        if left is None:
+    def _prepare_adoption(self, name: str, stack_id: str) -> None:
+        """Note which objects of an unfinished stack may be missing or differ."""
+        abandoned = self.users.abandoned_stacks.get(name)
+        if abandoned is None:
             return
-        at_goal = (
-            left.stack_export["status"] == "COMPLETE" and left.stack_export["action"] in _AT_GOAL
-        )
-        handed = {}
-        for each, entry in template_notation.exported_resources(left.stack_export):
+        export = abandoned.stack_export
+        at_goal = export["status"] == "COMPLETE" and export["action"] in _AT_GOAL
+        adopted_ids = {}
+        for path, entry in template_notation.exported_resources(export):
             if entry["type"] in template_notation.TYPE_NAMES.values():
-                handed[each] = entry["resource_id"]
-            elif entry["resource_id"] is None:  # nor is anything behind it
-                self.expect_failure(stack_id, f"{each} was never made")
-        for each in template_notation.unfinished_nested_stacks(left.stack_export):
-            self.expect_failure(stack_id, f"not all of {each} was made")
-        for each in sorted(
-            {
-                *nested_templates.resource_paths(template_notation.parse_template(left.template)),
-                *handed,
-            }
-        ):
-            thing = self.cloud.get(handed.get(each))
-            if thing is not None and not at_goal:
-                self.cloud.mark_state_unknown(thing)
-            if thing is None or thing.in_error or self.cloud.is_deleting(thing):
-                self.expect_failure(stack_id, f"{each} was not there to be adopted")
-            elif self.cloud.is_busy(thing):
-                self.expect_failure(stack_id, f"{each} was still coming up")
+                adopted_ids[path] = entry["resource_id"]
+            elif entry["resource_id"] is None:  # nor has it a nested stack
+                self.expect_failure(stack_id, f"{path} was never created")
+        for path in template_notation.unfinished_nested_stacks(export):
+            self.expect_failure(stack_id, f"not all of {path} was created")
+        template = template_notation.parse_template(abandoned.template)
+        for path in sorted({*nested_templates.resource_paths(template), *adopted_ids}):
+            adopted = self.cloud.get(adopted_ids.get(path))
+            if adopted is not None and not at_goal:
+                self.cloud.mark_state_unknown(adopted)
+            if adopted is None or adopted.in_error or self.cloud.is_deleting(adopted):
+                self.expect_failure(stack_id, f"{path} did not exist at its adoption")
+            elif self.cloud.is_busy(adopted):
+                self.expect_failure(stack_id, f"{path} was not ready at its adoption")
 
     def signal_periodically(self, every_s: float = 5.0) -> None:
-        """From now on, somebody signals all that waits for it."""
-        for snapshot in self.invariant_checker.stack_states.values():
-            for row in snapshot.resources if snapshot.stack.deleted_at is None else ():
-                if (
-                    row.type == SignalledType.name
-                    and not row.data.get(SIGNAL_COUNT)
-                    and self.api.alive
-                ):
-                    act = UserRequest("signal", snapshot.stack.name, resource=row.name)
-                    self.api.run_task(act.operation, lambda act=act: self._perform(act))
+        """Signal, from now on, every resource that waits for a signal."""
+        for state in self.invariant_checker.stack_states.values():
+            for row in state.resources if state.stack.deleted_at is None else ():
+                if row.type == SignalledType.name and not row.data.get(SIGNAL_COUNT):
+                    self._start_request(UserRequest("signal", state.stack.name, resource=row.name))
         self.event_queue.schedule_after(every_s, self.signal_periodically)
 
     def clear_breakpoints_periodically(self, every_s: float = 5.0) -> None:
-        """From now on, somebody lets all that waits at a breakpoint go on."""
-        for snapshot in list(self.invariant_checker.stack_states.values()):
-            for row in snapshot.resources if snapshot.stack.deleted_at is None else ():
-                if row.job_state is JobState.AT_BREAKPOINT and self.api.alive:
-                    root, *above = self.stack_path(snapshot.stack).split(".")
-                    act = UserRequest("clear", root, resource=".".join([*above, row.name]))
-                    self.api.run_task(act.operation, lambda act=act: self._perform(act))
+        """Clear, from now on, every breakpoint at which a resource waits."""
+        for state in list(self.invariant_checker.stack_states.values()):
+            for row in state.resources if state.stack.deleted_at is None else ():
+                if row.job_state is JobState.AT_BREAKPOINT:
+                    root, *parents = self.stack_path(state.stack).split(".")
+                    path = ".".join([*parents, row.name])
+                    self._start_request(UserRequest("clear", root, resource=path))
         self.event_queue.schedule_after(every_s, self.clear_breakpoints_periodically)
 
     def stack_path(self, stack: Stack) -> str:
-        """``red``; of the stack behind its n, ``red.n``."""
-        above = self.invariant_checker.stack_states.get(stack.owner_id or "")
-        return (
-            stack.name
-            if above is None
-            else f"{self.stack_path(above.stack)}.{stack.parent_resource}"
-        )
+        """Return ``red`` for a root stack, ``red.n`` for the nested stack of its resource n."""
+        parent = self.invariant_checker.stack_states.get(stack.owner_id or "")
+        if parent is None:
+            return stack.name
+        return f"{self.stack_path(parent.stack)}.{stack.parent_resource}"
 
     def find_stack_id(self, name: str) -> str:
-        """The id of the newest stack of that name or path, the living one first; or none."""
+        """Return the id of the stack with a name or path: the one not deleted, else the newest.
+
+        ``nobody``, which is the id of no stack, if there is none.
+        """
         found = [
-            (snapshot.stack.deleted_at is None, stack_id)
-            for stack_id, snapshot in self.invariant_checker.stack_states.items()
-            if name in (snapshot.stack.name, self.stack_path(snapshot.stack))
+            (state.stack.deleted_at is None, stack_id)
+            for stack_id, state in self.invariant_checker.stack_states.items()
+            if name in (state.stack.name, self.stack_path(state.stack))
         ]
         return max(found, default=(False, "nobody"))[1]
 
@@ -256,91 +255,88 @@ class SimulatedEnvironment:
 
     @property
     def current_task(self) -> tuple[SimulatedProcess, RunningTask]:
+        """The process and the task that run now."""
         return self._current[-1]
 
-    def resume_task(self, process: SimulatedProcess, work: RunningTask) -> None:
-        """Lets a task run to its next pause."""
-        task = work.task
+    def resume_task(self, process: SimulatedProcess, running: RunningTask) -> None:
+        """Run a task to its next pause, once its process is not stalled."""
+        task = running.task
         if task is None or task.done:
             return
         if process.stalled_until_s > self.event_queue.elapsed_s:
             self.event_queue.schedule_at(
-                process.stalled_until_s, lambda: self.resume_task(process, work)
+                process.stalled_until_s, lambda: self.resume_task(process, running)
             )
             return
-        self._current.append((process, work))
+        self._current.append((process, running))
         pause_s = task.resume()
         self._current.pop()
-        if task.done and work in process.running_tasks:
-            process.running_tasks.remove(work)
+        if task.done and running in process.running_tasks:
+            process.running_tasks.remove(running)
         if task.error is not None:
-            self._blame(process, task.error)
+            self.log_event(f"{process.name} fails: {task.error!r}")
+            raise task.error
         if pause_s is not None:
-            self.event_queue.schedule_after(pause_s, lambda: self.resume_task(process, work))
+            self.event_queue.schedule_after(pause_s, lambda: self.resume_task(process, running))
         while self.processes_to_kill:
-            doomed = self.processes_to_kill.pop()
-            if doomed.alive:
-                doomed.kill()
+            crashed = self.processes_to_kill.pop()
+            if crashed.alive:
+                crashed.kill()
 
     def deliver(self, message: SimulatedMessage) -> None:
-        """Hands the message to a living process, now or as soon as there is one."""
-        if message.sequence_number < self._newest.get(message.topic, 0):
+        """Hand a message to a running process of its topic, as soon as there is one."""
+        newest = self._newest.get(message.topic, 0)
+        if message.sequence_number < newest:
             self.occurrences["bus overtaken"] += 1
-        self._newest[message.topic] = max(
-            message.sequence_number, self._newest.get(message.topic, 0)
-        )
+        self._newest[message.topic] = max(message.sequence_number, newest)
         alive = [p for p in self.processes if p.topic == message.topic and p.alive]
         if not alive:
             self.event_queue.schedule_after(0.5, lambda: self.deliver(message))
             return
-        chosen = int(self.faults.random_between("world/taker", 0, len(alive) - 0.001) + 0.5) % len(
-            alive
-        )
-        self.log_event(f"{alive[chosen].name} takes {message.method} v{message.version}")
-        alive[chosen].handle_message(message)
+        drawn = self.faults.random_between("world/taker", 0, len(alive) - 0.001)
+        chosen = alive[int(drawn + 0.5) % len(alive)]
+        self.log_event(f"{chosen.name} receives {message.method} v{message.version}")
+        chosen.handle_message(message)
 
-    def work_duration_s(self, verb: Action, name: str) -> float:
-        """How long the cloud works on it."""
-        given = self.work_durations.get((verb.lower(), name))
-        if given is not None:
-            return given
-        return self.faults.random_between(f"cloud/{verb}/{name}", 0.0, self.config.max_work_s)
+    def work_duration_s(self, action: Action, name: str) -> float:
+        """Return how long the cloud takes for an action on a resource."""
+        fixed = self.work_durations.get((action.lower(), name))
+        if fixed is not None:
+            return fixed
+        return self.faults.random_between(f"cloud/{action}/{name}", 0.0, self.config.max_work_s)
 
     def log_event(self, text: str) -> None:
+        """Append a line with the simulated time to the log."""
         self.log.append(f"{self.event_queue.elapsed_s:9.3f} {text}")
 
-    def _blame(self, process: SimulatedProcess, error: BaseException) -> None:
-        if isinstance(error, Exception):
-            self.log_event(f"{process.name} fails: {error!r}")
-            raise error
-        raise error
+    # -- expected failures
 
-    # -- what explains a failure
-
-    def expect_failure(self, stack_id: str, what: str) -> None:
-        self.expected_failures.setdefault(stack_id, []).append(what)
+    def expect_failure(self, stack_id: str, reason: str) -> None:
+        """Note a reason for which the stack may fail."""
+        self.expected_failures.setdefault(stack_id, []).append(reason)
 
     def record_failed_call(self, view: ResourceContext, error: errors.Error) -> None:
-        """A call failed: for good, or often enough to explain a failure."""
+        """Note a call that failed permanently, or as often as retries are allowed."""
         if isinstance(error, errors.ResourceGone) and view.physical_id in self.cloud.objects:
-            return  # whoever made it go has an excuse noted already, or is to blame
+            return  # an external deletion is noted elsewhere; any other must not explain a failure
         self._errors[view.resource_id] += 1
         final = error.retry is errors.Retry.NEVER
         if final or self._errors[view.resource_id] >= self.settings.retry_limit:
             self.expect_failure(view.stack_id, f"{view.name}: {type(error).__name__}")
 
-    # -- where it stands
+    # -- states
 
     def any_stack_in_progress(self) -> bool:
-        """Whether a stack is in progress, or a message or a task on its way to it."""
+        """Return whether the status of any stack is IN_PROGRESS."""
         return any(
-            snapshot.stack.in_progress for snapshot in self.invariant_checker.stack_states.values()
+            state.stack.in_progress for state in self.invariant_checker.stack_states.values()
         )
 
     def settle(self, limit_s: float) -> None:
-        """Lets things happen until no stack is in progress and no work under way.
+        """Run events until no stack and no task is in progress.
 
-        Raises ``Broken`` (RULE 9) when that takes longer than ``limit_s``.
+        Raises:
+            InvariantBroken: it takes longer than ``limit_s`` (RULE 9).
         """
         until_s = self.event_queue.elapsed_s + limit_s
         while self.any_stack_in_progress() or any(
@@ -354,36 +350,38 @@ class SimulatedEnvironment:
             self.run_next_event()
 
     def stack_statuses(self) -> dict[str, str]:
-        """Stack's name → ``ACTION_STATUS``."""
+        """Return ``ACTION_STATUS`` by the stack's name."""
         return {
-            snapshot.stack.name: f"{snapshot.stack.action}_{snapshot.stack.status}"
-            for snapshot in self.invariant_checker.stack_states.values()
+            state.stack.name: f"{state.stack.action}_{state.stack.status}"
+            for state in self.invariant_checker.stack_states.values()
         }
 
-    def _explained(self, stack: Stack) -> bool:
-        """By what befell its tree, or the one that it was of before, by its owner's having
-        given it up, or by a breakpoint that nobody cleared in time."""
-        given_up = stack.owner_id is not None and "cancelled" in stack.status_reason
+    def _is_failure_expected(self, stack: Stack) -> bool:
+        """Return whether a failure of the stack has a known reason.
+
+        The reasons: a failure noted for its tree or its former tree, an owner that
+        cancelled it, a newer request that superseded it, or a breakpoint that nobody
+        cleared in time.
+        """
         reason = stack.status_reason
-        overtaken = reason.startswith(SUPERSEDED_PREFIX) or SUPERSEDED_REASON in reason
-        if given_up or overtaken or NESTED_STACK_NEVER_CREATED in stack.status_reason:
+        cancelled = stack.owner_id is not None and "cancelled" in reason
+        superseded = reason.startswith(SUPERSEDED_PREFIX) or SUPERSEDED_REASON in reason
+        if cancelled or superseded or NESTED_STACK_NEVER_CREATED in reason:
             return True
         trees = [stack.tree_id]
         while trees[-1] in self.invariant_checker.promoted_from:
             trees.append(self.invariant_checker.promoted_from[trees[-1]])
-        tree = [
-            s for s in self.invariant_checker.stack_states.values() if s.stack.tree_id in trees
-        ]
         return any(
-            self.expected_failures.get(each.stack.id) or any(row.hook for row in each.resources)
-            for each in tree
+            self.expected_failures.get(state.stack.id) or any(row.hook for row in state.resources)
+            for state in self.invariant_checker.stack_states.values()
+            if state.stack.tree_id in trees
         )
 
     def check_failures_expected(self) -> None:
-        """Every stack at rest is in a state that its history explains."""
-        for _stack_id, snapshot in sorted(self.invariant_checker.stack_states.items()):
-            stack = snapshot.stack
-            if stack.status is Status.FAILED and not self._explained(stack):
+        """Report failed stacks without a known reason (RULE 9)."""
+        for _stack_id, state in sorted(self.invariant_checker.stack_states.items()):
+            stack = state.stack
+            if stack.status is Status.FAILED and not self._is_failure_expected(stack):
                 self.invariant_checker.report_violation(
                     9,
                     f"stack {stack.name} is {stack.action} FAILED for no reason:"

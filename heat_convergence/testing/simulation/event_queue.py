@@ -1,7 +1,7 @@
-"""Simulated time: a clock, and what is to happen when.
+"""Simulated time: a clock and a queue of future events.
 
-Used by the simulator's world alone.  Time passes only when nothing else is left to
-be done now; equal times go in the order in which they were asked for.
+Used by the simulated environment alone.  Time advances only when no event is due now;
+events with equal times run in the order in which they were scheduled.
 """
 
 from __future__ import annotations
@@ -17,40 +17,44 @@ Callback = Callable[[], None]
 
 
 class EventQueue:
-    """What is to happen, in the order of time; ``now`` is its clock."""
+    """Future events ordered by time; ``now`` is the simulated clock."""
 
     def __init__(self) -> None:
-        self._at_s = 0.0
+        self._elapsed_s = 0.0
         self._queue: list[tuple[float, int, Callback]] = []
         self._order = itertools.count()
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the simulated world began."""
-        return self._at_s
+        """Seconds since the start of the simulation."""
+        return self._elapsed_s
 
     def now(self) -> datetime:
-        return SIMULATION_START + timedelta(seconds=self._at_s)
+        """Return the simulated time of day."""
+        return SIMULATION_START + timedelta(seconds=self._elapsed_s)
 
-    def schedule_after(self, seconds: float, happening: Callback) -> None:
-        self.schedule_at(self._at_s + max(0.0, seconds), happening)
+    def schedule_after(self, seconds: float, callback: Callback) -> None:
+        """Run the callback after a delay; a negative delay counts as none."""
+        self.schedule_at(self._elapsed_s + max(0.0, seconds), callback)
 
-    def schedule_at(self, at_s: float, happening: Callback) -> None:
-        entry = (max(at_s, self._at_s), next(self._order), happening)
+    def schedule_at(self, at_s: float, callback: Callback) -> None:
+        """Run the callback at a time in seconds; a time in the past means now."""
+        entry = (max(at_s, self._elapsed_s), next(self._order), callback)
         heapq.heappush(self._queue, entry)
 
     def next_event_s(self) -> float | None:
+        """Return the time of the next event, or None if the queue is empty."""
         return self._queue[0][0] if self._queue else None
 
     def next_sequence_number(self) -> int:
-        """A number larger than all before it."""
+        """Return a number larger than all earlier ones."""
         return next(self._order)
 
     def run_next(self) -> None:
-        """Lets the next thing happen."""
-        self._at_s, _order, happening = heapq.heappop(self._queue)
-        happening()
+        """Advance the clock to the next event and run it."""
+        self._elapsed_s, _order, callback = heapq.heappop(self._queue)
+        callback()
 
     def advance_to(self, until_s: float) -> None:
-        """Nothing happens until then."""
-        self._at_s = max(self._at_s, until_s)
+        """Advance the clock without running any event."""
+        self._elapsed_s = max(self._elapsed_s, until_s)

@@ -1,9 +1,9 @@
-"""Which faults strike, where and when.
+"""The choice of faults: which fault occurs, where and when.
 
-A *point* is a place where something can go wrong: ``engine-1.2/commit/17`` is the
-seventeenth commit of the second life of engine 1.  Chance is a function of seed
-and point alone, so that leaving one fault out changes no other, which is what
-makes shrinking work.  Decides nothing about what a fault does.
+A *point* is a place where a fault can occur: ``engine-1.2/commit/17`` is the
+seventeenth commit of the second incarnation of ``engine-1``.  A random choice is a
+function of the seed and the point alone, so leaving out one fault changes no other
+choice; the shrinker relies on that.  What a fault does is decided in ``fault_points``.
 """
 
 from __future__ import annotations
@@ -40,23 +40,30 @@ FAULTS_BY_POINT_TYPE: Mapping[str, frozenset[str]] = {
     "birth": frozenset(PROVISION_FAULTS),
 }
 
-FaultProbabilities = Mapping[str, Mapping[str, float]]  # point's kind → fault → probability
+FaultProbabilities = Mapping[str, Mapping[str, float]]  # point type → fault → probability
 
 
 def seeded_fraction(seed: int, key: str) -> float:
-    """A number in [0, 1) that depends on nothing but its arguments."""
+    """Return a number in [0, 1) that depends on the arguments alone."""
     digest = hashlib.blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 
 
 @dataclass(slots=True)
 class PlannedFault:
-    """A fault that is waited for: the ``left``-th point that fits gets it."""
+    """A fault that a scenario requests at the next matching points.
 
-    process_prefix: str  # "engine", "engine-1" …
+    Attributes:
+        process_prefix: the start of the process's name, such as ``engine``.
+        context: words that the point must have: a resource's name, an action.
+        matches_left: the fault occurs at the n-th matching point, counted down.
+        repeat_count: how many matching points in a row get the fault.
+    """
+
+    process_prefix: str
     point_type: str
     fault: str
-    context: str = ""  # words of what the point concerns: a resource's name, a verb
+    context: str = ""
     matches_left: int = 1
     repeat_count: int = 1
     triggered: bool = False
@@ -64,7 +71,10 @@ class PlannedFault:
 
 @dataclass(slots=True)
 class FaultInjector:
-    """Faults by chance, by name of the point, or by order of a scenario."""
+    """Faults drawn at random, fixed by their points, or planned by a scenario.
+
+    ``enabled`` False stops random and fixed faults; planned ones still occur.
+    """
 
     seed: int = 0
     probabilities: FaultProbabilities = field(default_factory=dict)
@@ -74,57 +84,65 @@ class FaultInjector:
     enabled: bool = True
     _passed: Counter[str] = field(default_factory=Counter)
 
-    def next_fault(self, process: str, kind: str, about: str = "") -> str | None:
-        """The fault of this point, if any; each call is a new point."""
-        place = f"{process}/{kind}"
-        self._passed[place] += 1
-        point = f"{place}/{self._passed[place]}"
-        fault = self._ordered(process, kind, about)
+    def next_fault(self, process: str, point_type: str, context: str = "") -> str | None:
+        """Return the fault at the next point of the process, if any.
+
+        Each call is a new point, so the caller must call it exactly once per point.
+        """
+        prefix = f"{process}/{point_type}"
+        self._passed[prefix] += 1
+        point = f"{prefix}/{self._passed[prefix]}"
+        fault = self._planned_fault(process, point_type, context)
         if fault is None and self.enabled:
-            fault = self.faults_by_point.get(point) or self._by_chance(point, kind)
+            fault = self.faults_by_point.get(point) or self._random_fault(point, point_type)
         if fault is not None:
             self.injected[point] = fault
         return fault
 
-    def passed_points(self, kind: str) -> list[str]:
-        """The points of the kind that were passed."""
+    def passed_points(self, point_type: str) -> list[str]:
+        """Return the points of a type that were passed so far."""
         return [
-            f"{place}/{number}"
-            for place, count in sorted(self._passed.items())
-            if place.endswith(f"/{kind}")
+            f"{prefix}/{number}"
+            for prefix, count in sorted(self._passed.items())
+            if prefix.endswith(f"/{point_type}")
             for number in range(1, count + 1)
         ]
 
-    def random_between(self, what: str, low: float, high: float) -> float:
-        """A number between the two, by chance; the lower without a seed."""
+    def random_between(self, name: str, low: float, high: float) -> float:
+        """Draw a number for a named purpose; the lower bound if the seed is 0.
+
+        Small numbers are more likely than large ones.
+        """
         if not self.seed:
             return low
-        self._passed[what] += 1
-        share = seeded_fraction(self.seed, f"{what}/{self._passed[what]}")
-        return low + (high - low) * share**2
+        self._passed[name] += 1
+        fraction = seeded_fraction(self.seed, f"{name}/{self._passed[name]}")
+        return low + (high - low) * fraction**2
 
-    def _by_chance(self, point: str, kind: str) -> str | None:
-        odds = self.probabilities.get(kind)
-        if not odds:
+    def _random_fault(self, point: str, point_type: str) -> str | None:
+        probabilities = self.probabilities.get(point_type)
+        if not probabilities:
             return None
-        share = seeded_fraction(self.seed, point)
-        for fault, probability in odds.items():
-            share -= probability
-            if share < 0:
+        fraction = seeded_fraction(self.seed, point)
+        for fault, probability in probabilities.items():
+            fraction -= probability
+            if fraction < 0:
                 return fault
         return None
 
-    def _ordered(self, process: str, kind: str, about: str) -> str | None:
-        for order in self.planned_faults:
-            fits = process.startswith(order.process_prefix) and order.point_type == kind
-            if not fits or not {*order.context.split()} <= {*about.split()}:
+    def _planned_fault(self, process: str, point_type: str, context: str) -> str | None:
+        words = {*context.split()}
+        for planned in self.planned_faults:
+            matches = process.startswith(planned.process_prefix)
+            matches = matches and planned.point_type == point_type
+            if not matches or not {*planned.context.split()} <= words:
                 continue
-            order.matches_left -= 1
-            if order.matches_left > 0:
+            planned.matches_left -= 1
+            if planned.matches_left > 0:
                 continue
-            order.triggered = True
-            order.repeat_count -= 1
-            if order.repeat_count <= 0:
-                self.planned_faults.remove(order)
-            return order.fault
+            planned.triggered = True
+            planned.repeat_count -= 1
+            if planned.repeat_count <= 0:
+                self.planned_faults.remove(planned)
+            return planned.fault
         return None

@@ -1,8 +1,8 @@
-"""Where the world takes hold of the code under test: its store, and its calls.
+"""Fault points: wrappers of the store and the cloud that inject faults into a process.
 
-Used by ``testing.processes``.  At each commit and each call time may pass, an error
-may come back, or the process may end, before or after.  The code under test cannot
-tell these from a real database and a real cloud.
+Used by the simulated processes.  At each commit and each call, time may pass, an error
+may be returned, or the process may be killed before or after the effect.  The code
+under test cannot distinguish the wrappers from a real database and a real cloud.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FaultInjectingLeases(LeaseRepository):
 
 
 class FaultInjectingTransaction:
-    """A transaction as one process sees it: its leases are fault points."""
+    """A transaction of one process, whose leases are fault points."""
 
     def __init__(self, inner: Transaction, process: SimulatedProcess) -> None:
         self._inner = inner
@@ -81,7 +81,7 @@ class FaultInjectingTransaction:
 
 
 class FaultInjectingStore:
-    """A store as one process sees it: every commit is a fault point."""
+    """The store of one process, whose commits are fault points."""
 
     def __init__(self, inner: Store, process: SimulatedProcess) -> None:
         self._inner = inner
@@ -128,7 +128,7 @@ class FaultInjectingStore:
 
 
 class FaultInjectingSweeps:
-    """Sweeps as one process sees them: those that write commit at a fault point."""
+    """The sweeps of one process; those that write commit at a fault point."""
 
     def __init__(self, store: FaultInjectingStore, inner: SweepRepository) -> None:
         self._store = store
@@ -156,7 +156,7 @@ class FaultInjectingSweeps:
 
 
 class FaultInjectingWorkers(WorkerRepository):
-    """Reports of one process: every commit is a fault point."""
+    """The worker records of one process, whose commits are fault points."""
 
     def __init__(self, store: FaultInjectingStore, inner: WorkerRepository) -> None:
         self._store = store
@@ -174,30 +174,30 @@ class FaultInjectingWorkers(WorkerRepository):
 
 
 class FaultInjectingCalls:
-    """``testing.types.CallInterceptor`` for the calls of one process."""
+    """``resource_types.CallInterceptor`` for the calls of one process."""
 
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
 
-    def before_call(self, verb: Action, view: ResourceContext) -> None:
+    def before_call(self, action: Action, view: ResourceContext) -> None:
+        """Let time pass before the effect of a call; kill the process or raise an error."""
         process = self._process
-        process.on_call(verb, view)
-        fault = process.next_fault("call", f"{view.name} {verb.lower()}")
+        process.on_call(action, view)
+        fault = process.next_fault("call", f"{view.name} {action.lower()}")
         if fault == "crash-before":
             process.crash()
-        began_s = process.elapsed_s
+        started_s = process.elapsed_s
         process.pause_randomly(0.01, 2.0)
-        if process.elapsed_s - began_s > _CALL_TIMEOUT_S:
+        if process.elapsed_s - started_s > _CALL_TIMEOUT_S:
             raise self._error("temporary", view)
         if fault in _ERRORS and fault not in _AFTER:
             raise self._error(fault, view)
         process.current_task.pending_fault = fault
 
-    def after_call(self, verb: Action, view: ResourceContext) -> None:
-        fault, self._process.current_task.pending_fault = (
-            self._process.current_task.pending_fault,
-            None,
-        )
+    def after_call(self, action: Action, view: ResourceContext) -> None:
+        """Let time pass after the effect of a call; kill the process or raise an error."""
+        task = self._process.current_task
+        fault, task.pending_fault = task.pending_fault, None
         if fault == "crash-after":
             self._process.crash()
         self._process.pause_randomly(0.01, 0.5)
@@ -205,26 +205,30 @@ class FaultInjectingCalls:
             raise self._error(fault, view)
 
     def before_observe(self, views: Sequence[ResourceContext]) -> None:
+        """Let time pass before a read; raise an error."""
         fault = self._process.next_fault("look", " ".join(view.name for view in views))
         self._process.pause_randomly(0.01, 0.5)
         if fault is not None:
             raise _ERRORS[fault]()
 
-    def work_duration_s(self, verb: Action, view: ResourceContext) -> float:
-        return self._process.environment.work_duration_s(verb, view.name)
+    def work_duration_s(self, action: Action, view: ResourceContext) -> float:
+        """Return how long the cloud takes for the action."""
+        return self._process.environment.work_duration_s(action, view.name)
 
     def provision_fault(self, view: ResourceContext) -> str | None:
+        """Return how the creation of an object goes wrong, if it does."""
         fault = self._process.next_fault("birth", view.name)
         if fault is not None:
             self._process.environment.expect_failure(view.stack_id, f"{view.name} came up {fault}")
         return fault
 
     def note_signal_wait(self, view: ResourceContext) -> None:
+        """Note that a stack may fail because a signal does not arrive."""
         self._process.environment.expect_failure(view.stack_id, f"{view.name} waits for a signal")
 
     @contextmanager
     def record_failures(self, view: ResourceContext) -> Iterator[None]:
-        """Around the cloud's own refusals, which may explain a failure."""
+        """Note errors raised by the cloud itself, which may explain a failed stack."""
         try:
             yield
         except errors.Error as error:

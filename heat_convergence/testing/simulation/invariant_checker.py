@@ -1,7 +1,8 @@
-"""The rules, asked after every commit, before every call and at every refusal.
+"""The check of the rules after every commit, before every call and at every refusal.
 
-Used by the world.  Keeps the snapshots of all stacks as they were last, and who
-holds which lease.  Decides only what is a violation; changes nothing.
+Called by the simulated environment.  Keeps the last state of every stack and the leases
+of every task.  Reports violations; changes neither store nor cloud, except the owners
+of cloud objects.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SimulatedType
 from heat_convergence.testing.simulation.store_reader import reader_for
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
-from heat_convergence.testing.simulation.workload.user_requests import SimulatedUsers
+from heat_convergence.testing.simulation.workload.simulated_users import SimulatedUsers
 
 _REACHES_GOAL = {
     Action.CREATE,
@@ -40,49 +41,50 @@ _REACHES_GOAL = {
     Action.RESTORE,
     Action.ADOPT,
 }
-_HEALS = _REACHES_GOAL - {Action.DELETE}
+_REPAIRS = _REACHES_GOAL - {Action.DELETE}
 
 
 @dataclass(slots=True)
 class TaskClaims:
-    """What one running piece of work holds: resource id → (token, version)."""
+    """The leases of a running task: resource id → (lease token, stack version)."""
 
     lease_owner: str | None = None
     claims: dict[str, tuple[str, int]] = field(default_factory=dict)
-    abandoned_stack_id: str | None = None  # the stack that its next transaction forgets
+    abandoned_stack_id: str | None = None  # abandoned by the next transaction
 
     @property
     def tokens(self) -> frozenset[str]:
+        """The tokens of all leases."""
         return frozenset(token for token, _version in self.claims.values())
 
 
 class InvariantChecker:
-    """Snapshots and violations."""
+    """The last states of all stacks, and the violations found so far."""
 
     def __init__(
         self,
         store: Store,
         cloud: SimulatedCloud,
         now: Callable[[], datetime],
-        happened: Counter[str],
+        occurrences: Counter[str],
         users: SimulatedUsers,
-        excuse: Callable[[str, str], None],
+        expect_failure: Callable[[str, str], None],
     ) -> None:
         self.abandoned_stack_ids: set[str] = set()
-        self.promoted_from: dict[str, str] = {}  # id of a root → of the tree that it was of before
+        self.promoted_from: dict[str, str] = {}  # id of a root → id of its former tree
         self._users = users
-        self._excuse = excuse
-        self._failed_at: dict[str, datetime] = {}  # when a stack failed last
+        self._expect_failure = expect_failure
+        self._failed_at: dict[str, datetime] = {}  # time of each stack's last failure
         self.violations: list[Violation] = []
         self.stack_states: dict[str, StackState] = {}
-        self._happened = happened
+        self._occurrences = occurrences
         self._store = store
         self._reader = reader_for(store)
         self._cloud = cloud
         self._now = now
 
     def on_commit(self, work: TaskClaims | None) -> None:
-        """A transaction was committed by ``work``."""
+        """Check the stacks changed by a transaction of the task, if a task made it."""
         changed = self._reader.changed_stacks()
         for _stack_id, after in changed:
             self._note_adopted(after)
@@ -92,34 +94,37 @@ class InvariantChecker:
             if before is not None and work is not None:
                 self._note_claims(before, after, work)
                 self._note_retained(before, after)
-                self._note_freed(before.stack, after.stack)
+                self._note_promoted(before.stack, after.stack)
                 self._note_abandoned(after, work)
-            self._mind_users(before, after)
-            self._mind_nests(before, after)
-            self._check(self._step(after, before=before, work=work))
+            self._check_user_effects(before, after)
+            self._check_nested_stacks(before, after)
+            self._check_rules(self._transition(after, work, before=before))
 
-    def on_call(self, verb: Action, view: ResourceContext, work: TaskClaims) -> None:
-        """A job is about to call."""
+    def on_call(self, action: Action, view: ResourceContext, work: TaskClaims) -> None:
+        """Check a call to the cloud that a task is about to make."""
         if view.stack_id in self.abandoned_stack_ids:
-            self._call_too_late(verb, view, work)
+            self._check_call_after_abandon(action, view, work)
             return
-        self._mind_copies(verb, view)
+        self._check_saved_before_delete(action, view)
         token, version = work.claims.get(view.resource_id, ("", 0))
-        call = CloudCall(verb, view.resource_id, version, token, view.physical_id)
-        self._check(self._step(self.stack_states[view.stack_id], work=work, call=call))
+        call = CloudCall(action, view.resource_id, version, token, view.physical_id)
+        self._check_rules(self._transition(self.stack_states[view.stack_id], work, call=call))
 
-    def on_refusal(self, stack_id: str, name: str) -> None:
-        snapshot = self.stack_states.get(stack_id)
-        if snapshot is not None:
-            self._check(self._step(snapshot, rejection=name, before=snapshot))
+    def on_refusal(self, stack_id: str, error_name: str) -> None:
+        """Check a request that the API refused."""
+        state = self.stack_states.get(stack_id)
+        if state is not None:
+            self._check_rules(self._transition(state, None, rejection=error_name, before=state))
 
     def report_violation(self, rule: int, message: str) -> None:
+        """Record a violation of a rule."""
         self.violations.append(Violation(rule, message))
 
     # -- helpers
 
-    def _step(self, after: StackState, **more: Any) -> Transition:
-        work = more.pop("work", None)
+    def _transition(
+        self, after: StackState, work: TaskClaims | None, **details: Any
+    ) -> Transition:
         return Transition(
             now=self._now(),
             after=after,
@@ -127,38 +132,37 @@ class InvariantChecker:
             lease_tokens=frozenset() if work is None else work.tokens,
             actual_resources=self._cloud.inventory(),
             expected_properties=self._expected(after),
-            **more,
+            **details,
         )
 
-    def _check(self, step: Transition) -> None:
-        self.violations.extend(find_violations(step))
+    def _check_rules(self, transition: Transition) -> None:
+        self.violations.extend(find_violations(transition))
 
     def _note_claims(self, before: StackState, after: StackState, work: TaskClaims) -> None:
-        known = before.by_id
         for row in after.resources:
-            was = known.get(row.id)
-            taken = was is not None and was.lease_token != row.lease_token
-            if work.lease_owner is not None and taken and row.lease_token is not None:
+            earlier = before.by_id.get(row.id)
+            if earlier is None or earlier.lease_token == row.lease_token:
+                continue
+            if work.lease_owner is not None and row.lease_token is not None:
                 work.claims[row.id] = (row.lease_token, row.version)
-                if was is not None and was.lease_token is not None:
-                    self._happened["lease expired"] += 1
+                if earlier.lease_token is not None:
+                    self._occurrences["lease expired"] += 1
 
     def _note_retained(self, before: StackState, after: StackState) -> None:
-        """What is retained is nobody's any more."""
-        left = after.by_id
+        """Release the objects of deleted resources that retain theirs."""
         for row in before.resources:
-            now = left.get(row.id)
-            gone = now is None or (now.action is Action.DELETE and now.job is None)
-            if gone and row.definition.get("deletion_policy") == "Retain":
+            current = after.by_id.get(row.id)
+            deleted = current is None or (current.action is Action.DELETE and current.job is None)
+            if deleted and row.definition.get("deletion_policy") == "Retain":
                 self._cloud.release_object(row.id)
 
-    def _note_freed(self, before: Stack, after: Stack) -> None:
+    def _note_promoted(self, before: Stack, after: Stack) -> None:
         if before.owner_id is not None and after.owner_id is None:
             self.promoted_from[after.id] = before.tree_id
-            self._happened["nest set free"] += 1
+            self._occurrences["nest set free"] += 1
 
     def _note_abandoned(self, after: StackState, work: TaskClaims) -> None:
-        """Of stacks below that had gone before, copies may be there yet."""
+        """Release the objects of a tree; deleted nested stacks may still have snapshots."""
         if work.abandoned_stack_id != after.stack.tree_id or after.stack.deleted_at is None:
             return
         for stack_id, known in self.stack_states.items():
@@ -177,72 +181,75 @@ class InvariantChecker:
             elif row.job is Verb.ADOPT:
                 self._cloud.assign_owner(row.physical_id, row.stack_id, row.id)
 
-    def _call_too_late(self, verb: Action, view: ResourceContext, work: TaskClaims) -> None:
-        """Of a stack that was abandoned nothing is touched any more, but for what was
-        begun (RULE 6); whoever has adopted it meanwhile may find it changed."""
-        if view.resource_id not in work.claims:
-            self.report_violation(6, f"{verb} of {view.name} is called, whose stack was abandoned")
-        thing = self._cloud.objects.get(view.physical_id or "")
-        if thing is not None:
-            self._cloud.mark_state_unknown(thing)
-            self._excuse(thing.stack_id, f"{thing.id} was still in another's hands")
+    def _check_call_after_abandon(
+        self, action: Action, view: ResourceContext, work: TaskClaims
+    ) -> None:
+        """Report a call for an abandoned stack, unless it was claimed before (RULE 6).
 
-    def _mind_copies(self, verb: Action, view: ResourceContext) -> None:
-        """What is to be kept is saved before it is deleted."""
-        thing = self._cloud.get(view.physical_id)
+        A new owner that adopted the object meanwhile may find it changed.
+        """
+        if view.resource_id not in work.claims:
+            self.report_violation(
+                6, f"{action} of {view.name} is called, whose stack was abandoned"
+            )
+        called = self._cloud.objects.get(view.physical_id or "")
+        if called is not None:
+            self._cloud.mark_state_unknown(called)
+            self._expect_failure(called.stack_id, f"{called.id} was still used by another stack")
+
+    def _check_saved_before_delete(self, action: Action, view: ResourceContext) -> None:
+        """Report a deletion that precedes the snapshot its deletion policy demands."""
+        deleted = self._cloud.get(view.physical_id)
         row = self.stack_states[view.stack_id].by_id.get(view.resource_id)
-        if verb is not Action.DELETE or thing is None or row is None:
+        if action is not Action.DELETE or deleted is None or row is None:
             return
-        kept = row.definition.get("deletion_policy") == "Snapshot"
-        known = row.physical_id == thing.id  # or a create that was never seen to end
-        if not (kept and known and self._cloud.can_be_snapshotted(thing)):
+        saves = row.definition.get("deletion_policy") == "Snapshot"
+        recorded = row.physical_id == deleted.id  # not so if the end of a create was lost
+        if not (saves and recorded and self._cloud.can_be_snapshotted(deleted)):
             return
         if row.type != SimulatedType.name:
             return
-        copy = self._cloud.find_snapshot(view.resource_snapshot_name)
-        if (
-            copy is None
-            or copy.source_id != thing.id
-            or not self._cloud.has_passed(copy.ready_at_s)
-        ):
-            self.report_violation(5, f"{thing.id} is being deleted before it is saved")
+        saved = self._cloud.find_snapshot(view.resource_snapshot_name)
+        complete = saved is not None and self._cloud.has_passed(saved.ready_at_s)
+        if saved is None or saved.source_id != deleted.id or not complete:
+            self.report_violation(5, f"{deleted.id} is being deleted before it is saved")
 
-    def _mind_users(self, before: StackState | None, after: StackState) -> None:
-        """No signal is lost, and what was called ill does not serve the next goal."""
+    def _check_user_effects(self, before: StackState | None, after: StackState) -> None:
+        """Report lost signals, and resources marked unhealthy that serve the next goal."""
         stack, users = after.stack, self._users
         ended = before is not None and before.stack.in_progress
-        healed = ended and stack.status is Status.COMPLETE and stack.action in _HEALS
+        repaired = ended and stack.status is Status.COMPLETE and stack.action in _REPAIRS
         for row in after.resources:
             if row.data.get(SIGNAL_COUNT, 0) < users.signal_counts[row.id]:
                 self.report_violation(1, f"{row.name} ({row.id}) has lost a signal")
             marked = users.marked_unhealthy.get(row.id)
             if marked is None or marked >= stack.version or NESTED_STACK_KEY in row.definition:
-                continue  # a nest that is called ill is mended
+                continue  # a nested stack marked unhealthy is repaired, not replaced
             if row.job not in (None, Verb.CONVERGE):
-                del users.marked_unhealthy[row.id]  # it gets another state, by another verb
-            elif healed and row.desired is DesiredState.PRESENT:
+                del users.marked_unhealthy[row.id]  # another job sets another state
+            elif repaired and row.desired is DesiredState.PRESENT:
                 self.report_violation(
-                    7, f"{row.name} ({row.id}) was called ill and is still there"
+                    7, f"{row.name} ({row.id}) was marked unhealthy and is still there"
                 )
 
     def _expected(self, after: StackState) -> Mapping[str, Mapping[str, Any] | None] | None:
         stack = after.stack
         if stack.status is not Status.COMPLETE or stack.action not in _REACHES_GOAL:
             return None
-        nothing = stack.action is Action.ROLLBACK and stack.complete_goal_id is None
-        if stack.action is Action.DELETE or nothing:
+        undone = stack.action is Action.ROLLBACK and stack.complete_goal_id is None
+        if stack.action is Action.DELETE or undone:
             return {}
         text = self._goal_text(stack)
         if text is None:
             return None
         ids = physical_ids(after)
 
-        def inside(name: str) -> Callable[[str], str | None]:
-            below = self.stack_states.get(ids.get(name) or "")
-            return physical_ids(below).get if below is not None else lambda _name: None
+        def nested_ids(name: str) -> Callable[[str], str | None]:
+            nested = self.stack_states.get(ids.get(name) or "")
+            return physical_ids(nested).get if nested is not None else lambda _name: None
 
         return nested_templates.expected_properties(
-            template_notation.parse_template(text), ids.get, inside
+            template_notation.parse_template(text), ids.get, nested_ids
         )
 
     def _goal_text(self, stack: Stack) -> str | None:
@@ -252,99 +259,100 @@ class InvariantChecker:
                 return None
             return tx.contents.get([goal.template_hash])[goal.template_hash]
 
-    def _count(self, before: StackState | None, after: StackState) -> None:
+    def _count_nested(self, before: StackState | None, after: StackState) -> None:
         nested = after.stack.owner_id is not None
-        was = None if before is None else before.stack
-        if nested and was is None:
-            self._happened["nest made"] += 1
-        elif nested and was is not None and was.in_progress and not after.stack.in_progress:
-            gone = after.stack.deleted_at is not None
+        earlier = None if before is None else before.stack
+        if nested and earlier is None:
+            self._occurrences["nest made"] += 1
+        elif (
+            nested and earlier is not None and earlier.in_progress and not after.stack.in_progress
+        ):
+            deleted = after.stack.deleted_at is not None
             failed = after.stack.status is Status.FAILED
-            self._happened[f"nest {'deleted' if gone else 'failed' if failed else 'ended'}"] += 1
+            result = "deleted" if deleted else "failed" if failed else "ended"
+            self._occurrences[f"nest {result}"] += 1
         known = {} if before is None else before.by_id
         for row in after.resources:
             new = row.id not in known or known[row.id].job_state is not JobState.AT_BREAKPOINT
             if row.job_state is JobState.AT_BREAKPOINT and new:
-                self._happened["held below" if nested else "held"] += 1
+                self._occurrences["held below" if nested else "held"] += 1
 
-    def _mind_nests(self, before: StackState | None, after: StackState) -> None:
-        """A stack is COMPLETE when those behind its resources are, with its goal for
-        them."""
+    def _check_nested_stacks(self, before: StackState | None, after: StackState) -> None:
+        """Report a stack that is COMPLETE before its nested stacks reached their goals."""
         stack = after.stack
-        self._count(before, after)
+        self._count_nested(before, after)
         ended = before is None or before.stack.in_progress
         if ended and stack.status is Status.FAILED:
             self._failed_at[stack.id] = self._now()
         elif stack.in_progress:
             self._failed_at.pop(stack.id, None)
-        if stack.status is not Status.COMPLETE or not ended or stack.action not in _HEALS:
+        if stack.status is not Status.COMPLETE or not ended or stack.action not in _REPAIRS:
             return
         text = self._goal_text(stack)
         template = {} if text is None else template_notation.parse_template(text)
         for name, physical_id in physical_ids(after).items():
-            if (
-                name in template
-                and template[name].type_alias in template_notation.NESTED_STACK_ALIASES
-            ):
-                below = self.stack_states.get(physical_id or "")
-                wrong = self._wrong(template, name, stack, None if below is None else below.stack)
-                if wrong:
-                    self.report_violation(7, f"stack {stack.name} is COMPLETE, and {wrong}")
+            spec = template.get(name)
+            if spec is None or spec.type_alias not in template_notation.NESTED_STACK_ALIASES:
+                continue
+            nested = self.stack_states.get(physical_id or "")
+            problem = self._nested_problem(
+                template, name, stack, None if nested is None else nested.stack
+            )
+            if problem:
+                self.report_violation(7, f"stack {stack.name} is COMPLETE, and {problem}")
 
-    def _wrong(
+    def _nested_problem(
         self,
         template: template_notation.TemplateSpec,
         name: str,
-        above: Stack,
-        below: Stack | None,
+        parent: Stack,
+        nested: Stack | None,
     ) -> str:
-        """What is wrong with the stack behind a resource of one that is COMPLETE."""
-        if below is not None and below.deleted_at is not None and _begun_after(below, above):
-            return ""  # its user has deleted it meanwhile
-        if below is None or below.deleted_at is not None:
+        """Return why the nested stack contradicts its COMPLETE parent; "" if it does not."""
+        if nested is not None and nested.deleted_at is not None and _started_after(nested, parent):
+            return ""  # a user has deleted it since
+        if nested is None or nested.deleted_at is not None:
             return f"there is no {name}"
-        if below.status is not Status.COMPLETE:
-            # A lever scales it, in which the stack above takes no part; or a user's request
-            # is about it alone.
-            scaled = template[name].type_alias == template_notation.SCALING_GROUP and self._later(
-                below, above
-            )
-            alone = below.goal_reached and below.action not in _REACHES_GOAL
+        if nested.status is not Status.COMPLETE:
+            # A policy scales it, without its parent; or a user's request concerns it alone.
+            is_group = template[name].type_alias == template_notation.SCALING_GROUP
+            scaled = is_group and self._failed_later(nested, parent)
+            alone = nested.goal_reached and nested.action not in _REACHES_GOAL
             return "" if scaled or alone else f"{name} is not"
-        if not below.goal_reached:
+        if not nested.goal_reached:
             return f"{name} was left before its goal"
-        return "" if self._has_goal(template, name, below) else f"{name} has another goal"
+        return "" if self._has_goal(template, name, nested) else f"{name} has another goal"
 
-    def _later(self, below: Stack, above: Stack) -> bool:
-        """Whether the one below was still at work when the other's traversal began, or has
-        begun after it."""
-        failed_at = self._failed_at.get(below.id)
-        return failed_at is None or above.started_at is None or failed_at > above.started_at
+    def _failed_later(self, nested: Stack, parent: Stack) -> bool:
+        """Return whether the nested stack was in progress during the parent's traversal."""
+        failed_at = self._failed_at.get(nested.id)
+        return failed_at is None or parent.started_at is None or failed_at > parent.started_at
 
-    def _has_goal(self, template: template_notation.TemplateSpec, name: str, below: Stack) -> bool:
-        """Whether the stack behind has the goal that the template sets; of a fleet only
-        the flavor of its members, whose number is that of its levers, too."""
-        found, spec = (
-            template_notation.parse_template(self._goal_text(below) or ""),
-            template[name],
-        )
+    def _has_goal(
+        self, template: template_notation.TemplateSpec, name: str, nested: Stack
+    ) -> bool:
+        """Return whether the nested stack has the goal that the template sets.
+
+        Scaling policies also change the size of a scaling group, so only the flavor of
+        its members counts.
+        """
+        spec = template[name]
+        found = template_notation.parse_template(self._goal_text(nested) or "")
         if spec.type_alias == template_notation.NESTED_STACK:
-            return template_notation.format_template(
-                found
-            ) == nested_templates.nested_template_text(template, name)
-        right = spec.type_alias == template_notation.SCALING_GROUP or len(found) == spec.size
-        return right and {each.flavor for each in found.values()} <= {spec.flavor}
+            expected = nested_templates.nested_template_text(template, name)
+            return template_notation.format_template(found) == expected
+        sized = spec.type_alias == template_notation.SCALING_GROUP or len(found) == spec.size
+        return sized and {each.flavor for each in found.values()} <= {spec.flavor}
 
 
-def _begun_after(one: Stack, other: Stack) -> bool:
-    known = one.started_at is not None and other.started_at is not None
-    return known and one.started_at > other.started_at
+def _started_after(one: Stack, other: Stack) -> bool:
+    if one.started_at is None or other.started_at is None:
+        return False
+    return one.started_at > other.started_at
 
 
-def physical_ids(snapshot: StackState) -> dict[str, str | None]:
-    """Name → physical id, of what the goal wants."""
+def physical_ids(state: StackState) -> dict[str, str | None]:
+    """Return the physical ids, by name, of the resources in the goal."""
     return {
-        row.name: row.physical_id
-        for row in snapshot.resources
-        if row.desired is DesiredState.PRESENT
+        row.name: row.physical_id for row in state.resources if row.desired is DesiredState.PRESENT
     }

@@ -1,7 +1,8 @@
-"""The daemons of the simulated world: real engines and observers, mortal.
+"""The processes of the simulation: real engines and observers that can be killed.
 
-Used by the world.  A process has lives; each has a new identity and nothing of the
-last one's memory.  What runs inside it runs as tasks, any number at a time.
+Used by the simulated environment.  A process that was killed starts again as a new
+incarnation with a new identity and without memory of the last one.  Inside a process
+any number of tasks may be in progress.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ SIMULATED_TYPES = (SimulatedType, ImmutableType, SignalledType)
 
 @dataclass(slots=True)
 class RunningTask(TaskClaims):
-    """A task and what it holds."""
+    """A task of a process, with the leases it holds."""
 
     task: GreenletTask | None = None
-    pending_fault: str | None = None  # the fault that strikes after the current call
+    pending_fault: str | None = None  # occurs after the effect of the current call
 
 
 @dataclass
 class SimulatedProcess:
-    """What all processes have in common."""
+    """A process: its incarnations, its tasks and its fault points."""
 
     environment: SimulatedEnvironment
     name: str
@@ -58,9 +59,10 @@ class SimulatedProcess:
     stalled_until_s: float = 0.0
     running_tasks: list[RunningTask] = field(default_factory=list)
 
-    # -- for the world
+    # -- for the environment
 
     def start(self) -> None:
+        """Start the next incarnation."""
         self.incarnation += 1
         self.alive = True
         self.stalled_until_s = 0.0
@@ -68,25 +70,31 @@ class SimulatedProcess:
         self.start_daemon()
 
     def start_daemon(self) -> None:
-        """Builds the program anew."""
+        """Build the engine or observer of a new incarnation."""
 
     def handle_message(self, message: SimulatedMessage) -> None:
-        """Works on a message."""
+        """Start a task that handles the message."""
 
     def kill(self) -> None:
-        """Everything it was doing ends where it stands."""
+        """End all tasks at once and schedule the next incarnation."""
         self.alive = False
-        self.environment.log_event(f"{self.name} dies")
-        for work in self.running_tasks:
-            if work.task is not None:
-                work.task.kill()
+        self.environment.log_event(f"{self.name} is killed")
+        for running in self.running_tasks:
+            if running.task is not None:
+                running.task.kill()
         self.running_tasks.clear()
         self.environment.event_queue.schedule_after(
             self.environment.faults.random_between(f"{self.name}/down", 1.0, 8.0), self.start
         )
 
-    def run_task(self, label: str, work: Callable[[], None], engine: str | None = None) -> None:
-        """Starts a piece of work; what a daemon's outermost loop survives is logged."""
+    def run_task(
+        self, label: str, work: Callable[[], None], lease_owner: str | None = None
+    ) -> None:
+        """Start a task; log the errors that a daemon's outermost loop would log.
+
+        Args:
+            lease_owner: the worker id, if the task may claim leases.
+        """
 
         def guarded() -> None:
             try:
@@ -94,9 +102,9 @@ class SimulatedProcess:
             except errors.Error as error:
                 if error.retry is errors.Retry.NEVER:
                     raise
-                self.environment.log_event(f"{self.name} gives up {label}: {error}")
+                self.environment.log_event(f"{self.name} aborts {label}: {error}")
 
-        running = RunningTask(engine, task=GreenletTask(guarded, f"{self.name} {label}"))
+        running = RunningTask(lease_owner, task=GreenletTask(guarded, f"{self.name} {label}"))
         self.running_tasks.append(running)
         if self.next_fault("task") == "stall":
             stall_s = self.environment.faults.random_between(f"{self.name}/stall", 5.0, 30.0)
@@ -104,17 +112,20 @@ class SimulatedProcess:
             self.environment.log_event(f"{self.name} stalls for {stall_s:.1f} s")
         self.environment.resume_task(self, running)
 
-    # -- for the gates
+    # -- for the fault points
 
     @property
     def elapsed_s(self) -> float:
+        """Seconds since the start of the simulation."""
         return self.environment.event_queue.elapsed_s
 
     @property
     def current_task(self) -> RunningTask:
+        """The task that runs now."""
         return self.environment.current_task[1]
 
     def next_fault(self, point_type: str, context: str = "") -> str | None:
+        """Return the fault at the next point of this type, and log it."""
         fault = self.environment.faults.next_fault(
             f"{self.name}.{self.incarnation}", point_type, context
         )
@@ -123,123 +134,143 @@ class SimulatedProcess:
         return fault
 
     def crash(self) -> NoReturn:
+        """Kill this process from within its current task."""
         self.environment.processes_to_kill.append(self)
         raise ProcessTerminated
 
     def on_commit(self) -> None:
+        """Check the invariants after a commit of the current task."""
         self.environment.invariant_checker.on_commit(self.current_task)
 
-    def on_call(self, verb: Action, view: ResourceContext) -> None:
+    def on_call(self, action: Action, view: ResourceContext) -> None:
+        """Check the invariants before a call of the current task."""
         self.environment.log_event(
-            f"{self.name} calls {verb.lower()} {view.name} {view.physical_id or ''}"
+            f"{self.name} calls {action.lower()} {view.name} {view.physical_id or ''}"
         )
-        self.environment.invariant_checker.on_call(verb, view, self.current_task)
+        self.environment.invariant_checker.on_call(action, view, self.current_task)
 
     def pause_randomly(self, low_s: float, high_s: float) -> None:
+        """Pause the current task; other tasks may run meanwhile."""
         task = self.current_task.task
         if task is not None:
             task.pause(self.environment.faults.random_between(f"{self.name}/rest", low_s, high_s))
 
     def wait(self, seconds: float) -> None:
+        """Pause the current task for a fixed time."""
         self.pause_randomly(seconds, seconds)
 
     def registry(self) -> ResourceTypeRegistry:
-        gate = FaultInjectingCalls(self)
+        """Return the resource types, with the fault points of this process."""
+        calls = FaultInjectingCalls(self)
         return ResourceTypeRegistry.from_types(
-            *(kind(self.environment.cloud, gate) for kind in SIMULATED_TYPES),
+            *(type_class(self.environment.cloud, calls) for type_class in SIMULATED_TYPES),
             *scaling_groups.SCALING_RESOURCE_TYPES,
         )
 
     def bus(self) -> SimulatedBus:
-        world = self.environment
+        """Return the bus with this process as the sender."""
+        environment = self.environment
         return SimulatedBus(
-            f"{self.name}.{self.incarnation}", world.event_queue, world.faults, world.deliver
+            f"{self.name}.{self.incarnation}",
+            environment.event_queue,
+            environment.faults,
+            environment.deliver,
         )
 
 
 class SimulatedEngine(SimulatedProcess):
-    """An engine, and the timer that keeps its leases."""
+    """An engine process: the engine and the timer that renews its leases."""
 
     def start_daemon(self) -> None:
-        world, life = self.environment, self.incarnation
-        self.owner = world.ids()
+        """Build the engine and schedule the renewal of its leases."""
+        environment, incarnation = self.environment, self.incarnation
+        self.worker_id = environment.ids()
         self.engine = Engine(
-            store=FaultInjectingStore(world.store, self),  # type: ignore[arg-type]
+            store=FaultInjectingStore(environment.store, self),
             bus=self.bus(),
             registry=self.registry(),
-            clock=world.event_queue.now,
-            ids=world.ids,
-            settings=world.settings,
-            pool=SequentialPool(world.group_size),
-            worker_id=self.owner,
+            clock=environment.event_queue.now,
+            ids=environment.ids,
+            settings=environment.settings,
+            pool=SequentialPool(environment.group_size),
+            worker_id=self.worker_id,
             wait=self.wait,
         )
-        world.event_queue.schedule_after(world.settings.lease_s / 3, lambda: self._renew(life))
+        environment.event_queue.schedule_after(
+            environment.settings.lease_s / 3, lambda: self._renew(incarnation)
+        )
 
     def handle_message(self, message: SimulatedMessage) -> None:
+        """Start a task that performs the jobs of the message."""
         self.run_task(
             f"converge {message.version}",
             lambda: self.engine.converge(message.stack_id, message.version, message.resource_ids),
-            self.owner,
+            self.worker_id,
         )
 
-    def _renew(self, life: int) -> None:
-        if self.alive and self.incarnation == life:
-            self.run_task("renew", self.engine.renew_leases, self.owner)
+    def _renew(self, incarnation: int) -> None:
+        if self.alive and self.incarnation == incarnation:
+            self.run_task("renew", self.engine.renew_leases, self.worker_id)
             self.environment.event_queue.schedule_after(
-                self.environment.settings.lease_s / 3, lambda: self._renew(life)
+                self.environment.settings.lease_s / 3, lambda: self._renew(incarnation)
             )
 
 
 class SimulatedObserver(SimulatedProcess):
-    """An observer, and the timer that ticks when it says so."""
+    """An observer process: the observer and the timer of its next tick."""
 
     def start_daemon(self) -> None:
-        world = self.environment
+        """Build the observer and schedule its first tick."""
+        environment = self.environment
         self.observer = Observer(
-            store=FaultInjectingStore(world.store, self),  # type: ignore[arg-type]
+            store=FaultInjectingStore(environment.store, self),
             bus=self.bus(),
             registry=self.registry(),
-            clock=world.event_queue.now,
-            ids=world.ids,
-            settings=world.settings,
+            clock=environment.event_queue.now,
+            ids=environment.ids,
+            settings=environment.settings,
             rebuild=nested_templates.rebuild_desired,
             wait=self.wait,
-            request_tick=self._wake,
+            request_tick=self._request_tick,
         )
         self._ticking = False
-        self._turn = 0
-        self._schedule(0.1)
+        self._tick_number = 0
+        self._schedule_tick(0.1)
 
     def handle_message(self, message: SimulatedMessage) -> None:
+        """Start a task that polls the resources of the message."""
         self.run_task(
             f"observe {message.version}",
             lambda: self.observer.observe(message.stack_id, message.version, message.resource_ids),
         )
 
-    def _wake(self) -> None:
+    def _request_tick(self) -> None:
         if not self._ticking:
-            self._schedule(0.0)
+            self._schedule_tick(0.0)
 
-    def _schedule(self, seconds: float) -> None:
-        self._turn += 1
-        turn, life = self._turn, self.incarnation
-        self.environment.event_queue.schedule_after(seconds, lambda: self._tick(turn, life))
+    def _schedule_tick(self, seconds: float) -> None:
+        """Schedule the next tick; a later call replaces an earlier one."""
+        self._tick_number += 1
+        number, incarnation = self._tick_number, self.incarnation
+        self.environment.event_queue.schedule_after(
+            seconds, lambda: self._start_tick(number, incarnation)
+        )
 
-    def _tick(self, turn: int, life: int) -> None:
-        if not self.alive or self.incarnation != life or self._turn != turn or self._ticking:
+    def _start_tick(self, number: int, incarnation: int) -> None:
+        current = self.alive and self.incarnation == incarnation and self._tick_number == number
+        if not current or self._ticking:
             return
         self._ticking = True
-        self.run_task("tick", self._look)
+        self.run_task("tick", self._tick)
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         seconds = 1.0  # after an error
         try:
             seconds = self.observer.tick()
         finally:
             self._ticking = False
-            self._schedule(max(seconds, 0.05))
+            self._schedule_tick(max(seconds, 0.05))
 
 
 class SimulatedApi(SimulatedProcess):
-    """The API: runs users' requests, and forgets them when it dies."""
+    """The API process: runs users' requests, which are lost when it is killed."""

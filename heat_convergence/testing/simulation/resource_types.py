@@ -1,8 +1,8 @@
 """The simulated cloud's resource types.
 
-They answer like drivers of a real service: at once, with how things stand.  Each
-verb passes the ``gate`` before and after its effect, where the world lets time
-pass, raises the service's errors or ends the process.
+They answer like drivers of a real service: at once, with the present state.  Each
+action passes the ``CallInterceptor`` before and after its effect; there the environment
+lets time pass, raises errors or kills the process.
 """
 
 from __future__ import annotations
@@ -28,221 +28,255 @@ from heat_convergence.resources.protocol.schema import (
     PropertyType,
     TypeSchema,
 )
-from heat_convergence.testing.simulation.cloud import CloudObject, SimulatedCloud
+from heat_convergence.testing.simulation.cloud import CloudObject, ObjectOwner, SimulatedCloud
 from heat_convergence.testing.simulation.workload.template_notation import address_attribute
 
 Json = Any
-SNAPSHOT_ID = "copy"  # in data: the id of what a snapshot saved
-SIGNAL_COUNT = "rung"  # in data: how many signals were taken
+SNAPSHOT_ID = "copy"  # key in a resource's data: the id of its snapshot in the cloud
+SIGNAL_COUNT = "rung"  # key in a resource's data: the number of signals received
 
 
 class CallInterceptor(Protocol):
-    """The world around a call."""
+    """Hooks around the calls of a resource type."""
 
-    def before_call(self, verb: Action, view: ResourceContext) -> None: ...
-    def after_call(self, verb: Action, view: ResourceContext) -> None: ...
-    def before_observe(self, views: Sequence[ResourceContext]) -> None: ...
-    def work_duration_s(self, verb: Action, view: ResourceContext) -> float: ...
-    def provision_fault(self, view: ResourceContext) -> str | None: ...
-    def note_signal_wait(self, view: ResourceContext) -> None: ...
-    def record_failures(self, view: ResourceContext) -> AbstractContextManager[None]: ...
+    def before_call(self, action: Action, view: ResourceContext) -> None:
+        """Run before the effect of a call; may raise a service error."""
+
+    def after_call(self, action: Action, view: ResourceContext) -> None:
+        """Run after the effect of a call; may raise a service error."""
+
+    def before_observe(self, views: Sequence[ResourceContext]) -> None:
+        """Run before a read of several objects; may raise a service error."""
+
+    def work_duration_s(self, action: Action, view: ResourceContext) -> float:
+        """Return how long the cloud takes for the action."""
+
+    def provision_fault(self, view: ResourceContext) -> str | None:
+        """Return ``slow``, ``error`` or ``never`` if a creation goes wrong."""
+
+    def note_signal_wait(self, view: ResourceContext) -> None:
+        """Note that a resource waits for a signal."""
+
+    def record_failures(self, view: ResourceContext) -> AbstractContextManager[None]:
+        """Note errors that the cloud itself raises inside the block."""
+
+
+def _property(
+    property_type: PropertyType, default: Json, *, update_allowed: bool
+) -> PropertySchema:
+    return PropertySchema(type=property_type, default=default, update_allowed=update_allowed)
 
 
 def _schema(*, in_place: bool) -> TypeSchema:
-    def prop(property_type: PropertyType, default: Json, *, fixed: bool = False) -> PropertySchema:
-        return PropertySchema(
-            type=property_type, default=default, update_allowed=in_place and not fixed
-        )
-
     return TypeSchema(
         properties={
-            "size": prop(PropertyType.INTEGER, 1),
-            "grip": prop(PropertyType.INTEGER, 1),
-            "flavor": prop(PropertyType.STRING, "plain", fixed=True),
-            "source": prop(PropertyType.STRING, ""),
-            "refs": prop(PropertyType.LIST, []),
-            "reads": prop(PropertyType.LIST, []),
+            "size": _property(PropertyType.INTEGER, 1, update_allowed=in_place),
+            "grip": _property(PropertyType.INTEGER, 1, update_allowed=in_place),
+            "flavor": _property(PropertyType.STRING, "plain", update_allowed=False),
+            "source": _property(PropertyType.STRING, "", update_allowed=in_place),
+            "refs": _property(PropertyType.LIST, [], update_allowed=in_place),
+            "reads": _property(PropertyType.LIST, [], update_allowed=in_place),
         },
         attributes={"address": AttributeSchema(), "size": AttributeSchema()},
     )
 
 
 class SimulatedType(ResourceType):
-    """A thing whose properties change in place, but for ``flavor``; a change of
-    ``grip`` turns out to need a replacement when it is tried."""
+    """A type updated in place, but for ``flavor`` and ``grip``.
+
+    A change of ``flavor`` is known to need a replacement; a change of ``grip`` turns out
+    to need one when the update is tried.
+    """
 
     name = "Sim::Thing"
     schema = _schema(in_place=True)
     allows_snapshot_on_delete = True
 
-    def __init__(self, cloud: SimulatedCloud, gate: CallInterceptor) -> None:
+    def __init__(self, cloud: SimulatedCloud, interceptor: CallInterceptor) -> None:
         self._cloud = cloud
-        self._gate = gate
+        self._interceptor = interceptor
 
     def create(self, view: ResourceContext) -> VerbResult:
-        self._gate.before_call(Action.CREATE, view)
-        birth = self._gate.provision_fault(view)
-        takes_s = self._gate.work_duration_s(Action.CREATE, view)
-        thing = self._cloud.create(
+        """Create an object, which may be slow, fail, or never become ready."""
+        self._interceptor.before_call(Action.CREATE, view)
+        fault = self._interceptor.provision_fault(view)
+        duration_s = self._interceptor.work_duration_s(Action.CREATE, view)
+        created = self._cloud.create(
             name=view.physical_name,
             type_name=self.name,
-            owner=(view.stack_id, view.resource_id),
+            owner=ObjectOwner(view.stack_id, view.resource_id),
             properties=view.properties,
-            duration_s={"slow": takes_s + 60, "never": 1e9}.get(birth or "", takes_s),
+            duration_s={"slow": duration_s + 60, "never": 1e9}.get(fault or "", duration_s),
         )
-        thing.in_error = birth == "error"
-        self._gate.after_call(Action.CREATE, view)
-        return self._look(thing, view)
+        created.in_error = fault == "error"
+        self._interceptor.after_call(Action.CREATE, view)
+        return self._present_state(created, view)
 
     def update(
         self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Replace the properties; ``NeedsReplacement`` if ``grip`` changes."""
         if after["grip"] != view.properties.get("grip"):
             raise NeedsReplacement
-        self._gate.before_call(Action.UPDATE, view)
-        takes_s = self._gate.work_duration_s(Action.UPDATE, view)
-        with self._gate.record_failures(view):
-            thing = self._cloud.update(view.physical_id, after, takes_s)
-        self._gate.after_call(Action.UPDATE, view)
-        return self._look(thing, view)
+        self._interceptor.before_call(Action.UPDATE, view)
+        duration_s = self._interceptor.work_duration_s(Action.UPDATE, view)
+        with self._interceptor.record_failures(view):
+            updated = self._cloud.update(view.physical_id, after, duration_s)
+        self._interceptor.after_call(Action.UPDATE, view)
+        return self._present_state(updated, view)
 
     def delete(self, view: ResourceContext) -> VerbResult:
-        self._gate.before_call(Action.DELETE, view)
+        """Start to delete the object, if it exists."""
+        self._interceptor.before_call(Action.DELETE, view)
         if self._cloud.get(view.physical_id) is None:
             return VerbResult(ObservedState.ABSENT)
-        thing = self._cloud.delete(
-            view.physical_id, self._gate.work_duration_s(Action.DELETE, view)
+        deleted = self._cloud.delete(
+            view.physical_id, self._interceptor.work_duration_s(Action.DELETE, view)
         )
-        self._gate.after_call(Action.DELETE, view)
+        self._interceptor.after_call(Action.DELETE, view)
         return VerbResult(
-            ObservedState.BUSY if self._cloud.exists(thing) else ObservedState.ABSENT
+            ObservedState.BUSY if self._cloud.exists(deleted) else ObservedState.ABSENT
         )
 
     def observe(self, view: ResourceContext) -> VerbResult:
-        return self._seen(view)
+        """Return the present state."""
+        return self._observed(view)
 
     def drifted_properties(self, view: ResourceContext, look: VerbResult) -> frozenset[str]:
-        thing = self._cloud.get(view.physical_id)
-        known = {} if thing is None else thing.properties
+        """Return the updatable properties that differ from the recorded ones."""
+        found = self._cloud.get(view.physical_id)
+        actual = {} if found is None else found.properties
         names = [name for name in self.schema.properties if self.schema.update_allowed(name)]
-        return frozenset(n for n in names if n in known and known[n] != view.properties[n])
+        return frozenset(n for n in names if n in actual and actual[n] != view.properties[n])
 
     def observe_many(self, views: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
-        self._gate.before_observe(views)
-        return {view.resource_id: self._seen(view) for view in views}
+        """Return the present states by resource id, after one read."""
+        self._interceptor.before_observe(views)
+        return {view.resource_id: self._observed(view) for view in views}
 
     def find(self, view: ResourceContext) -> str | None:
-        with self._gate.record_failures(view):
-            self._gate.before_observe([view])
-        thing = self._cloud.find(view.physical_name)
-        return None if thing is None else thing.id
+        """Return the id of the object with the physical name, or None."""
+        with self._interceptor.record_failures(view):
+            self._interceptor.before_observe([view])
+        found = self._cloud.find(view.physical_name)
+        return None if found is None else found.id
 
     def check(self, view: ResourceContext) -> VerbResult:
-        with self._gate.record_failures(view):
-            self._gate.before_observe([view])
+        """Return the present state; ``ResourceFailure`` if nothing was created."""
+        with self._interceptor.record_failures(view):
+            self._interceptor.before_observe([view])
             if view.physical_id is None:
                 raise ResourceFailure("it was never created")
-        return self._seen(view)
+        return self._observed(view)
 
     def suspend(self, view: ResourceContext) -> VerbResult:
-        self._gate.before_call(Action.SUSPEND, view)
-        with self._gate.record_failures(view):
+        """Suspend the object."""
+        self._interceptor.before_call(Action.SUSPEND, view)
+        with self._interceptor.record_failures(view):
             self._cloud.suspend(view.physical_id)
-        self._gate.after_call(Action.SUSPEND, view)
-        return self._seen(view)
+        self._interceptor.after_call(Action.SUSPEND, view)
+        return self._observed(view)
 
     def resume(self, view: ResourceContext) -> VerbResult:
-        self._gate.before_call(Action.RESUME, view)
-        with self._gate.record_failures(view):
+        """Resume the object."""
+        self._interceptor.before_call(Action.RESUME, view)
+        with self._interceptor.record_failures(view):
             self._cloud.resume(view.physical_id)
-        self._gate.after_call(Action.RESUME, view)
-        return self._seen(view)
+        self._interceptor.after_call(Action.RESUME, view)
+        return self._observed(view)
 
     def snapshot(self, view: ResourceContext) -> VerbResult | None:
-        thing = self._cloud.get(view.physical_id)
-        copy = self._cloud.find_snapshot(view.resource_snapshot_name)
-        dying = view.action is Action.DELETE
-        if dying and copy is None and (thing is None or not self._cloud.can_be_snapshotted(thing)):
+        """Start to save the object, unless a deletion finds nothing that could be saved."""
+        name = view.resource_snapshot_name
+        source = self._cloud.get(view.physical_id)
+        saved = self._cloud.find_snapshot(name)
+        if view.action is Action.DELETE and saved is None and not self._can_be_saved(source):
             return VerbResult(ObservedState.READY, view.physical_id)
-        self._gate.before_call(Action.SNAPSHOT, view)
-        with self._gate.record_failures(view):
-            takes_s = self._gate.work_duration_s(Action.SNAPSHOT, view)
-            copy = self._cloud.find_snapshot(
-                view.resource_snapshot_name
-            ) or self._cloud.create_snapshot(
-                view.physical_id, view.resource_snapshot_name, view.stack_id, takes_s
+        self._interceptor.before_call(Action.SNAPSHOT, view)
+        with self._interceptor.record_failures(view):
+            duration_s = self._interceptor.work_duration_s(Action.SNAPSHOT, view)
+            saved = self._cloud.find_snapshot(name) or self._cloud.create_snapshot(
+                view.physical_id, name, view.stack_id, duration_s
             )
-        self._gate.after_call(Action.SNAPSHOT, view)
-        return self._copied(replace(view, data={**view.data, SNAPSHOT_ID: copy.id}))
+        self._interceptor.after_call(Action.SNAPSHOT, view)
+        return self._snapshot_state(replace(view, data={**view.data, SNAPSHOT_ID: saved.id}))
 
     def restored_properties(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the property that names the snapshot to restore from."""
         return {"source": data[SNAPSHOT_ID]} if data.get(SNAPSHOT_ID) else {}
 
     def delete_snapshot(self, view: ResourceContext) -> None:
-        self._gate.before_observe([view])
+        """Delete the snapshot, found by its id or its name."""
+        self._interceptor.before_observe([view])
         found = self._cloud.find_snapshot(view.resource_snapshot_name)
-        copy_id = view.data.get(SNAPSHOT_ID) or (found.id if found is not None else None)
-        if copy_id is not None:
-            self._cloud.delete_snapshot(copy_id)
+        snapshot_id = view.data.get(SNAPSHOT_ID) or (found.id if found is not None else None)
+        if snapshot_id is not None:
+            self._cloud.delete_snapshot(snapshot_id)
 
-    def _copied(self, view: ResourceContext) -> VerbResult:
-        copy = self._cloud.snapshots.get(view.data.get(SNAPSHOT_ID))
-        if copy is None or not copy.exists:
+    def _can_be_saved(self, source: CloudObject | None) -> bool:
+        return source is not None and self._cloud.can_be_snapshotted(source)
+
+    def _snapshot_state(self, view: ResourceContext) -> VerbResult:
+        saved = self._cloud.snapshots.get(view.data.get(SNAPSHOT_ID) or "")
+        if saved is None or not saved.exists:
             return VerbResult(ObservedState.FAILED, view.physical_id, reason="there is no copy")
-        up = self._cloud.has_passed(copy.ready_at_s)
+        ready = self._cloud.has_passed(saved.ready_at_s)
         return VerbResult(
-            ObservedState.READY if up else ObservedState.BUSY, view.physical_id, data=view.data
+            ObservedState.READY if ready else ObservedState.BUSY, view.physical_id, data=view.data
         )
 
-    def _seen(self, view: ResourceContext) -> VerbResult:
-        thing = self._cloud.get(view.physical_id)
-        if thing is None:
+    def _observed(self, view: ResourceContext) -> VerbResult:
+        found = self._cloud.get(view.physical_id)
+        if found is None:
             return VerbResult(ObservedState.ABSENT, reason="it is not there")
         if view.action is Action.DELETE:
-            return VerbResult(ObservedState.BUSY, physical_id=thing.id)
+            return VerbResult(ObservedState.BUSY, physical_id=found.id)
         if view.action is Action.SNAPSHOT and view.data.get(SNAPSHOT_ID):
-            return self._copied(view)
-        return self._look(thing, view)
+            return self._snapshot_state(view)
+        return self._present_state(found, view)
 
-    def _look(self, thing: CloudObject, view: ResourceContext) -> VerbResult:
-        size = thing.properties["size"]
-        attributes = {"address": address_attribute(thing.id, size), "size": size}
-        if thing.in_error:
+    def _present_state(self, found: CloudObject, view: ResourceContext) -> VerbResult:
+        size = found.properties["size"]
+        attributes = {"address": address_attribute(found.id, size), "size": size}
+        if found.in_error:
             return VerbResult(
-                ObservedState.FAILED, thing.id, attributes, reason="it went to ERROR"
+                ObservedState.FAILED, found.id, attributes, reason="it went to ERROR"
             )
-        state = ObservedState.BUSY if self._cloud.is_busy(thing) else ObservedState.READY
-        return VerbResult(state, thing.id, attributes)
+        state = ObservedState.BUSY if self._cloud.is_busy(found) else ObservedState.READY
+        return VerbResult(state, found.id, attributes)
 
 
 class ImmutableType(SimulatedType):
-    """A thing of which nothing changes in place."""
+    """A type of which no property can be updated in place."""
 
     name = "Sim::Rock"
     schema = _schema(in_place=False)
     allows_snapshot_on_delete = False
 
     def snapshot(self, view: ResourceContext) -> VerbResult | None:
+        """Save nothing."""
         return None
 
 
 class SignalledType(SimulatedType):
-    """A thing that is not up before it has been signalled, if ever."""
+    """A type that is ready only after it received a signal."""
 
     name = "Sim::Bell"
     allows_snapshot_on_delete = False
 
     def signal(self, view: ResourceContext, details: Json) -> SignalResult:
-        rung = view.data.get(SIGNAL_COUNT, 0) + 1
-        return SignalResult(f"rung {rung}", {**view.data, SIGNAL_COUNT: rung})
+        """Count the signal."""
+        count = view.data.get(SIGNAL_COUNT, 0) + 1
+        return SignalResult(f"rung {count}", {**view.data, SIGNAL_COUNT: count})
 
     def snapshot(self, view: ResourceContext) -> VerbResult | None:
+        """Save nothing."""
         return None
 
-    def _look(self, thing: CloudObject, view: ResourceContext) -> VerbResult:
-        look = super()._look(thing, view)
-        waits = view.action in (Action.CREATE, Action.UPDATE) and not view.data.get(SIGNAL_COUNT)
-        if look.observed is not ObservedState.READY or not waits:
-            return look
-        self._gate.note_signal_wait(view)
-        return replace(look, observed=ObservedState.BUSY)
+    def _present_state(self, found: CloudObject, view: ResourceContext) -> VerbResult:
+        result = super()._present_state(found, view)
+        waiting = view.action in (Action.CREATE, Action.UPDATE) and not view.data.get(SIGNAL_COUNT)
+        if result.observed is not ObservedState.READY or not waiting:
+            return result
+        self._interceptor.note_signal_wait(view)
+        return replace(result, observed=ObservedState.BUSY)

@@ -1,6 +1,7 @@
-"""Calls one after the other, recorded in groups, as a pool of threads would.
+"""A job pool that performs calls one after the other and returns them in groups.
 
-Used by the simulator's engines; the order of the groups is the order of the jobs.
+Used by the simulated engines in place of a pool of threads; groups come in the order
+of the jobs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from heat_convergence.engine.jobs import Job
 
 
 class SequentialPool:
-    """``engine.pool.JobPool`` that records after every ``group_size`` calls."""
+    """``engine.pool.JobPool`` that returns outcomes after every ``group_size`` calls."""
 
     def __init__(self, group_size: int) -> None:
         self._group_size = group_size
@@ -20,5 +21,6 @@ class SequentialPool:
     def run(
         self, perform: Callable[[Job], Outcome], jobs: Sequence[Job]
     ) -> Iterator[list[Outcome]]:
-        for at in range(0, len(jobs), self._group_size):
-            yield [perform(job) for job in jobs[at : at + self._group_size]]
+        """Perform the jobs in order; yield the outcomes of each group."""
+        for start in range(0, len(jobs), self._group_size):
+            yield [perform(job) for job in jobs[start : start + self._group_size]]

@@ -1,8 +1,7 @@
-"""What is written, read after every commit: the rows of all stacks as snapshots.
+"""Readers that return the stacks changed since the last read, as ``StackState``.
 
-Used by ``testing.watch``.  One reader for each kind of store; both give the stacks
-that may have changed since they were asked last, and read no more than it takes,
-for the simulator asks after every transaction.
+Used by the invariant checker after every commit, so each reader (one for the memory
+store, one for SQLite) reads no more than it needs.  Readers never write.
 """
 
 from __future__ import annotations
@@ -28,33 +27,38 @@ _EDGES = (
 
 
 class StoreReader(Protocol):
-    def changed_stacks(self) -> list[tuple[str, StackState]]: ...
+    """A source of changed stacks."""
+
+    def changed_stacks(self) -> list[tuple[str, StackState]]:
+        """Return the id and state of each stack changed since the last call."""
 
 
 def reader_for(store: Store) -> StoreReader:
+    """Return the reader for a memory or SQLite store; others raise ``ValueError``."""
     return MemoryStoreReader(store) if isinstance(store, MemoryStore) else SqliteStoreReader(store)
 
 
 class MemoryStoreReader:
-    """Compares the rows themselves: they are immutable."""
+    """Reader for the memory store; compares the rows, which are immutable."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._seen: dict[str, tuple[Any, ...]] = {}
+        self._known: dict[str, tuple[Any, ...]] = {}
 
     def changed_stacks(self) -> list[tuple[str, StackState]]:
+        """Return the id and state of each stack changed since the last call."""
         tables = self._store.tables
         found = []
         for stack in tables.stacks.values():
-            snapshot = _of_tables(tables, stack)
-            parts = (stack, snapshot.resources, snapshot.edges)
-            if self._seen.get(stack.id) != parts:
-                self._seen[stack.id] = parts
-                found.append((stack.id, snapshot))
+            state = _state_from_tables(tables, stack)
+            parts = (stack, state.resources, state.edges)
+            if self._known.get(stack.id) != parts:
+                self._known[stack.id] = parts
+                found.append((stack.id, state))
         return found
 
 
-def _of_tables(tables: MemoryTables, stack: Stack) -> StackState:
+def _state_from_tables(tables: MemoryTables, stack: Stack) -> StackState:
     rows = sorted(
         (row for row in tables.resources.values() if row.stack_id == stack.id),
         key=lambda row: row.id,
@@ -64,12 +68,15 @@ def _of_tables(tables: MemoryTables, stack: Stack) -> StackState:
         for row in tables.graph.values()
         if row.stack_id == stack.id and row.version == stack.version
     ]
-    return _snapshot(stack, rows, edges)
+    return _stack_state(stack, rows, edges)
 
 
 class SqliteStoreReader:
-    """Asks the driver whether anything was written at all, and has only those rows
-    decoded by the store which read otherwise than before."""
+    """Reader for SQLite.
+
+    Skips the read if the driver counts no write, and lets the store decode only the
+    rows whose raw values differ from the last read.
+    """
 
     def __init__(self, store: Store) -> None:
         if not isinstance(store, SqlStore) or store.database.dialect != "sqlite":
@@ -77,13 +84,14 @@ class SqliteStoreReader:
         self._store = store
         self._driver: Any = store.database.engine.raw_connection().driver_connection
         self._writes = -1
-        self._raw: dict[str, tuple[Any, ...]] = {}  # every row, as the driver gives it
+        self._raw: dict[str, tuple[Any, ...]] = {}  # every row as the driver returns it
         self._stacks: dict[str, Stack] = {}
         self._rows: dict[str, Resource] = {}
         self._edges: dict[str, list[Edge]] = {}
         self._ids: dict[str, list[str]] = {}
 
     def changed_stacks(self) -> list[tuple[str, StackState]]:
+        """Return the id and state of each stack changed since the last call."""
         if self._driver.total_changes == self._writes:
             return []
         self._writes = self._driver.total_changes
@@ -93,44 +101,44 @@ class SqliteStoreReader:
             if ids is not None:
                 rows = [self._rows[row_id] for row_id in ids]
                 stack = self._stacks[stack_id]
-                found.append((stack_id, _snapshot(stack, rows, self._edges[stack_id])))
+                found.append((stack_id, _stack_state(stack, rows, self._edges[stack_id])))
         return found
 
     def _refresh(self, stack_id: str, fresh: bool) -> list[str] | None:
-        """The ids of the stack's rows, or None if nothing of it has changed."""
+        """Return the ids of the stack's rows, or None if nothing in the stack changed."""
         if fresh:
             with self._store.transaction() as tx:
                 stack = tx.stacks.get(stack_id)
             if stack is not None:
                 self._stacks[stack_id] = stack
         rows = self._raw_rows(_RESOURCES, stack_id)
-        if news := [row_id for row_id, new in rows if new]:
+        if changed := [row_id for row_id, is_new in rows if is_new]:
             with self._store.transaction() as tx:
-                self._rows.update((row.id, row) for row in tx.resources.get(news))
+                self._rows.update((row.id, row) for row in tx.resources.get(changed))
         version = self._stacks[stack_id].version
         edges = [
             Edge(resource_id, needed_by, bool(ready))
             for resource_id, needed_by, ready in self._driver.execute(_EDGES, (stack_id, version))
         ]
-        ids = [row_id for row_id, _new in rows]
-        same = not fresh and not news and self._edges.get(stack_id) == edges
+        ids = [row_id for row_id, _is_new in rows]
+        same = not fresh and not changed and self._edges.get(stack_id) == edges
         if same and self._ids.get(stack_id) == ids:
             return None
         self._edges[stack_id], self._ids[stack_id] = edges, ids
         return ids
 
     def _raw_rows(self, query: str, *values: Any) -> list[tuple[str, bool]]:
-        """Id → whether the row is new or has changed."""
+        """Return pairs of a row's id and a flag that is True if the row is new or changed."""
         cursor = self._driver.execute(query, values)
-        at = [column[0] for column in cursor.description].index("id")
+        id_column = [column[0] for column in cursor.description].index("id")
         found = []
         for row in cursor.fetchall():
-            found.append((row[at], self._raw.get(row[at]) != row))
-            self._raw[row[at]] = row
+            found.append((row[id_column], self._raw.get(row[id_column]) != row))
+            self._raw[row[id_column]] = row
         return found
 
 
-def _snapshot(stack: Stack, rows: Iterable[Resource], edges: Iterable[Edge]) -> StackState:
+def _stack_state(stack: Stack, rows: Iterable[Resource], edges: Iterable[Edge]) -> StackState:
     def order(edge: Edge) -> tuple[str, str]:
         return edge.resource_id, edge.needed_by or ""
 

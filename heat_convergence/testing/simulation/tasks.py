@@ -1,7 +1,7 @@
-"""Pieces of work that can be stopped at given points, one running at a time.
+"""Tasks that pause at chosen points, one running at a time.
 
-Each task is a greenlet: the code under test runs unchanged, and which task goes on,
-or dies, is the world's decision.  Nothing here knows what the work is.
+Each task is a greenlet: the code under test runs unchanged, and the environment decides
+which task continues or is killed.  Nothing here knows what the task does.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from greenlet import getcurrent, greenlet
 
 
 class ProcessTerminated(BaseException):
-    """The process that runs this code is gone; nothing of it goes on."""
+    """The process that runs this code was killed; the code must not continue."""
 
 
 class GreenletTask:
-    """One piece of work, which runs only inside ``resume``."""
+    """A piece of work that runs only inside ``resume``."""
 
     def __init__(self, work: Callable[[], None], label: str) -> None:
         self.label = label
@@ -27,14 +27,18 @@ class GreenletTask:
         self._greenlet = greenlet(self._run)
 
     def resume(self) -> float | None:
-        """Runs to the next pause, and returns how long that is to last, in seconds;
-        None when the work is done or has failed (``error``)."""
+        """Run to the next pause.
+
+        Returns:
+            The length of the pause in seconds, or None if the work is done or has
+            failed (then ``error`` is set).
+        """
         self._greenlet.parent = getcurrent()
         pause_s: float | None = self._greenlet.switch()
         return None if self.done else pause_s
 
     def kill(self) -> None:
-        """Ends the paused work where it stands."""
+        """End the paused work at the point where it stands."""
         if not self._greenlet or self.done:
             self.done = True
             return
@@ -42,7 +46,7 @@ class GreenletTask:
         self.resume()
 
     def pause(self, seconds: float) -> None:
-        """Called by the work itself: lets the world go on."""
+        """Return control to the environment; called by the work itself."""
         if not self._killed:
             parent = self._greenlet.parent
             assert parent is not None
@@ -56,7 +60,7 @@ class GreenletTask:
         except ProcessTerminated:
             pass
         except BaseException as error:  # noqa: BLE001
-            # Handed to the world, which raises it at its own level.
+            # The environment raises it at its own level.
             self.error = error
         finally:
             self.done = True

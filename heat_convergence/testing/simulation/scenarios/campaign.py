@@ -1,7 +1,7 @@
-"""Many seeds, one after the other or on several processes, and what came of them.
+"""A campaign: the histories of many seeds, on one or several processes.
 
-Called by the command ``simulate`` and by tests.  Decides nothing about a history; a
-failing one is shrunk where it was found, so that others go on meanwhile.
+Called by the command ``simulate`` and by tests.  Decides nothing about a history.  A
+history that violates a rule is shrunk by the process that ran it, while others continue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from heat_convergence.testing.simulation.scenarios.scenario_runner import (
 from heat_convergence.testing.simulation.scenarios.shrinker import shrink_scenario
 
 _LOGGER = logging.getLogger("heat_convergence")
-SEEDS_PER_CHUNK = 5  # seeds handed to a process at once
+SEEDS_PER_CHUNK = 5  # seeds sent to a process at once
 SCENARIO_GENERATORS = {
     "flat": flat_scenario,
     "trees": nested_scenario,
@@ -37,9 +37,15 @@ SCENARIO_GENERATORS = {
 
 @dataclass(frozen=True, slots=True)
 class CampaignOptions:
-    """What every seed of a campaign has in common.  ``steps`` is how long users and
-    faults go on, four to a second of simulated time; ``scenario_family`` what stacks are
-    made of, see ``SCENARIO_GENERATORS``."""
+    """The options common to all seeds of a campaign.
+
+    Attributes:
+        steps: the time during which users make requests and faults occur, in quarters
+            of a simulated second.
+        store: ``memory`` or ``sqlite``.
+        shrink_runs: the highest number of runs to shrink a history.
+        scenario_family: a key of ``SCENARIO_GENERATORS``.
+    """
 
     steps: int = 400
     store: str = "memory"
@@ -49,8 +55,13 @@ class CampaignOptions:
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
-    """``broken`` is the rule that was broken, if any, and ``scenario_text`` the shrunk
-    history that breaks it; ``occurrences`` counts faults and other troubles by kind."""
+    """The result of one seed.
+
+    Attributes:
+        violation: the violated rule, if any.
+        scenario_text: the shrunk scenario that violates it, else "".
+        occurrences: the number of faults and their consequences, by name.
+    """
 
     seed: int
     violation: str | None
@@ -62,7 +73,7 @@ class SeedResult:
 
 @dataclass(slots=True)
 class CampaignSummary:
-    """The sum of many verdicts."""
+    """The sums over many seeds."""
 
     seed_count: int = 0
     event_count: int = 0
@@ -70,63 +81,60 @@ class CampaignSummary:
     occurrences: Counter[str] = field(default_factory=Counter)
     failures: list[SeedResult] = field(default_factory=list)
 
-    def add(self, verdict: SeedResult) -> None:
+    def add(self, result: SeedResult) -> None:
+        """Add the result of one seed."""
         self.seed_count += 1
-        self.event_count += verdict.event_count
-        self.simulated_s += verdict.simulated_s
-        self.occurrences += verdict.occurrences
-        if verdict.violation is not None:
-            self.failures.append(verdict)
+        self.event_count += result.event_count
+        self.simulated_s += result.simulated_s
+        self.occurrences += result.occurrences
+        if result.violation is not None:
+            self.failures.append(result)
 
 
 def run_seed(seed: int, options: CampaignOptions) -> SeedResult:
-    """The history of the seed, shrunk if it breaks a rule."""
-    whole = SCENARIO_GENERATORS[options.scenario_family](
+    """Run the history of a seed, and shrink it if it violates a rule."""
+    scenario = SCENARIO_GENERATORS[options.scenario_family](
         seed, steps=options.steps, store=options.store
     )
-    result = run_scenario(whole)
-    scenario = ""
+    result = run_scenario(scenario)
+    text = ""
     if result.violation is not None:
-        small, small_result = shrink_scenario(whole, result, max_runs=options.shrink_runs)
-        scenario = _scenario(
-            seed, options, transcript.format_scenario(small, small_result.injected_faults)
-        )
+        small, small_result = shrink_scenario(scenario, result, max_runs=options.shrink_runs)
+        shrunk = transcript.format_scenario(small, small_result.injected_faults)
+        text = f"# Found by: {replay_command(seed, options)}\n{shrunk}"
     return SeedResult(
         seed,
         None if result.violation is None else str(result.violation),
-        scenario,
+        text,
         result.step_count,
         result.simulated_s,
-        _happened(result),
+        _count_occurrences(result),
     )
 
 
 def run_seeds(
     seeds: Iterable[int], options: CampaignOptions, *, processes: int = 1
 ) -> Iterator[SeedResult]:
-    """In the order of the seeds, each as soon as it is there."""
+    """Yield the results in the order of the seeds, each as soon as it is known."""
     if processes == 1:
-        with _quiet():
+        with _silenced_logs():
             yield from map(partial(run_seed, options=options), seeds)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, initializer=_be_quiet) as pool:
+    with context.Pool(processes, initializer=_silence_logs) as pool:
         yield from pool.imap(partial(run_seed, options=options), seeds, chunksize=SEEDS_PER_CHUNK)
 
 
 def replay_command(seed: int, options: CampaignOptions) -> str:
-    """What to type to see the same history again."""
-    words = (
+    """Return the command that runs the history of a seed again."""
+    command = (
         f"heat-convergence simulate --seed {seed} --steps {options.steps} --store {options.store}"
     )
-    return (
-        words
-        if options.scenario_family == "flat"
-        else f"{words} --templates {options.scenario_family}"
-    )
+    family = options.scenario_family
+    return command if family == "flat" else f"{command} --templates {family}"
 
 
-def _happened(result: SimulationResult) -> Counter[str]:
+def _count_occurrences(result: SimulationResult) -> Counter[str]:
     counts = Counter(result.occurrences)
     counts.update(
         f"{point.split('/')[1]} {fault}" for point, fault in result.injected_faults.items()
@@ -134,20 +142,16 @@ def _happened(result: SimulationResult) -> Counter[str]:
     return counts
 
 
-def _scenario(seed: int, kind: CampaignOptions, text: str) -> str:
-    return f"# Found by: {replay_command(seed, kind)}\n{text}"
-
-
-def _be_quiet() -> None:
-    """The code under test reports every fault, as it should; here they are made."""
+def _silence_logs() -> None:
+    """Suppress the log lines about faults, which are injected on purpose."""
     _LOGGER.setLevel(logging.CRITICAL)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    before = _LOGGER.level
-    _be_quiet()
+def _silenced_logs() -> Iterator[None]:
+    level = _LOGGER.level
+    _silence_logs()
     try:
         yield
     finally:
-        _LOGGER.setLevel(before)
+        _LOGGER.setLevel(level)

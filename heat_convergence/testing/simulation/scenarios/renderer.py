@@ -1,7 +1,7 @@
-"""What scenarios show of a world: in words that stay the same from run to run.
+"""The states that scenarios show, in words that are the same in every run.
 
-Used by ``testing.transcript``.  Identifiers are left out, for they say nothing to a
-reader; things of the cloud keep their short ones.
+Used by the scenario interpreter.  Ids are left out, except the short ones of cloud
+objects, because a reader cannot use them.
 """
 
 from __future__ import annotations
@@ -15,54 +15,55 @@ from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.testing.simulation.environment import SimulatedEnvironment
 
 
-def render_stacks(world: SimulatedEnvironment) -> Iterator[str]:
-    """``red: UPDATE_COMPLETE`` and, of a failure, its reason, or where it waits."""
-    known = {key: snapshot.stack for key, snapshot in world.invariant_checker.stack_states.items()}
-    with world.store.transaction() as tx:
-        places = tx.tree.find_breakpoint_locations(list(known.values()))
-    waiting = {place.stack_id for place in places}
-    for stack_id, stack in sorted(known.items()):
-        told = stack.status == "FAILED" or stack_id in waiting
-        reason = f": {stack_status_reason(stack, places)}" if told else ""
-        yield f"{world.stack_path(stack)}: {stack.action}_{stack.status}{reason}"
+def render_stacks(environment: SimulatedEnvironment) -> Iterator[str]:
+    """Yield ``red: UPDATE_COMPLETE``, with the reason of a failure or the breakpoint."""
+    states = environment.invariant_checker.stack_states
+    stacks = {key: state.stack for key, state in states.items()}
+    with environment.store.transaction() as tx:
+        locations = tx.tree.find_breakpoint_locations(list(stacks.values()))
+    waiting = {location.stack_id for location in locations}
+    for stack_id, stack in sorted(stacks.items()):
+        has_reason = stack.status == "FAILED" or stack_id in waiting
+        reason = f": {stack_status_reason(stack, locations)}" if has_reason else ""
+        yield f"{environment.stack_path(stack)}: {stack.action}_{stack.status}{reason}"
 
 
-def render_reality(world: SimulatedEnvironment) -> Iterator[str]:
-    """Everything that exists, oldest first."""
+def render_reality(environment: SimulatedEnvironment) -> Iterator[str]:
+    """Yield the objects and snapshots of the cloud, oldest first."""
     names = {
-        row.id: f"{world.stack_path(snapshot.stack)}.{row.name}"
-        for snapshot in world.invariant_checker.stack_states.values()
-        for row in snapshot.resources
+        row.id: f"{environment.stack_path(state.stack)}.{row.name}"
+        for state in environment.invariant_checker.stack_states.values()
+        for row in state.resources
     }
     found = False
-    for thing in world.cloud.active_objects():
+    for each in environment.cloud.active_objects():
         found = True
-        words = [f"{thing.id} {names.get(thing.resource_id, 'nobody')}"]
-        words += [f"{key}={_plain(value)}" for key, value in thing.properties.items() if value]
-        if world.cloud.is_busy(thing):
+        words = [f"{each.id} {names.get(each.resource_id, 'nobody')}"]
+        words += [f"{key}={_text(value)}" for key, value in each.properties.items() if value]
+        if environment.cloud.is_busy(each):
             words.append("(coming)")
-        if thing.in_error:
+        if each.in_error:
             words.append("(broken)")
-        if thing.suspended:
+        if each.suspended:
             words.append("(paused)")
         yield " ".join(words)
-    for copy in world.cloud.snapshots.values():
-        if copy.exists:
+    for snapshot in environment.cloud.snapshots.values():
+        if snapshot.exists:
             found = True
-            yield f"{copy.id} saved of {copy.source_id}"
+            yield f"{snapshot.id} saved of {snapshot.source_id}"
     if not found:
         yield "nothing"
 
 
-def render_resources(world: SimulatedEnvironment) -> Iterator[str]:
-    """The rows of all stacks that live, as users see them."""
-    for stack_id in sorted(world.invariant_checker.stack_states):
-        snapshot = world.invariant_checker.stack_states[stack_id]
-        for row in sorted(snapshot.resources, key=lambda row: (row.name, row.id)):
-            yield f"{world.stack_path(snapshot.stack)}.{row.name}: {_row(row)}"
+def render_resources(environment: SimulatedEnvironment) -> Iterator[str]:
+    """Yield the resources of all stacks as users see them."""
+    for stack_id in sorted(environment.invariant_checker.stack_states):
+        state = environment.invariant_checker.stack_states[stack_id]
+        for row in sorted(state.resources, key=lambda row: (row.name, row.id)):
+            yield f"{environment.stack_path(state.stack)}.{row.name}: {_resource(row)}"
 
 
-def _row(row: Resource) -> str:
+def _resource(row: Resource) -> str:
     shown = (
         "(a stack)" if NESTED_STACK_KEY in row.definition and row.physical_id else row.physical_id
     )
@@ -74,15 +75,16 @@ def _row(row: Resource) -> str:
     return " ".join(words)
 
 
-def render_events(world: SimulatedEnvironment, stack: str) -> Iterator[str]:
-    """All events of the stack, in their order (memory store only)."""
-    tables = getattr(world.store, "tables", None)
-    snapshots = world.invariant_checker.stack_states.items()
-    found = max((key for key, s in snapshots if world.stack_path(s.stack) == stack), default="")
+def render_events(environment: SimulatedEnvironment, stack: str) -> Iterator[str]:
+    """Yield the events of a stack in their order (memory store only)."""
+    tables = getattr(environment.store, "tables", None)
+    states = environment.invariant_checker.stack_states.items()
+    ids = (key for key, state in states if environment.stack_path(state.stack) == stack)
+    found = max(ids, default="")
     for event in tables.events if tables is not None else ():
         if event.stack_id == found:
             yield f"{event.resource_name} {event.action}_{event.status}: {event.reason}"
 
 
-def _plain(value: object) -> str:
+def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,19 +1,18 @@
-"""From a seed to a history: the size of the world, what users want, what goes wrong.
+"""Random scenarios: from a seed to the environment, the requests and the faults.
 
-Used by the simulator.  Everything is drawn from the seed, and stays as it was when a
-part of it is taken away again (see ``testing.shrink``).
+Used by the campaign.  Everything is drawn from the seed, and stays as it was when the
+shrinker takes a part away.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FaultProbabilities
-from heat_convergence.testing.simulation.workload.nested_templates import TreeBuilder
 from heat_convergence.testing.simulation.workload.request_generator import (
     TimedRequest,
     generate_requests,
@@ -24,6 +23,7 @@ from heat_convergence.testing.simulation.workload.template_notation import (
     format_template,
     parse_template,
 )
+from heat_convergence.testing.simulation.workload.tree_builder import TreeBuilder
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 _CRASHES: FaultProbabilities = {
@@ -56,7 +56,10 @@ _FAILURES: FaultProbabilities = {
 
 @dataclass(frozen=True, slots=True)
 class ExternalChange:
-    """Somebody else changes or deletes a thing: the ``share``-th of those alive."""
+    """A change or deletion of an object by a third party.
+
+    ``selector``, from 0 to 1, chooses one of the existing objects.
+    """
 
     at_s: float
     operation: str  # "vanish" or "change"
@@ -65,7 +68,12 @@ class ExternalChange:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """All that a history follows from.  ``given`` None: faults by chance."""
+    """Everything that determines a history.
+
+    Attributes:
+        faults_by_point: the faults by their points; None to draw them at random.
+        horizon_s: the time at which requests and faults end.
+    """
 
     config: EnvironmentConfig
     store: str
@@ -77,7 +85,7 @@ class Scenario:
 
 
 def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
-    """The history of the seed: faults and users for ``steps`` / 4 seconds."""
+    """Draw requests and faults for ``steps`` / 4 seconds, without nested stacks."""
     rng = random.Random(seed)
     horizon_s = steps / 4
     settings = ConvergenceSettings(
@@ -87,7 +95,7 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         error_wait_s=60.0,
         action_timeout_s=rng.choice((300.0, 600.0)),
     )
-    shape = EnvironmentConfig(
+    config = EnvironmentConfig(
         seed=seed or 1,
         engines=rng.choice((1, 2, 3)),
         observers=rng.choice((1, 2)),
@@ -95,18 +103,19 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         max_work_s=rng.choice((0.0, 2.0, 15.0)),
         settings=settings,
     )
-    acts: list[TimedRequest] = []
+    requests: list[TimedRequest] = []
     for name in ("red", "blue")[: rng.choice((1, 1, 2))]:
-        acts.extend(generate_requests(rng, name, horizon_s))
-    looking = random.Random(f"converge {seed}")  # of its own: seeds keep their histories
-    acts = [_perhaps_converging(timed, looking) for timed in acts]
-    odds = _odds(rng)
+        requests.extend(generate_requests(rng, name, horizon_s))
+    # Generators of their own keep the rest of older seeds' histories as it was.
+    converge_rng = random.Random(f"converge {seed}")
+    requests = [_perhaps_converging(timed, converge_rng) for timed in requests]
+    fault_probabilities = _draw_fault_probabilities(rng)
     return Scenario(
-        config=shape,
+        config=config,
         store=store,
-        requests=tuple(sorted(acts, key=lambda timed: timed.at_s)),
-        external_changes=_disturbances(rng, horizon_s),
-        fault_probabilities=odds,
+        requests=_in_order(requests),
+        external_changes=_draw_external_changes(rng, horizon_s),
+        fault_probabilities=fault_probabilities,
         horizon_s=horizon_s,
     )
 
@@ -116,78 +125,89 @@ def _perhaps_converging(timed: TimedRequest, rng: random.Random) -> TimedRequest
     return replace(timed, request=replace(timed.request, converge=True)) if converge else timed
 
 
+def _in_order(requests: Iterable[TimedRequest]) -> tuple[TimedRequest, ...]:
+    return tuple(sorted(requests, key=lambda timed: timed.at_s))
+
+
 def nested_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
-    """The history of the seed with nests, groups and breakpoints in its templates."""
+    """Draw the flat scenario of the seed with nested stacks, groups and breakpoints."""
     flat = flat_scenario(seed, steps=steps, store=store)
     rng = random.Random(f"tree {seed}")
-    gardeners = {
+    builders = {
         name: TreeBuilder(rng, random.Random(f"groups {seed} {name}")) for name in ("red", "blue")
     }
-    acts: list[TimedRequest] = []
-    for timed in flat.requests:
-        act = timed.request
-        text = (
-            format_template(gardeners[act.stack].build(parse_template(act.template)))
-            if act.template
-            else ""
-        )
-        acts.append(replace(timed, request=replace(act, template=text)))
-    for name, gardener in gardeners.items():
-        for path in gardener.hooks:
+    requests = [_with_tree(timed, builders[timed.request.stack]) for timed in flat.requests]
+    for name, builder in builders.items():
+        for path in builder.hooks:
             clear = UserRequest("clear", name, resource=path, step=rng.random() < 0.2)
-            acts += [
-                TimedRequest(round(rng.uniform(0, flat.horizon_s), 3), clear) for _ in range(3)
-            ]
-        for lever in gardener.scaling_policies:
-            pull = UserRequest("signal", name, resource=lever)
-            acts += [
-                TimedRequest(round(rng.uniform(0, flat.horizon_s), 3), pull) for _ in range(3)
-            ]
-    return replace(flat, requests=tuple(sorted(acts, key=lambda timed: timed.at_s)))
+            requests += _at_random_times(rng, clear, flat.horizon_s)
+        for policy in builder.scaling_policies:
+            signal = UserRequest("signal", name, resource=policy)
+            requests += _at_random_times(rng, signal, flat.horizon_s)
+    return replace(flat, requests=_in_order(requests))
 
 
-_BELOW = ("check", "suspend", "resume", "snapshot", "discard", "cancel", "stop")
+def _with_tree(timed: TimedRequest, builder: TreeBuilder) -> TimedRequest:
+    request = timed.request
+    if not request.template:
+        return timed
+    text = format_template(builder.build(parse_template(request.template)))
+    return replace(timed, request=replace(request, template=text))
+
+
+def _at_random_times(
+    rng: random.Random, request: UserRequest, horizon_s: float, count: int = 3
+) -> list[TimedRequest]:
+    return [TimedRequest(round(rng.uniform(0, horizon_s), 3), request) for _ in range(count)]
+
+
+_NESTED_OPERATIONS = ("check", "suspend", "resume", "snapshot", "discard", "cancel", "stop")
 
 
 def nested_request_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
-    """The tree's history of the seed, in which users make requests about nested stacks, too:
-    mostly while those above them take snapshots, and now and then at any time.  Such as do
-    not change what the tree's template has there."""
+    """Draw the nested scenario of the seed with requests about nested stacks.
+
+    Most of them come while a parent takes a snapshot, a few at any other time.  None
+    changes the goal of a nested stack.
+    """
     tree = nested_scenario(seed, steps=steps, store=store)
     rng = random.Random(f"below {seed}")
-    acts = list(tree.requests)
+    requests = list(tree.requests)
     texts = [timed.request.template for timed in tree.requests if timed.request.template]
-    nests = sorted({path for text in texts for path in _nests(parse_template(text))})
-    for timed in tree.requests if nests else ():
-        often = {"snapshot": 4, "update": 1}.get(timed.request.operation, int(rng.random() < 0.05))
-        for _ in range(often):
-            act = UserRequest(rng.choice(_BELOW), f"{timed.request.stack}.{rng.choice(nests)}")
-            acts.append(TimedRequest(round(timed.at_s + rng.uniform(0.05, 12), 3), act))
-    acts = [timed for timed in acts if timed.at_s < tree.horizon_s]
-    return replace(tree, requests=tuple(sorted(acts, key=lambda timed: timed.at_s)))
+    paths = sorted({path for text in texts for path in _nested_stack_paths(parse_template(text))})
+    for timed in tree.requests if paths else ():
+        operation = timed.request.operation
+        count = {"snapshot": 4, "update": 1}.get(operation, int(rng.random() < 0.05))
+        for _ in range(count):
+            request = UserRequest(
+                rng.choice(_NESTED_OPERATIONS), f"{timed.request.stack}.{rng.choice(paths)}"
+            )
+            requests.append(TimedRequest(round(timed.at_s + rng.uniform(0.05, 12), 3), request))
+    return replace(
+        tree, requests=_in_order(timed for timed in requests if timed.at_s < tree.horizon_s)
+    )
 
 
-def _nests(template: TemplateSpec, above: str = "") -> Iterator[str]:
-    """The paths of all that a stack is behind."""
+def _nested_stack_paths(template: TemplateSpec, prefix: str = "") -> Iterator[str]:
     for name, spec in template.items():
         if spec.type_alias in NESTED_STACK_ALIASES:
-            yield f"{above}{name}"
-            yield from _nests(spec.nested_template, f"{above}{name}.")
+            yield f"{prefix}{name}"
+            yield from _nested_stack_paths(spec.nested_template, f"{prefix}{name}.")
 
 
-def _odds(rng: random.Random) -> FaultProbabilities:
-    """Each kind of trouble is there or not, mild or wild."""
+def _draw_fault_probabilities(rng: random.Random) -> FaultProbabilities:
+    """Draw which families of faults occur, and how often."""
     chosen: dict[str, dict[str, float]] = {}
     strength = rng.choice((0.3, 1.0, 2.0))
     for family in (_CRASHES, _MESSAGES, _DATABASE, _STALLS, _CLOUD, _FAILURES):
         if rng.random() < 0.45:
-            for kind, faults in family.items():
+            for point_type, faults in family.items():
                 for fault, probability in faults.items():
-                    chosen.setdefault(kind, {})[fault] = probability * strength
+                    chosen.setdefault(point_type, {})[fault] = probability * strength
     return chosen
 
 
-def _disturbances(rng: random.Random, horizon_s: float) -> tuple[ExternalChange, ...]:
+def _draw_external_changes(rng: random.Random, horizon_s: float) -> tuple[ExternalChange, ...]:
     if rng.random() < 0.75:
         return ()
     return tuple(

@@ -1,16 +1,17 @@
-"""One history from beginning to end, and the verdict on it.
+"""One run of a scenario, and its result.
 
-Called by the command ``simulate``, by tests and by the shrinker.  Runs a case,
-stops all faults, waits until everything is settled, then asks users to bring each
-stack to its goal and to delete it: nothing may be left.
+Called by the campaign, by tests and by the shrinker.  Runs the scenario, stops all
+faults, waits until no stack is in progress, then has each stack reach its goal and be
+deleted: nothing may be left.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.model.action import Action, Status
@@ -31,14 +32,19 @@ from heat_convergence.testing.simulation.scenarios.scenario_generator import (
 )
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
-SNAPSHOT_CLEANUP_TIMEOUT_S = 30.0  # what snapshots kept goes after their stack
-SETTLE_TIMEOUT_S = 1500.0  # the longest timeout, twice (it may roll back), and time to notice
+SNAPSHOT_CLEANUP_TIMEOUT_S = 30.0  # snapshots are deleted after their stack
+SETTLE_TIMEOUT_S = 1500.0  # twice the longest timeout (a rollback has its own), and some time
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """``violation`` None: all went well.  ``fired`` are the faults that struck, by their
-    points; ``occurrences`` counts what followed from them and from chance."""
+    """The result of a run.
+
+    Attributes:
+        violation: the first violated rule; None if there is none.
+        injected_faults: the faults that occurred, by their points.
+        occurrences: the number of requests and of consequences of faults, by name.
+    """
 
     violation: Violation | None
     injected_faults: dict[str, str]
@@ -49,61 +55,61 @@ class SimulationResult:
     occurrences: Counter[str]
 
 
-def run_scenario(case: Scenario) -> SimulationResult:
-    """The history of the case.  Errors of the code under test become violations."""
+def run_scenario(scenario: Scenario) -> SimulationResult:
+    """Run a scenario.  Errors of the code under test become violations."""
     faults = FaultInjector(
-        seed=case.config.seed,
-        probabilities=case.fault_probabilities if case.faults_by_point is None else {},
-        faults_by_point=case.faults_by_point or {},
+        seed=scenario.config.seed,
+        probabilities=scenario.fault_probabilities if scenario.faults_by_point is None else {},
+        faults_by_point=scenario.faults_by_point or {},
     )
-    with open_store(case.store) as store:
-        world = SimulatedEnvironment(case.config, faults, store)
+    with open_store(scenario.store) as store:
+        environment = SimulatedEnvironment(scenario.config, faults, store)
         violation = None
         try:
-            _live(world, case)
+            _run(environment, scenario)
         except InvariantBroken as broken:
             violation = broken.violation
         except Exception as error:  # noqa: BLE001
-            # Whatever the code under test raises through its outermost loop is a
-            # finding of this run, to be shrunk and replayed like any other.
+            # An error that passes the outermost loop of the code under test is a
+            # violation like any other, to be shrunk and replayed.
             violation = Violation(0, f"{type(error).__name__}: {error}")
-            world.log_event(str(violation))
+            environment.log_event(str(violation))
         finally:
-            world.close()
+            environment.close()
         return SimulationResult(
             violation,
             faults.injected,
-            tuple(world.log),
-            world.step_count,
-            world.stack_statuses(),
-            world.event_queue.elapsed_s,
-            world.occurrences,
+            tuple(environment.log),
+            environment.step_count,
+            environment.stack_statuses(),
+            environment.event_queue.elapsed_s,
+            environment.occurrences,
         )
 
 
-def fault_points(case: Scenario, kind: str) -> list[str]:
-    """The points of a kind that the case passes until its faults end."""
-    passed: list[str] = []
-    faults = FaultInjector(seed=case.config.seed, faults_by_point=case.faults_by_point or {})
-    with open_store(case.store) as store:
-        world = SimulatedEnvironment(case.config, faults, store)
+def fault_points(scenario: Scenario, point_type: str) -> list[str]:
+    """Return the points of a type that the scenario passes before its horizon."""
+    faults = FaultInjector(
+        seed=scenario.config.seed, faults_by_point=scenario.faults_by_point or {}
+    )
+    with open_store(scenario.store) as store:
+        environment = SimulatedEnvironment(scenario.config, faults, store)
         try:
-            _schedule(world, case)
-            world.run_until(case.horizon_s)
-            passed.extend(faults.passed_points(kind))
+            _schedule(environment, scenario)
+            environment.run_until(scenario.horizon_s)
+            return faults.passed_points(point_type)
         finally:
-            world.close()
-    return passed
+            environment.close()
 
 
 @contextmanager
-def open_store(kind: str) -> Iterator[Store]:
-    """A new, empty store: ``memory`` or ``sqlite``."""
-    if kind == "memory":
+def open_store(name: str) -> Iterator[Store]:
+    """Open a new, empty store: ``memory`` or ``sqlite``."""
+    if name == "memory":
         yield MemoryStore()
         return
     database = database_from_url("sqlite://")
-    attach_keyring(database.engine, Keyring(["what simulated stacks keep secrets with"]))
+    attach_keyring(database.engine, Keyring(["the key of simulated stacks"]))
     metadata.create_all(database.engine)
     try:
         yield SqlStore(database)
@@ -111,127 +117,132 @@ def open_store(kind: str) -> Iterator[Store]:
         database.close()
 
 
-def _live(world: SimulatedEnvironment, case: Scenario) -> None:
-    _schedule(world, case)
-    world.run_until(case.horizon_s)
-    world.faults.enabled = False
-    world.clear_breakpoints_periodically()
-    world.settle(SETTLE_TIMEOUT_S)
-    world.check_failures_expected()
-    reach_goals_and_delete(world)
+def _run(environment: SimulatedEnvironment, scenario: Scenario) -> None:
+    _schedule(environment, scenario)
+    environment.run_until(scenario.horizon_s)
+    environment.faults.enabled = False
+    environment.clear_breakpoints_periodically()
+    environment.settle(SETTLE_TIMEOUT_S)
+    environment.check_failures_expected()
+    reach_goals_and_delete(environment)
 
 
-def _schedule(world: SimulatedEnvironment, case: Scenario) -> None:
-    for timed in case.requests:
-        world.event_queue.schedule_at(
-            timed.at_s, lambda act=timed.request: world.submit_request(act)
-        )
-    for disturbance in case.external_changes:
-        world.event_queue.schedule_at(
-            disturbance.at_s, lambda it=disturbance: apply_external_change(world, it)
-        )
+def _schedule(environment: SimulatedEnvironment, scenario: Scenario) -> None:
+    queue = environment.event_queue
+    for timed in scenario.requests:
+        queue.schedule_at(timed.at_s, partial(environment.submit_request, timed.request))
+    for change in scenario.external_changes:
+        queue.schedule_at(change.at_s, partial(apply_external_change, environment, change))
 
 
-def apply_external_change(world: SimulatedEnvironment, disturbance: ExternalChange) -> None:
-    """Somebody else lays hands on a thing of the cloud."""
-    things = [thing for thing in world.cloud.active_objects() if thing.stack_id]
-    if not things:
-        return
-    change_object(
-        world, things[int(disturbance.selector * len(things)) % len(things)], disturbance.operation
-    )
+def apply_external_change(environment: SimulatedEnvironment, change: ExternalChange) -> None:
+    """Change or delete one of the cloud's objects that belong to a stack."""
+    owned = [each for each in environment.cloud.active_objects() if each.stack_id]
+    if owned:
+        chosen = owned[int(change.selector * len(owned)) % len(owned)]
+        change_object(environment, chosen, change.operation)
 
 
-def change_object(world: SimulatedEnvironment, thing: CloudObject, what: str) -> None:
-    """``vanish`` or ``change``."""
-    world.log_event(f"{what}: {thing.id} {thing.name}")
-    world.occurrences[f"cloud {what}"] += 1
-    world.expect_failure(thing.stack_id, f"{thing.id} was disturbed")
-    if what == "vanish":
-        world.cloud.delete_externally(thing)
+def change_object(
+    environment: SimulatedEnvironment, cloud_object: CloudObject, operation: str
+) -> None:
+    """``vanish`` (delete) or ``change`` an object without its owner's knowledge."""
+    environment.log_event(f"{operation}: {cloud_object.id} {cloud_object.name}")
+    environment.occurrences[f"cloud {operation}"] += 1
+    environment.expect_failure(cloud_object.stack_id, f"{cloud_object.id} was changed externally")
+    if operation == "vanish":
+        environment.cloud.delete_externally(cloud_object)
     else:
-        world.cloud.change_externally(thing, {"size": 99})
+        environment.cloud.change_externally(cloud_object, {"size": 99})
 
 
-def reach_goals_and_delete(world: SimulatedEnvironment) -> None:
-    """With no more faults, every stack reaches its goal, and can be deleted."""
-    world.signal_periodically()
-    for name in _names(world):
-        _bring_home(world, name)
-    while names := _names(world):  # what one retains is another's turn
+def reach_goals_and_delete(environment: SimulatedEnvironment) -> None:
+    """Have every stack reach its goal and be deleted, now that faults have ended."""
+    environment.signal_periodically()
+    for name in _stack_names(environment):
+        _reach_goal(environment, name)
+    # A nested stack that its parent retains is a root stack in the next pass.
+    while names := _stack_names(environment):
         for name in names:
-            _ask(world, UserRequest("delete", name), expect=Status.COMPLETE)
-    world.run_until(world.event_queue.elapsed_s + SNAPSHOT_CLEANUP_TIMEOUT_S)
-    left = [thing.id for thing in world.cloud.active_objects() if thing.stack_id]
-    copies = world.cloud.snapshots.values()
+            _perform(environment, UserRequest("delete", name), expect=Status.COMPLETE)
+    environment.run_until(environment.event_queue.elapsed_s + SNAPSHOT_CLEANUP_TIMEOUT_S)
+    left = [each.id for each in environment.cloud.active_objects() if each.stack_id]
     left += [
-        copy.id
-        for copy in copies
-        if copy.exists and copy.stack_id and not copy.name.endswith(f"-{FINAL_SNAPSHOT}")
+        snapshot.id
+        for snapshot in environment.cloud.snapshots.values()
+        if snapshot.exists
+        and snapshot.stack_id
+        and not snapshot.name.endswith(f"-{FINAL_SNAPSHOT}")
     ]
     if left:
-        world.invariant_checker.report_violation(7, f"everything is deleted, and {left} are left")
-        world.raise_violation()
+        environment.invariant_checker.report_violation(
+            7, f"everything is deleted, and {left} are left"
+        )
+        environment.raise_violation()
 
 
-def _names(world: SimulatedEnvironment) -> list[str]:
+def _stack_names(environment: SimulatedEnvironment) -> list[str]:
     return sorted(
-        {s.stack.name for s in world.invariant_checker.stack_states.values() if _lives(s.stack)}
+        {
+            s.stack.name
+            for s in environment.invariant_checker.stack_states.values()
+            if _is_root(s.stack)
+        }
     )
 
 
-def _lives(stack: Stack) -> bool:
-    """Whether users can still do something to it; nested ones go with their root."""
+def _is_root(stack: Stack) -> bool:
+    """Return whether the stack is a root stack that is not deleted."""
     return stack.deleted_at is None and stack.owner_id is None
 
 
-def _bring_home(world: SimulatedEnvironment, name: str) -> None:
-    stack = world.invariant_checker.stack_states[world.find_stack_id(name)].stack
+def _reach_goal(environment: SimulatedEnvironment, name: str) -> None:
+    stack = environment.invariant_checker.stack_states[environment.find_stack_id(name)].stack
     if stack.action is Action.DELETE:
         return
     if stack.action is Action.SUSPEND:
-        _ask(world, UserRequest("resume", name))
-    if any(thing.changed_externally for thing in world.cloud.objects.values()):
-        _ask(world, UserRequest("check", name))
-    text = _goal_text(world, name)
-    if _never_up(world):
-        # An update goes on with what is coming up, waits in vain, and then knows.
-        _ask(world, UserRequest("update", name, text))
-    _ask(world, UserRequest("update", name, text), expect=Status.COMPLETE)
+        _perform(environment, UserRequest("resume", name))
+    if any(each.changed_externally for each in environment.cloud.objects.values()):
+        _perform(environment, UserRequest("check", name))
+    text = _goal_text(environment, name)
+    if _any_never_ready(environment):
+        # An update continues to wait for an unfinished creation; only the next replaces it.
+        _perform(environment, UserRequest("update", name, text))
+    _perform(environment, UserRequest("update", name, text), expect=Status.COMPLETE)
 
 
-def _never_up(world: SimulatedEnvironment) -> bool:
-    return any(thing.ready_at_s > 1e8 for thing in world.cloud.active_objects())
+def _any_never_ready(environment: SimulatedEnvironment) -> bool:
+    return any(each.ready_at_s > 1e8 for each in environment.cloud.active_objects())
 
 
-def _goal_text(world: SimulatedEnvironment, name: str) -> str:
-    stack = world.invariant_checker.stack_states[world.find_stack_id(name)].stack
-    with world.store.transaction() as tx:
+def _goal_text(environment: SimulatedEnvironment, name: str) -> str:
+    stack = environment.invariant_checker.stack_states[environment.find_stack_id(name)].stack
+    with environment.store.transaction() as tx:
         goal = tx.goals.get(stack.goal_id)
         if goal is None:
             return ""
         return tx.contents.get([goal.template_hash])[goal.template_hash]
 
 
-def _ask(world: SimulatedEnvironment, act: UserRequest, expect: Status | None = None) -> None:
-    stack_id = world.find_stack_id(act.stack)
-    before = world.invariant_checker.stack_states[stack_id].stack.version
-    while not world.api.alive:
-        world.run_next_event()
-    world.submit_request(act)
-    world.settle(SETTLE_TIMEOUT_S)
-    stack = world.invariant_checker.stack_states[stack_id].stack
+def _perform(
+    environment: SimulatedEnvironment, request: UserRequest, expect: Status | None = None
+) -> None:
+    """Perform a request and wait for its end; report an end other than expected (RULE 9)."""
+    stack_id = environment.find_stack_id(request.stack)
+    before = environment.invariant_checker.stack_states[stack_id].stack.version
+    while not environment.api.alive:
+        environment.run_next_event()
+    environment.submit_request(request)
+    environment.settle(SETTLE_TIMEOUT_S)
+    stack = environment.invariant_checker.stack_states[stack_id].stack
     if stack.version == before:
-        world.invariant_checker.report_violation(
-            8, f"{act.operation} of {act.stack} did not begin"
+        environment.invariant_checker.report_violation(
+            8, f"{request.operation} of {request.stack} did not start"
         )
     elif expect is not None and (stack.status is not expect or stack.version != before + 1):
-        world.invariant_checker.report_violation(
+        environment.invariant_checker.report_violation(
             9,
-            f"{act.operation} of {act.stack} ends {stack.action}_{stack.status} without a fault:"
-            f" {stack.status_reason}",
+            f"{request.operation} of {request.stack} ends {stack.action}_{stack.status}"
+            f" without a fault: {stack.status_reason}",
         )
-    world.raise_violation()
-
-
-ScenarioRunner = Callable[[Scenario], SimulationResult]
+    environment.raise_violation()

@@ -1,7 +1,8 @@
-"""A failing history made small: fewer faults, fewer requests, smaller templates.
+"""The reduction of a failing scenario: fewer faults, fewer requests, smaller templates.
 
-Called when a seed fails.  Takes parts away as long as the same rule stays broken;
-chance depends on places alone, so that what is left mostly stays as it was.
+Called when a seed violates a rule.  Takes parts away while the same rule is violated.
+Random choices depend on their points alone, so the rest of the history mostly stays as
+it was.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario, TimedRequest
+from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario
 from heat_convergence.testing.simulation.scenarios.scenario_runner import (
     SimulationResult,
     run_scenario,
 )
+from heat_convergence.testing.simulation.workload.request_generator import TimedRequest
 from heat_convergence.testing.simulation.workload.template_notation import (
     format_template,
     parse_template,
@@ -24,121 +26,137 @@ Part = TypeVar("Part")
 
 
 def shrink_scenario(
-    case: Scenario, result: SimulationResult, *, max_runs: int = 300
+    scenario: Scenario, result: SimulationResult, *, max_runs: int = 300
 ) -> tuple[Scenario, SimulationResult]:
-    """The smallest case found that breaks the same rule, and its result."""
+    """Return the smallest scenario found that violates the same rule, and its result."""
     if result.violation is None:
-        raise ValueError("there is nothing to shrink: no rule is broken")
+        raise ValueError("there is nothing to shrink: no rule is violated")
     search = _Search(
-        dataclasses.replace(case, faults_by_point=dict(result.injected_faults)), result, max_runs
+        dataclasses.replace(scenario, faults_by_point=dict(result.injected_faults)),
+        result,
+        max_runs,
     )
-    while search.left > 0 and search.one_round():
+    while search.runs_left > 0 and search.run_pass():
         pass
-    return search.case, search.result
+    return search.scenario, search.result
 
 
 class _Search:
-    def __init__(self, case: Scenario, result: SimulationResult, runs: int) -> None:
-        self.case, self.result, self.left = case, result, runs
+    """The smallest scenario so far, and the number of runs left."""
 
-    def one_round(self) -> bool:
-        """Tries every kind of reduction; whether any helped."""
-        before = self.case
+    def __init__(self, scenario: Scenario, result: SimulationResult, runs_left: int) -> None:
+        self.scenario, self.result, self.runs_left = scenario, result, runs_left
+
+    def run_pass(self) -> bool:
+        """Try every kind of reduction; return whether any succeeded."""
+        before = self.scenario
         self._reduce(
-            sorted((self.case.faults_by_point or {}).items()),
-            lambda faults: dataclasses.replace(self.case, faults_by_point=dict(faults)),
+            sorted((self.scenario.faults_by_point or {}).items()),
+            lambda faults: dataclasses.replace(self.scenario, faults_by_point=dict(faults)),
         )
         self._reduce(
-            self.case.requests, lambda acts: dataclasses.replace(self.case, requests=tuple(acts))
+            self.scenario.requests,
+            lambda requests: dataclasses.replace(self.scenario, requests=tuple(requests)),
         )
         self._reduce(
-            self.case.external_changes,
-            lambda some: dataclasses.replace(self.case, external_changes=tuple(some)),
+            self.scenario.external_changes,
+            lambda changes: dataclasses.replace(self.scenario, external_changes=tuple(changes)),
         )
-        for smaller in _simpler_templates(self.case):
+        for smaller in _smaller_templates(self.scenario):
             self._try(smaller)
-        for smaller in _simpler_worlds(self.case):
+        for smaller in _smaller_environments(self.scenario):
             self._try(smaller)
-        return self.case != before
+        return self.scenario != before
 
     def _reduce(self, parts: Sequence[Part], make: Callable[[list[Part]], Scenario]) -> None:
-        """Leaves out ever smaller pieces."""
+        """Leave out ever smaller pieces."""
         kept = list(parts)
         size = len(kept)
         while size > 0:
-            at = 0
-            while at < len(kept):
-                fewer = kept[:at] + kept[at + size :]
+            start = 0
+            while start < len(kept):
+                fewer = kept[:start] + kept[start + size :]
                 if self._try(make(fewer)):
                     kept = fewer
                 else:
-                    at += size
+                    start += size
             size //= 2
 
-    def _try(self, case: Scenario) -> bool:
-        if self.left <= 0 or case == self.case:
+    def _try(self, scenario: Scenario) -> bool:
+        if self.runs_left <= 0 or scenario == self.scenario:
             return False
-        self.left -= 1
-        result = run_scenario(case)
+        self.runs_left -= 1
+        result = run_scenario(scenario)
         same = (
             result.violation is not None
             and self.result.violation is not None
             and result.violation.rule == self.result.violation.rule
         )
         if same:
-            self.case = dataclasses.replace(case, faults_by_point=dict(result.injected_faults))
+            self.scenario = dataclasses.replace(
+                scenario, faults_by_point=dict(result.injected_faults)
+            )
             self.result = result
         return same
 
 
-def _simpler_templates(case: Scenario) -> Iterator[Scenario]:
-    """Each name taken out of all templates, each need and option out of each."""
+def _smaller_templates(scenario: Scenario) -> Iterator[Scenario]:
+    """Take each name out of all templates, then each name or dependency out of each."""
     names = sorted(
-        {name for timed in case.requests for name in parse_template(timed.request.template)}
+        {name for timed in scenario.requests for name in parse_template(timed.request.template)}
     )
     for name in names:
-        yield _with_texts(case, lambda text, name=name: _without(text, name))
-    for at, timed in enumerate(case.requests):
-        for text in _simpler_texts(timed.request.template):
-            acts = list(case.requests)
-            acts[at] = _with_text(timed, text)
-            yield dataclasses.replace(case, requests=tuple(acts))
+        yield _without_name(scenario, name)
+    for index, timed in enumerate(scenario.requests):
+        for text in _smaller_texts(timed.request.template):
+            requests = list(scenario.requests)
+            requests[index] = _with_template(timed, text)
+            yield dataclasses.replace(scenario, requests=tuple(requests))
 
 
-def _with_texts(case: Scenario, change: Callable[[str], str]) -> Scenario:
-    acts = tuple(_with_text(timed, change(timed.request.template)) for timed in case.requests)
-    return dataclasses.replace(case, requests=acts)
+def _without_name(scenario: Scenario, name: str) -> Scenario:
+    requests = tuple(
+        _with_template(timed, _without(timed.request.template, name))
+        for timed in scenario.requests
+    )
+    return dataclasses.replace(scenario, requests=requests)
 
 
-def _with_text(timed: TimedRequest, text: str) -> TimedRequest:
+def _with_template(timed: TimedRequest, text: str) -> TimedRequest:
     return dataclasses.replace(timed, request=dataclasses.replace(timed.request, template=text))
 
 
 def _without(text: str, name: str) -> str:
     template = parse_template(text)
     template.pop(name, None)
-    levers = {other for other, spec in template.items() if spec.of == name}
-    template = {other: spec for other, spec in template.items() if other not in levers}
-    for other, spec in template.items():
-        needs = {
-            how: tuple(n for n in getattr(spec, how) if n != name)
-            for how in ("refs", "reads", "after")
-        }
-        template[other] = dataclasses.replace(spec, **needs)
-    return format_template(template)
+    remaining = {other: spec for other, spec in template.items() if spec.of != name}
+    for other, spec in remaining.items():
+        remaining[other] = dataclasses.replace(
+            spec,
+            refs=tuple(each for each in spec.refs if each != name),
+            reads=tuple(each for each in spec.reads if each != name),
+            after=tuple(each for each in spec.after if each != name),
+        )
+    return format_template(remaining)
 
 
-def _simpler_texts(text: str) -> Iterator[str]:
+def _smaller_texts(text: str) -> Iterator[str]:
     template = parse_template(text)
     for name in sorted(template):
         yield _without(text, name)
         spec = template[name]
-        for how in ("refs", "reads", "after"):
-            if getattr(spec, how):
-                yield format_template({**template, name: dataclasses.replace(spec, **{how: ()})})
+        for smaller in (
+            dataclasses.replace(spec, refs=()),
+            dataclasses.replace(spec, reads=()),
+            dataclasses.replace(spec, after=()),
+        ):
+            if smaller != spec:
+                yield format_template({**template, name: smaller})
 
 
-def _simpler_worlds(case: Scenario) -> Iterator[Scenario]:
-    for name in ("engines", "observers"):
-        if getattr(case.config, name) > 1:
-            yield dataclasses.replace(case, config=dataclasses.replace(case.config, **{name: 1}))
+def _smaller_environments(scenario: Scenario) -> Iterator[Scenario]:
+    config = scenario.config
+    if config.engines > 1:
+        yield dataclasses.replace(scenario, config=dataclasses.replace(config, engines=1))
+    if config.observers > 1:
+        yield dataclasses.replace(scenario, config=dataclasses.replace(config, observers=1))

@@ -1,8 +1,8 @@
-"""Groups of things in the simulated world, and the levers that scale them.
+"""Groups of resources in scenarios, and the policies that scale them.
 
-Decides what a ``Group``, a ``Chain``, a ``Fleet`` and a ``Lever`` are in terms of real types,
-whose code real engines run: every member is a ``Thing``.  Used by ``testing.trees`` and by
-processes, which register those types; knows no rows.
+Decides how a ``Group``, a ``Chain``, a ``Fleet`` and a ``Lever`` are defined by the real
+resource types; every member is a ``Thing``.  Used by ``nested_templates`` and by the
+processes, which register those types; reads no rows.
 
     g: Group size=3 flavor=sweet batch=1
     c: Chain size=2
@@ -45,40 +45,42 @@ _NAMES = {
     SCALING_GROUP: AutoScalingGroup.name,
     SCALING_POLICY: ScalingPolicy.name,
 }
-_MOST = 6  # members of a fleet
+_MAX_MEMBERS = 6  # of a scaling group
 SCALING_TYPE_ALIASES = frozenset(_NAMES)
 
 
 def desired_resource(spec: ResourceSpec) -> DesiredResource:
-    """As a traversal of a root takes it."""
+    """Return the desired resource of a root stack."""
     definition = ResourceDefinition(
         name=spec.name,
         type=_NAMES[spec.type_alias],
         properties=_properties(spec, Expression("get_resource", "standard", spec.of)),
-        update_policy=_policy(spec),
+        update_policy=_update_policy(spec),
         deletion_policy=template_notation.deletion_policy(spec),
         requires=frozenset({*spec.after, *([spec.of] if spec.of else [])}),
         referenced_names=frozenset([spec.of] if spec.of else []),
     )
-    behind = None
+    nested_keys = None
     if spec.type_alias != SCALING_POLICY:
-        made_of = json.dumps([_properties(spec, None), _policy(spec)], sort_keys=True)
-        behind = {
-            CONTENT_DIGEST_KEY: hashlib.sha256(made_of.encode()).hexdigest(),
+        content = json.dumps([_properties(spec, None), _update_policy(spec)], sort_keys=True)
+        nested_keys = {
+            CONTENT_DIGEST_KEY: hashlib.sha256(content.encode()).hexdigest(),
             ATTRIBUTE_PATHS_KEY: [],
         }
-    return DesiredResource.from_definition(definition, definition.type, behind)
+    return DesiredResource.from_definition(definition, definition.type, nested_keys)
 
 
 def template_resource(spec: ResourceSpec) -> dict[str, Json]:
-    """As a template says it."""
-    more: dict[str, Json] = {"depends_on": list(spec.after)} if spec.after else {}
-    if spec.retain:
-        more["deletion_policy"] = "retain"
-    if policy := _policy(spec):
-        more["update_policy"] = policy
+    """Return the resource as a template defines it."""
     properties = _properties(spec, {"get_resource": spec.of})
-    return {"type": _NAMES[spec.type_alias], "properties": properties, **more}
+    resource: dict[str, Json] = {"type": _NAMES[spec.type_alias], "properties": properties}
+    if spec.after:
+        resource["depends_on"] = list(spec.after)
+    if spec.retain:
+        resource["deletion_policy"] = "retain"
+    if policy := _update_policy(spec):
+        resource["update_policy"] = policy
+    return resource
 
 
 def _properties(spec: ResourceSpec, group: Json) -> dict[str, Json]:
@@ -88,25 +90,26 @@ def _properties(spec: ResourceSpec, group: Json) -> dict[str, Json]:
             "adjustment_type": "change_in_capacity",
             "scaling_adjustment": spec.by,
         }
-    given = {"grip": spec.grip, "flavor": spec.flavor}
-    member = {"type": TYPE_NAMES["Thing"], "properties": given}
+    member_properties = {"grip": spec.grip, "flavor": spec.flavor}
+    member = {"type": TYPE_NAMES["Thing"], "properties": member_properties}
     if spec.type_alias == RESOURCE_CHAIN:
-        return {"resources": [TYPE_NAMES["Thing"]] * spec.size, "resource_properties": given}
+        members = [TYPE_NAMES["Thing"]] * spec.size
+        return {"resources": members, "resource_properties": member_properties}
     if spec.type_alias == RESOURCE_GROUP:
         return {"count": spec.size, "resource_def": member}
     return {
         "min_size": 1,
-        "max_size": _MOST,
+        "max_size": _MAX_MEMBERS,
         "desired_capacity": spec.size,
         "cooldown": spec.cooldown,
         "resource": member,
         "rolling_updates": {
-            "min_in_service": 0, "max_batch_size": spec.batch or _MOST, "pause_time": 0,
+            "min_in_service": 0, "max_batch_size": spec.batch or _MAX_MEMBERS, "pause_time": 0,
         },
     }  # fmt: skip
 
 
-def _policy(spec: ResourceSpec) -> dict[str, Json]:
+def _update_policy(spec: ResourceSpec) -> dict[str, Json]:
     if spec.type_alias != RESOURCE_GROUP or not spec.batch:
         return {}
     batch = {"max_batch_size": spec.batch, "pause_time": 0}

@@ -1,12 +1,12 @@
-"""Templates of the simulated world: a few words for each resource.
+"""The template notation of scenarios: one line for each resource.
 
-Decides how such a template is written, what definitions it stands for and what
-properties reality must have for it.  Used by the simulator in the place of the
-template language; knows no rows.
+Decides how a template is written, which definitions it stands for and which properties
+the cloud's objects must have in the end.  Used by the simulation in place of the
+template language; reads no rows.
 
     b: Thing size=2 flavor=red refs=a reads=a after=c retain
 
-A template without any is written ``{}``.
+A template without resources is written ``{}``.
 """
 
 from __future__ import annotations
@@ -26,108 +26,131 @@ from heat_convergence.template.evaluation.resource_definition import ResourceDef
 from heat_convergence.template.expression import Expression
 
 TYPE_NAMES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock", "Bell": "Sim::Bell"}
-NESTED_STACK = "Nest"  # a stack is behind it: see ``testing.trees``
+NESTED_STACK = "Nest"  # see ``nested_templates``
 RESOURCE_GROUP, RESOURCE_CHAIN, SCALING_GROUP, SCALING_POLICY = (
     "Group",
     "Chain",
     "Fleet",
     "Lever",
-)  # see ``testing.fleets``
+)  # see ``scaling_groups``
 NESTED_STACK_ALIASES = frozenset(
     {NESTED_STACK, RESOURCE_GROUP, RESOURCE_CHAIN, SCALING_GROUP}
-)  # kinds that a stack is behind
+)  # the types that have a nested stack
 PROPERTY_NAMES = ("size", "grip", "flavor", "source")
 EMPTY_TEMPLATE = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """One resource: ``size`` changes in place, ``grip`` as the type likes,
-    ``flavor`` never; ``refs`` take others' ids, ``reads`` their addresses."""
+    """One resource of a template.
+
+    Attributes:
+        size: a property updated in place.
+        grip: a property whose update turns out to need a replacement.
+        flavor: a property whose change needs a replacement.
+        source: the id of the snapshot that the resource is restored from.
+        refs: the resources whose ids are properties.
+        reads: the resources whose addresses are properties.
+        keep: whether a snapshot is taken before the deletion.
+        nested_specs: the resources of a nested stack.
+        batch: how many members of a group are changed at once.
+        cooldown: the cooldown of a scaling group in seconds.
+        of: the scaling group of a scaling policy.
+        by: the number of members that a scaling policy adds.
+    """
 
     name: str
     type_alias: str = "Thing"
     size: int = 1
     grip: int = 1
     flavor: str = "plain"
-    source: str = ""  # the id of a copy that it was brought back from
+    source: str = ""
     refs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     retain: bool = False
-    keep: bool = False  # a copy is to be saved before it is deleted
+    keep: bool = False
     hooks: tuple[str, ...] = ()
-    nested_specs: tuple[ResourceSpec, ...] = ()  # of a nest
-    batch: int = 0  # members of a group that change at once
-    cooldown: int = 0  # of a fleet, seconds
-    of: str = ""  # the fleet that a lever scales, by so many members:
+    nested_specs: tuple[ResourceSpec, ...] = ()
+    batch: int = 0
+    cooldown: int = 0
+    of: str = ""
     by: int = 0
 
     @property
     def nested_template(self) -> TemplateSpec:
-        """The template of the stack behind a nest."""
+        """The template of the nested stack."""
         return {spec.name: spec for spec in self.nested_specs}
 
     @property
     def requires(self) -> frozenset[str]:
+        """The names of all resources that it depends on."""
         of = (self.of,) if self.of else ()
         return frozenset((*self.refs, *self.reads, *self.after, *of))
 
     def __str__(self) -> str:
+        """Return the lines of the notation."""
         words = [f"{self.name}: {self.type_alias}"]
         for name in (*_NUMBERS, *_WORDS):
-            if getattr(self, name) != getattr(_PLAIN, name):
+            if getattr(self, name) != getattr(_DEFAULTS, name):
                 words.append(f"{name}={getattr(self, name)}")
-        for name in ("refs", "reads", "after", "hooks"):
+        for name in _LISTS:
             if getattr(self, name):
                 words.append(f"{name}={','.join(getattr(self, name))}")
-        words += [word for word in ("retain", "keep") if getattr(self, word)]
-        inner = [line for spec in self.nested_specs for line in str(spec).splitlines()]
-        return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in inner)])
+        words += [name for name in _FLAGS if getattr(self, name)]
+        nested = [line for spec in self.nested_specs for line in str(spec).splitlines()]
+        return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in nested)])
 
 
 _NUMBERS = ("size", "grip", "batch", "cooldown", "by")
 _WORDS = ("flavor", "source", "of")
-_PLAIN = ResourceSpec("")
+_LISTS = ("refs", "reads", "after", "hooks")
+_FLAGS = ("retain", "keep")
+_DEFAULTS = ResourceSpec("")
 TemplateSpec = Mapping[str, ResourceSpec]
 
 
 def parse_template(text: str) -> dict[str, ResourceSpec]:
-    """The template of a text; raises ``ValueError`` with the line that is wrong.  That
-    of a nested stack has it as its description."""
+    """Parse a template.
+
+    The JSON template of a nested stack has the notation as its description.
+
+    Raises:
+        ValueError: a line cannot be read; the message has the line.
+    """
     if text.startswith("{") and text.strip() != EMPTY_TEMPLATE:
         data = json.loads(text)
         if "description" not in data:
-            return _members(data)
+            return _group_members(data)
         text = data["description"]
     template: dict[str, ResourceSpec] = {}
     lines = [
         line.strip() for line in text.splitlines() if line.strip() not in ("", EMPTY_TEMPLATE)
     ]
-    inner: dict[str, list[str]] = {}
+    nested_lines: dict[str, list[str]] = {}
     for line in lines:
         if "." in line.partition(":")[0]:
             name, _dot, rest = line.partition(".")
-            inner.setdefault(name, []).append(rest)
+            nested_lines.setdefault(name, []).append(rest)
             continue
         spec = _parse_line(line)
         if spec.name in template:
-            raise ValueError(f"{spec.name} is there twice")
+            raise ValueError(f"{spec.name} is defined twice")
         template[spec.name] = spec
-    for name, body in inner.items():
+    for name, body in nested_lines.items():
         if name not in template or template[name].type_alias != NESTED_STACK:
-            raise ValueError(f"{name} is no nest")
-        below = parse_template("\n".join(body))
-        template[name] = replace(template[name], nested_specs=tuple(below.values()))
+            raise ValueError(f"{name} is not a nested stack")
+        nested = parse_template("\n".join(body))
+        template[name] = replace(template[name], nested_specs=tuple(nested.values()))
     for spec in template.values():
         missing = spec.requires - template.keys()
         if missing:
-            raise ValueError(f"{spec.name} needs {sorted(missing)}, which are not there")
+            raise ValueError(f"{spec.name} depends on {sorted(missing)}, which do not exist")
     return template
 
 
-def _members(data: Mapping[str, Any]) -> dict[str, ResourceSpec]:
-    """Of the stack behind a group, whose template its type has written."""
+def _group_members(data: Mapping[str, Any]) -> dict[str, ResourceSpec]:
+    """Return the members in a template that the type of a group wrote."""
     return {
         name: ResourceSpec(name, "Thing", **entry["properties"])
         for name, entry in data.get("resources", {}).items()
@@ -136,45 +159,47 @@ def _members(data: Mapping[str, Any]) -> dict[str, ResourceSpec]:
 
 def _parse_line(line: str) -> ResourceSpec:
     name, _colon, rest = line.partition(":")
-    kind, *words = rest.split()
-    if kind not in TYPE_NAMES and kind not in {*NESTED_STACK_ALIASES, SCALING_POLICY}:
+    type_alias, *words = rest.split()
+    if type_alias not in {*TYPE_NAMES, *NESTED_STACK_ALIASES, SCALING_POLICY}:
         raise ValueError(f"no such type: {line}")
-    spec = ResourceSpec(name, kind)
+    values: dict[str, Any] = {}
     for word in words:
         key, _equals, value = word.partition("=")
         if key in _NUMBERS:
-            spec = replace(spec, **{key: int(value)})
+            values[key] = int(value)
         elif key in _WORDS:
-            spec = replace(spec, **{key: value})
-        elif key in ("refs", "reads", "after", "hooks"):
-            spec = replace(spec, **{key: tuple(value.split(","))})
-        elif word in ("retain", "keep"):
-            spec = replace(spec, **{word: True})
+            values[key] = value
+        elif key in _LISTS:
+            values[key] = tuple(value.split(","))
+        elif word in _FLAGS:
+            values[word] = True
         else:
-            raise ValueError(f"not understood: {word} in {line}")
-    return spec
+            raise ValueError(f"no such option: {word} in {line}")
+    return ResourceSpec(name, type_alias, **values)
 
 
 def format_template(template: TemplateSpec) -> str:
+    """Return the text of a template, with its resources in the order of their names."""
     return "\n".join(str(template[name]) for name in sorted(template)) or EMPTY_TEMPLATE
 
 
 def template_hash(template: TemplateSpec) -> str:
+    """Return the SHA-256 digest of the template's text."""
     return hashlib.sha256(format_template(template).encode()).hexdigest()
 
 
 def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
-    """As a traversal takes it."""
+    """Return the desired resources of a template without nested stacks."""
     return build_desired_resources(
         {name: _definition(spec) for name, spec in template.items()}, {}
     )
 
 
 def restored_template(
-    template: TemplateSpec, saved: Snapshot, registry: ResourceTypeRegistry
+    template: TemplateSpec, snapshot: Snapshot, registry: ResourceTypeRegistry
 ) -> dict[str, ResourceSpec]:
-    """With what brings back the resources of a snapshot (see ``resources.saved``)."""
-    return _restored(template, saved.data, registry)
+    """Return the template with the properties that restore each resource of a snapshot."""
+    return _restored(template, snapshot.data, registry)
 
 
 def _restored(
@@ -186,26 +211,26 @@ def _restored(
         if spec is None:
             continue
         if is_stack_entry(entry):
-            inner = _restored(spec.nested_template, entry, registry)
-            changed[name] = replace(spec, nested_specs=tuple(inner.values()))
+            nested = _restored(spec.nested_template, entry, registry)
+            changed[name] = replace(spec, nested_specs=tuple(nested.values()))
         elif spec.type_alias != NESTED_STACK:
-            given = registry.get(entry["type"]).restored_properties(entry["resource_data"])
-            changed[name] = replace(spec, **given)
+            restored = registry.get(entry["type"]).restored_properties(entry["resource_data"])
+            changed[name] = replace(spec, **restored)
     return changed
 
 
-def exported_resources(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Path and entry of every resource of a tree's document that no stack is behind."""
-    for name, entry in resource_entries(document):
+def exported_resources(export: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield path and entry of every resource of an exported tree, except nested stacks."""
+    for name, entry in resource_entries(export):
         if is_stack_entry(entry):
             yield from exported_resources(entry, f"{path}{name}.")
         else:
             yield f"{path}{name}", entry
 
 
-def unfinished_nested_stacks(document: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Paths of the stacks below that were in the middle of something, or had failed."""
-    for name, entry in resource_entries(document):
+def unfinished_nested_stacks(export: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the paths of nested stacks that were in progress or had failed."""
+    for name, entry in resource_entries(export):
         if is_stack_entry(entry):
             if entry["status"] != "COMPLETE":
                 yield f"{path}{name}"
@@ -232,7 +257,7 @@ def _definition(spec: ResourceSpec) -> ResourceDefinition:
 
 
 def deletion_policy(spec: ResourceSpec) -> str:
-    """What is to become of reality when the resource goes."""
+    """Return the deletion policy of a resource."""
     if spec.retain:
         return "Retain"
     return "Snapshot" if spec.keep else "Delete"
@@ -241,10 +266,13 @@ def deletion_policy(spec: ResourceSpec) -> str:
 def expected_properties(
     template: TemplateSpec, id_of: Callable[[str], str | None]
 ) -> dict[str, dict[str, Any]]:
-    """Name → the properties that reality must have; ``resolve_id`` a name's physical id."""
-    known: dict[str, dict[str, Any]] = {}
-    for name, spec in template.items():
-        known[name] = {
+    """Return, by name, the properties that the objects must have.
+
+    Args:
+        id_of: returns the physical id of a resource by its name.
+    """
+    return {
+        name: {
             "size": spec.size,
             "grip": spec.grip,
             "flavor": spec.flavor,
@@ -254,9 +282,10 @@ def expected_properties(
                 address_attribute(id_of(other), template[other].size) for other in spec.reads
             ],
         }
-    return known
+        for name, spec in template.items()
+    }
 
 
 def address_attribute(physical_id: str | None, size: int) -> str:
-    """The attribute that others read: another one after each change of size."""
+    """Return the attribute ``address``, which changes with the size."""
     return f"{physical_id}/{size}"
