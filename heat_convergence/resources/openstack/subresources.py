@@ -15,10 +15,10 @@ from heat_convergence.resources.driver.type_spec import PhysicalResource, SubRes
 Json = Any
 
 
-def delete_if_exists(resource: PhysicalResource, path: str) -> None:
+def delete_if_exists(physical: PhysicalResource, path: str) -> None:
     """Delete what is at ``path``; a resource that is already missing is no error."""
     try:
-        resource.client.send("DELETE", path)
+        physical.client.send("DELETE", path)
     except ResourceGone:
         return
 
@@ -30,13 +30,13 @@ class Tags(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Replace the list of tags."""
         tags = [str(tag) for tag in properties.get("tags") or ()]
-        resource.client.send("PUT", resource.client.path(resource.path_id, "tags"), {"tags": tags})
+        physical.client.send("PUT", physical.client.path(physical.path_id, "tags"), {"tags": tags})
 
 
 class ExtraSpecs(SubResource):
@@ -54,19 +54,19 @@ class ExtraSpecs(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Delete the keys that are no longer desired and set the others."""
-        path = resource.client.path(resource.path_id, self._path_segment)
+        path = physical.client.path(physical.path_id, self._path_segment)
         desired = {
             key: str(value) for key, value in (properties.get(self._property_name) or {}).items()
         }
         for key in sorted(((before or {}).get(self._property_name) or {}).keys() - desired.keys()):
-            delete_if_exists(resource, f"{path}/{key}")
+            delete_if_exists(physical, f"{path}/{key}")
         if desired:
-            resource.client.send("POST", path, {"extra_specs": desired})
+            physical.client.send("POST", path, {"extra_specs": desired})
 
 
 class ProjectAccess(SubResource):
@@ -90,26 +90,26 @@ class ProjectAccess(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Remove the projects that are no longer desired and add the missing ones."""
         desired = {
-            resource.id_lookup.resolve_id("keystone.project", value)
+            physical.id_lookup.resolve_id("keystone.project", value)
             for value in properties.get(self._property_name) or ()
         }
-        path = resource.client.path(resource.path_id, self._path_segment)
+        path = physical.client.path(physical.path_id, self._path_segment)
         current = set()
         if desired or (before is not None and before.get(self._property_name)):
-            listed = resource.client.send("GET", path).body.get(self._list_key) or ()
+            listed = physical.client.send("GET", path).body.get(self._list_key) or ()
             current = {item.get("project_id") or item.get("tenant_id") for item in listed}
         for action, projects in (
             (self._remove_action, current - desired),
             (self._add_action, desired - current),
         ):
             for project in sorted(projects):
-                resource.client.action(resource.path_id, action, {self._project_key: project})
+                physical.client.action(physical.path_id, action, {self._project_key: project})
 
 
 TAGS = Tags()

@@ -18,7 +18,7 @@ MAX_PAGE_SIZE = 1000
 class EmulatedResource:
     """A resource of an emulated service.
 
-    Args:
+    Attributes:
         body: Its JSON, as lists and reads show it.
         scheduled_changes: Pairs of a time in seconds and the changes of the body then;
             None deletes the resource.

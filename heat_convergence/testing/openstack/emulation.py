@@ -27,7 +27,7 @@ PROJECT_ID = "5f1c0de0000000000000000000000001"
 class EmulatedRequest:
     """A request as a service receives it.
 
-    Args:
+    Attributes:
         service: openstacksdk's name of the service, such as ``block_storage``.
         path: The path below the service's endpoint.
         path_parameters: Values of the placeholders in the handler's path.

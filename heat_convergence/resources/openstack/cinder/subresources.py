@@ -19,14 +19,14 @@ class VolumeMetadata(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Replace the metadata as a whole, with the ownership mark."""
         values = {key: str(value) for key, value in (properties.get("metadata") or {}).items()}
-        body = {"metadata": {**values, OWNER_METADATA_KEY: resource.context.resource_id}}
-        resource.client.send("PUT", resource.client.path(resource.path_id, "metadata"), body)
+        body = {"metadata": {**values, OWNER_METADATA_KEY: physical.context.resource_id}}
+        physical.client.send("PUT", physical.client.path(physical.path_id, "metadata"), body)
 
 
 class ReadOnlyFlag(SubResource):
@@ -36,13 +36,13 @@ class ReadOnlyFlag(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Set the flag."""
         flag = {"readonly": bool(properties.get("read_only"))}
-        resource.client.action(resource.path_id, "os-update_readonly_flag", flag)
+        physical.client.action(physical.path_id, "os-update_readonly_flag", flag)
 
 
 class QosSpecKeys(SubResource):
@@ -52,7 +52,7 @@ class QosSpecKeys(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
@@ -60,15 +60,15 @@ class QosSpecKeys(SubResource):
         desired = {key: str(value) for key, value in (properties.get("specs") or {}).items()}
         removed_keys = sorted(((before or {}).get("specs") or {}).keys() - desired.keys())
         if removed_keys:
-            path = resource.client.path(resource.path_id, "delete_keys")
-            resource.client.send("PUT", path, {"keys": removed_keys})
+            path = physical.client.path(physical.path_id, "delete_keys")
+            physical.client.send("PUT", path, {"keys": removed_keys})
         if desired:
-            resource.client.update(resource.path_id, desired)
+            physical.client.update(physical.path_id, desired)
 
-    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+    def remove(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> None:
         """Disassociate the specs from all volume types."""
-        path = resource.client.path(resource.path_id, "disassociate_all")
-        resource.client.send("GET", path)
+        path = physical.client.path(physical.path_id, "disassociate_all")
+        physical.client.send("GET", path)
 
 
 VOLUME_METADATA = VolumeMetadata()

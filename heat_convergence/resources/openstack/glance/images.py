@@ -30,13 +30,13 @@ class WebImage(DeclarativeType):
         arguments = super().create_arguments(context)
         return {**arguments, **(context.properties.get(EXTRA_PROPERTIES) or {})}
 
-    def create_subresources(self, resource: PhysicalResource) -> bool:
+    def create_subresources(self, physical: PhysicalResource) -> bool:
         """Start the import, unless it was started, and add the members."""
-        if resource.body.get("status", "queued") == "queued":
-            method = {"name": "web-download", "uri": resource.context.properties["location"]}
-            path = resource.client.path(resource.path_id, "import")
-            resource.client.send("POST", path, {"method": method})
-        return super().create_subresources(resource)
+        if physical.body.get("status", "queued") == "queued":
+            method = {"name": "web-download", "uri": physical.context.properties["location"]}
+            path = physical.client.path(physical.path_id, "import")
+            physical.client.send("POST", path, {"method": method})
+        return super().create_subresources(physical)
 
     def observed_state(
         self, context: ResourceContext, body: Mapping[str, Json]
@@ -59,8 +59,8 @@ class WebImage(DeclarativeType):
         if patch:
             client.send("PATCH", client.path(physical_id), patch, headers=JSON_PATCH_HEADERS)
         if "members" in changed:
-            resource = PhysicalResource(client, physical_id, {}, self.id_lookup(context), context)
-            IMAGE_MEMBERS.apply(resource, after, context.properties)
+            physical = PhysicalResource(client, physical_id, {}, self.id_lookup(context), context)
+            IMAGE_MEMBERS.apply(physical, after, context.properties)
         return self.to_result(replace(context, properties=after), client.get(physical_id))
 
     def apply_change(

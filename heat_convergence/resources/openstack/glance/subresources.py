@@ -17,18 +17,18 @@ class ImageMembers(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Remove and add members until the image has the desired ones."""
-        path = resource.client.path(resource.path_id, "members")
-        current = {item["member_id"] for item in resource.client.send("GET", path).body["members"]}
+        path = physical.client.path(physical.path_id, "members")
+        current = {item["member_id"] for item in physical.client.send("GET", path).body["members"]}
         desired = set(properties.get("members") or ())
         for member in sorted(current - desired):
-            resource.client.send("DELETE", f"{path}/{member}")
+            physical.client.send("DELETE", f"{path}/{member}")
         for member in sorted(desired - current):
-            resource.client.send("POST", path, {"member": member})
+            physical.client.send("POST", path, {"member": member})
 
 
 IMAGE_MEMBERS = ImageMembers()

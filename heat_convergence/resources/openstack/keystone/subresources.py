@@ -48,20 +48,20 @@ class RoleGrants(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Revoke and grant roles; a new resource gets all, as a repeated grant is harmless."""
-        desired, current = self._paths(resource, properties), self._paths(resource, before or {})
+        desired, current = self._paths(physical, properties), self._paths(physical, before or {})
         for path in sorted(current - desired):
-            delete_if_exists(resource, path)
+            delete_if_exists(physical, path)
         for path in sorted(desired if before is None else desired - current):
-            resource.client.send("PUT", path)
+            physical.client.send("PUT", path)
 
-    def _paths(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
-        assignee_path = f"{self._assignee_collection}/{resource.path_id}"
-        return role_grant_paths(resource.id_lookup, properties.get(ROLES) or (), assignee_path)
+    def _paths(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
+        assignee_path = f"{self._assignee_collection}/{physical.path_id}"
+        return role_grant_paths(physical.id_lookup, properties.get(ROLES) or (), assignee_path)
 
 
 class GroupMemberships(SubResource):
@@ -71,24 +71,24 @@ class GroupMemberships(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Remove the user from groups and add it to the desired ones."""
         desired, current = (
-            self._group_ids(resource, properties),
-            self._group_ids(resource, before or {}),
+            self._group_ids(physical, properties),
+            self._group_ids(physical, before or {}),
         )
         for group in sorted(current - desired):
-            delete_if_exists(resource, f"/groups/{group}/users/{resource.path_id}")
+            delete_if_exists(physical, f"/groups/{group}/users/{physical.path_id}")
         for group in sorted(desired):
-            resource.client.send("PUT", f"/groups/{group}/users/{resource.path_id}")
+            physical.client.send("PUT", f"/groups/{group}/users/{physical.path_id}")
 
     @staticmethod
-    def _group_ids(resource: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
+    def _group_ids(physical: PhysicalResource, properties: Mapping[str, Json]) -> set[str]:
         names = properties.get("groups") or ()
-        return {resource.id_lookup.resolve_id("keystone.group", name) for name in names}
+        return {physical.id_lookup.resolve_id("keystone.group", name) for name in names}
 
 
 class DisableBeforeDelete(SubResource):
@@ -98,16 +98,16 @@ class DisableBeforeDelete(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Do nothing: ``enabled`` is an ordinary argument of create and update."""
 
-    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+    def remove(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> None:
         """Disable the domain."""
         try:
-            resource.client.update(resource.path_id, {"enabled": False})
+            physical.client.update(physical.path_id, {"enabled": False})
         except ResourceGone:
             return
 

@@ -38,18 +38,18 @@ class AgentScheduling(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Unschedule the resource from agents and schedule it to others, as desired."""
-        path = resource.client.path(resource.path_id, self._path_segment)
-        current = {item["id"] for item in resource.client.send("GET", path).body["agents"]}
+        path = physical.client.path(physical.path_id, self._path_segment)
+        current = {item["id"] for item in physical.client.send("GET", path).body["agents"]}
         desired = set(properties.get(self._property_name) or ())
         for agent in sorted(current - desired):
-            delete_if_exists(resource, f"{self._agent_path(agent)}/{resource.path_id}")
+            delete_if_exists(physical, f"{self._agent_path(agent)}/{physical.path_id}")
         for agent in sorted(desired - current):
-            resource.client.send("POST", self._agent_path(agent), {self._id_key: resource.path_id})
+            physical.client.send("POST", self._agent_path(agent), {self._id_key: physical.path_id})
 
     def _agent_path(self, agent: str) -> str:
         return f"/agents/{agent}/{self._agent_path_segment}"
@@ -65,25 +65,25 @@ class TrunkSubPorts(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Remove and add subports until the trunk has the desired ones."""
         current = {
             item["port_id"]: _sub_port(item, item["port_id"])
-            for item in resource.client.get(resource.path_id).get("sub_ports") or ()
+            for item in physical.client.get(physical.path_id).get("sub_ports") or ()
         }
         desired = {}
         for item in properties.get("sub_ports") or ():
-            port_id = resource.id_lookup.resolve_id("neutron.port", item["port"])
+            port_id = physical.id_lookup.resolve_id("neutron.port", item["port"])
             desired[port_id] = _sub_port(item, port_id)
         removed = [{"port_id": key} for key in sorted(current) if desired.get(key) != current[key]]
         added = [desired[key] for key in sorted(desired) if desired[key] != current.get(key)]
         for action, ports in (("remove_subports", removed), ("add_subports", added)):
             if ports:
-                path = resource.client.path(resource.path_id, action)
-                resource.client.send("PUT", path, {"sub_ports": ports})
+                path = physical.client.path(physical.path_id, action)
+                physical.client.send("PUT", path, {"sub_ports": ports})
 
 
 class GatewayConnections(SubResource):
@@ -93,39 +93,39 @@ class GatewayConnections(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Disconnect and connect networks by the difference of the properties."""
-        current = [] if before is None else self._connections(resource, before)
-        desired = self._connections(resource, properties)
+        current = [] if before is None else self._connections(physical, before)
+        desired = self._connections(physical, properties)
         for action, items in (
             ("disconnect_network", [item for item in current if item not in desired]),
             ("connect_network", [item for item in desired if item not in current]),
         ):
             for item in items:
                 with suppress(Conflict, ResourceGone):  # it is disconnected or connected already
-                    resource.client.send(
-                        "PUT", resource.client.path(resource.path_id, action), item
+                    physical.client.send(
+                        "PUT", physical.client.path(physical.path_id, action), item
                     )
 
-    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+    def remove(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> None:
         """Disconnect all networks; Neutron deletes no gateway that is in use."""
-        for item in self._connections(resource, properties):
+        for item in self._connections(physical, properties):
             try:
-                path = resource.client.path(resource.path_id, "disconnect_network")
-                resource.client.send("PUT", path, item)
+                path = physical.client.path(physical.path_id, "disconnect_network")
+                physical.client.send("PUT", path, item)
             except ResourceGone:
                 continue
 
     @staticmethod
     def _connections(
-        resource: PhysicalResource, properties: Mapping[str, Json]
+        physical: PhysicalResource, properties: Mapping[str, Json]
     ) -> list[dict[str, Json]]:
         return [
             {
-                "network_id": resource.id_lookup.resolve_id("neutron.network", item["network"]),
+                "network_id": physical.id_lookup.resolve_id("neutron.network", item["network"]),
                 **{
                     key: item[key]
                     for key in ("segmentation_type", "segmentation_id")

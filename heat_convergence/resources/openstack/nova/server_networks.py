@@ -31,7 +31,7 @@ def has_managed_port(network: NetworkEntry) -> bool:
 class ServerNetworks:
     """The networks of one server, with what it takes to create their ports.
 
-    Args:
+    Attributes:
         port_client: Calls about ports.
         arguments: Resolves names to ids.
         port_name_prefix: What the names of managed ports begin with.

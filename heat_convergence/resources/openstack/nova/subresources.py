@@ -21,21 +21,21 @@ class AggregateHosts(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
         """Remove and add hosts until the aggregate has the desired ones."""
-        current = set(resource.client.get(resource.path_id).get("hosts") or ())
+        current = set(physical.client.get(physical.path_id).get("hosts") or ())
         desired = set(properties.get("hosts") or ())
         for action, hosts in (("remove_host", current - desired), ("add_host", desired - current)):
             for host in sorted(hosts):
-                resource.client.action(resource.path_id, action, {"host": host})
+                physical.client.action(physical.path_id, action, {"host": host})
 
-    def remove(self, resource: PhysicalResource, properties: Mapping[str, Json]) -> None:
+    def remove(self, physical: PhysicalResource, properties: Mapping[str, Json]) -> None:
         """Remove all hosts; Nova deletes no aggregate that has some."""
         if properties.get("hosts"):
-            self.apply(resource, {}, properties)
+            self.apply(physical, {}, properties)
 
 
 class AggregateMetadata(SubResource):
@@ -45,7 +45,7 @@ class AggregateMetadata(SubResource):
 
     def apply(
         self,
-        resource: PhysicalResource,
+        physical: PhysicalResource,
         properties: Mapping[str, Json],
         before: Mapping[str, Json] | None,
     ) -> None:
@@ -54,7 +54,7 @@ class AggregateMetadata(SubResource):
         removed_keys = ((before or {}).get("metadata") or {}).keys() - desired.keys()
         values = {**desired, **dict.fromkeys(sorted(removed_keys))}
         if values:
-            resource.client.action(resource.path_id, "set_metadata", {"metadata": values})
+            physical.client.action(physical.path_id, "set_metadata", {"metadata": values})
 
 
 AGGREGATE_HOSTS = AggregateHosts()

@@ -1,4 +1,4 @@
-"""The documentation's table is what the catalogue and the suite are."""
+"""The table of types in the documentation, which must be current."""
 
 from __future__ import annotations
 
@@ -9,28 +9,32 @@ from heat_convergence.resources.driver.declarative import DeclarativeType
 from tests.conformance import catalogue_table
 
 DOCS = Path(__file__).parents[4] / "docs" / "catalogue.rst"
-TYPES = {kind.name: kind for kind in load_resource_types() if isinstance(kind, DeclarativeType)}
+TYPES = {
+    resource_type.name: resource_type
+    for resource_type in load_resource_types()
+    if isinstance(resource_type, DeclarativeType)
+}
 
 
-def test_the_table_is_current():
+def test_documentation_holds_the_current_table() -> None:
     assert DOCS.read_text() == catalogue_table.render_table(), (
         "python -m tests.conformance.catalogue_table"
     )
 
 
-def test_every_case_is_of_a_type_that_there_is():
+def test_every_case_has_a_type_of_the_catalog() -> None:
     assert set(TYPES) >= catalogue_table.TESTED_TYPES
 
 
-def test_everything_is_described():
+def test_types_properties_and_attributes_have_descriptions() -> None:
     missing = []
-    for kind in TYPES.values():
-        if not kind.schema.description:
-            missing.append(kind.name)
-        for name, item in kind.schema.properties.items():
-            if not item.description:
-                missing.append(f"{kind.name}.{name}")
-        for name, item in kind.schema.attributes.items():
-            if not item.description:
-                missing.append(f"{kind.name}:{name}")
+    for resource_type in TYPES.values():
+        if not resource_type.schema.description:
+            missing.append(resource_type.name)
+        for name, declared in resource_type.schema.properties.items():
+            if not declared.description:
+                missing.append(f"{resource_type.name}.{name}")
+        for name, attribute in resource_type.schema.attributes.items():
+            if not attribute.description:
+                missing.append(f"{resource_type.name}:{name}")
     assert missing == []

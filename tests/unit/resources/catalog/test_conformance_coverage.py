@@ -1,4 +1,4 @@
-"""What the conformance suite reaches: every type, and every property that changes in place."""
+"""Coverage of the conformance suite: every type, and every property that can be updated."""
 
 from __future__ import annotations
 
@@ -8,33 +8,41 @@ from heat_convergence.resources.catalog.resource_types import load_resource_type
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from tests.conformance.cases import CASES
 
-TYPES = {kind.name: kind for kind in load_resource_types() if isinstance(kind, DeclarativeType)}
-# What no service changes though clients are told so, by type and property.
-REFUSED = {
-    ("OS::Octavia::AvailabilityZone", "name"): "the service knows it by its name",
-    ("OS::Nova::Server", "deployment_swift_data"): "it is of a transport that is refused",
+TYPES = {
+    resource_type.name: resource_type
+    for resource_type in load_resource_types()
+    if isinstance(resource_type, DeclarativeType)
+}
+# Properties that no service changes although Heat's schema says so, by type and property.
+NOT_UPDATABLE = {
+    ("OS::Octavia::AvailabilityZone", "name"): "Octavia identifies it by its name",
+    ("OS::Nova::Server", "deployment_swift_data"): "it belongs to a transport that is rejected",
 }
 
 
-def changed(name: str) -> set[str]:
-    """Properties that some case changes, by their new names."""
+def updated_property_names(name: str) -> set[str]:
+    """Return the properties of a type that some case updates, without their aliases."""
     aliases = TYPES[name].spec.aliases
-    found = set().union(*(case.updated_property_names() for case in CASES if case.type == name))
-    return {aliases.get(each, each) for each in found}
+    names: set[str] = set()
+    for case in CASES:
+        if case.type == name:
+            names |= case.updated_property_names()
+    return {aliases.get(each, each) for each in names}
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_lives_and_every_updatable_property_changes(name):
+def test_every_type_has_a_case_and_updates_all_its_properties(name: str) -> None:
     assert any(case.type == name for case in CASES)
     declared = TYPES[name].schema.properties
-    allowed = {
+    updatable = {
         key
         for key, item in declared.items()
         if item.update_allowed and item.implemented and not item.support_status.hidden
     }
-    assert allowed - changed(name) == {key for kind, key in REFUSED if kind == name}
+    exceptions = {key for type_name, key in NOT_UPDATABLE if type_name == name}
+    assert updatable - updated_property_names(name) == exceptions
 
 
-def test_names_of_cases_differ():
+def test_ids_of_cases_are_unique() -> None:
     ids = [case.id for case in CASES]
     assert len(set(ids)) == len(ids)

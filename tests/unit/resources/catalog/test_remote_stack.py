@@ -1,4 +1,4 @@
-"""``OS::Heat::Stack``: its schema, and when it is replaced."""
+"""``OS::Heat::Stack``: its schema, and its replacement."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.unit.resources.builtin.test_builtin_conformance import (
 )
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "remote_types.json").read_text())
-KIND = RemoteStack()
+REMOTE_STACK = RemoteStack()
 
 
-def test_schema_is_as_the_facts_say() -> None:
-    facts, schema = FACTS[KIND.name], KIND.schema
-    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+def test_schema_equals_that_of_heat() -> None:
+    facts, schema = FACTS[REMOTE_STACK.name], REMOTE_STACK.schema
+    properties = {name: property_as_fact(each) for name, each in schema.properties.items()}
     attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
-    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert (properties, attributes) == (facts["properties"], facts["attributes"])
     assert support_as_fact(schema) == facts["support_status"]
     assert [name for name, text in descriptions(schema.properties) if not text] == []
 
@@ -38,7 +38,7 @@ def test_schema_is_as_the_facts_say() -> None:
         ({"context": {"insecure": False}}, {}, False),
     ],
 )
-def test_another_region_takes_another_stack(
+def test_change_of_region_replaces_the_stack(
     before: dict[str, Any], after: dict[str, Any], replaced: bool
 ) -> None:
-    assert KIND.needs_replace(before, after, frozenset({"context"})) is replaced
+    assert REMOTE_STACK.needs_replace(before, after, frozenset({"context"})) is replaced
