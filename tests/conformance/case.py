@@ -1,4 +1,4 @@
-"""What a case of the conformance suite says."""
+"""Cases of the conformance suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Prerequisite = tuple[str, str, Mapping[str, Json]]
 
 
 class SupportedCloud(StrEnum):
-    """Which clouds can host a case."""
+    """The clouds that can run a case."""
 
     BOTH = "both"
     REAL_ONLY = "a real cloud alone"
@@ -22,13 +22,22 @@ class SupportedCloud(StrEnum):
 
 @dataclass(frozen=True)
 class ConformanceCase:
-    """A type, what must be there before, its properties at first and after each
-    update, and attributes as they are in the end.
+    """A type with its properties at each step of its lifecycle.
 
-    ``format_resource_changes`` go one over the other, None takes a property away; ``updates``
-    are whole.
-    ``replacement_properties`` is what the replacement differs in; None: there can't be two at
-    once.
+    Attributes:
+        type: The type's name.
+        prerequisites: Resources to be created first: name, type and properties.
+        properties: The properties of the create.
+        changes: Properties that each update changes; None removes a property.
+        updates: Complete properties of updates, which come before ``changes``.
+        attributes: Expected values after the last update.
+        replacement_properties: Properties that differ in the replacement; None if two resources
+            cannot exist at once.
+        needs_admin: Whether the user must be an administrator.
+        can_be_found: Whether a resource is found whose create call was never answered.
+        case_label: An id instead of the type's name.
+        runs_on: The clouds that can run the case.
+        always_exists: Whether it is found at all times, as quotas are.
     """
 
     type: str
@@ -46,10 +55,11 @@ class ConformanceCase:
 
     @property
     def id(self) -> str:
+        """The id of the test."""
         return self.case_label or self.type
 
     def properties_after_updates(self) -> Iterator[Mapping[str, Json]]:
-        """The properties after each update."""
+        """Yield the properties after each update."""
         yield from self.updates
         now = dict(self.properties)
         for change in self.changes:
@@ -58,10 +68,11 @@ class ConformanceCase:
 
     @property
     def final_properties(self) -> Mapping[str, Json]:
+        """The properties after the last update."""
         return ([self.properties, *self.properties_after_updates()])[-1]
 
     def updated_property_names(self) -> set[str]:
-        """Names of properties that some update changes."""
+        """Return the names of properties that some update changes."""
         steps = [self.properties, *self.properties_after_updates()]
         return {
             name
@@ -71,6 +82,9 @@ class ConformanceCase:
         }
 
 
-def merge_properties(under: Mapping[str, Json], change: Mapping[str, Json]) -> dict[str, Json]:
-    merged = {**under, **change}
+def merge_properties(
+    properties: Mapping[str, Json], change: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return the properties with the change; None removes a property."""
+    merged = {**properties, **change}
     return {name: value for name, value in merged.items() if value is not None}

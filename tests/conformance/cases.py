@@ -1,4 +1,4 @@
-"""All cases of the suite."""
+"""All cases of the conformance suite."""
 
 from __future__ import annotations
 

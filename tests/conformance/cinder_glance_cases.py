@@ -1,4 +1,4 @@
-"""Lives of the types of Cinder and Glance."""
+"""Conformance cases of Cinder's and Glance's types."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SECOND_SERVER = ("second", SERVER[1], SERVER[2])
 SECOND_VOLUME = ("spare", VOLUME[1], VOLUME[2])
 
 
-def _case(name: str, *before: Any, admin: bool = False, **given: Any) -> ConformanceCase:
-    return ConformanceCase(f"OS::{name}", before, needs_admin=admin, **given)
+def _case(name: str, *prerequisites: Any, admin: bool = False, **fields: Any) -> ConformanceCase:
+    return ConformanceCase(f"OS::{name}", prerequisites, needs_admin=admin, **fields)
 
 
 CASES = [

@@ -1,9 +1,8 @@
-"""The suite's clouds: the emulation, and with ``HEAT_CONVERGENCE_TEST_CLOUD`` a real one.
+"""Clouds of the conformance suite: the emulation and, if configured, a real cloud.
 
-The variable is a file as the test bed writes it, with ``auth_url``, ``region``,
-``password``, ``projects`` and ``ids``; users ``demo`` and ``admin`` are used.  Without
-it the real runs are skipped, also under ``CI=true``: a control plane is none of the
-three services that the tests need.
+``HEAT_CONVERGENCE_TEST_CLOUD`` names a JSON file with ``auth_url``, ``region``, ``password``,
+``projects`` and ``ids`` of the real cloud; its users ``demo`` and ``admin`` are used.  Without it
+the tests on a real cloud are skipped, also under ``CI=true``.
 """
 
 from __future__ import annotations
@@ -34,17 +33,23 @@ START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ConformanceTestbed:
-    """A cloud to drive types at; ``word`` fills names in braces in cases."""
+    """A cloud and the values of the placeholders in cases.
+
+    Args:
+        placeholders: Name in braces in cases → its value.
+        driver: Returns a driver for a user, whether administrator or not.
+    """
 
     def __init__(
         self, placeholders: dict[str, str], driver: Callable[[bool], ResourceTypeDriver]
     ) -> None:
-        self._words = placeholders
+        self._placeholders = placeholders
         self.driver = driver
 
     def substitute(self, value: Any) -> Any:
+        """Return the value with all placeholders replaced, at any depth."""
         if isinstance(value, str):
-            for word, meaning in self._words.items():
+            for word, meaning in self._placeholders.items():
                 value = value.replace("{" + word + "}", meaning)
             return value
         if isinstance(value, dict):
@@ -60,7 +65,7 @@ def registry() -> ResourceTypeRegistry:
 
 
 @pytest.fixture
-def emulated_testbed(registry) -> ConformanceTestbed:
+def emulated_testbed(registry: ResourceTypeRegistry) -> ConformanceTestbed:
     emulation = create_emulation()
     connection = connect(emulation)
     cloud = SdkCloudClient(str(uuid.uuid4()), PROJECT_ID, lambda: connection, RequestLimiter(8))
@@ -74,7 +79,7 @@ def emulated_testbed(registry) -> ConformanceTestbed:
             now=lambda: START_TIME + timedelta(seconds=emulation.now_s),
         )
 
-    words = {
+    placeholders = {
         "other_project": "5f1c0de0000000000000000000000002",
         "third_project": "5f1c0de0000000000000000000000003",
         "agent": str(uuid.uuid4()),
@@ -83,35 +88,41 @@ def emulated_testbed(registry) -> ConformanceTestbed:
         "second_image": "cirros-2",
         "host": "host-1",
     }
-    return ConformanceTestbed(words, driver)
+    return ConformanceTestbed(placeholders, driver)
 
 
 @pytest.fixture(scope="session")
-def real_testbed(registry) -> Iterator[ConformanceTestbed]:
+def real_testbed(registry: ResourceTypeRegistry) -> Iterator[ConformanceTestbed]:
     path = os.environ.get(TESTBED_VARIABLE)
     if not path:
         pytest.skip(f"{TESTBED_VARIABLE} names no cloud: the real services are left out")
-    facts = json.loads(Path(path).read_text())
-    connections = {user: _connection(facts, user) for user in ("demo", "admin")}
+    testbed = json.loads(Path(path).read_text())
+    connections = {user: _connection(testbed, user) for user in ("demo", "admin")}
     clouds = {
-        user: SdkCloudClient(user, facts["projects"][user], lambda it=it: it, RequestLimiter(8))
-        for user, it in connections.items()
+        user: _sdk_client(user, testbed["projects"][user], connection)
+        for user, connection in connections.items()
     }
 
     def driver(admin: bool) -> ResourceTypeDriver:
         user = "admin" if admin else "demo"
-        return ResourceTypeDriver(clouds[user], facts["projects"][user], registry)
+        return ResourceTypeDriver(clouds[user], testbed["projects"][user], registry)
 
     hosts = connections["admin"].compute.services(binary="nova-compute")
-    words = {
-        "other_project": facts["projects"]["alt_demo"],
-        "third_project": facts["projects"]["service"],
+    placeholders = {
+        "other_project": testbed["projects"]["alt_demo"],
+        "third_project": testbed["projects"]["service"],
         "uuid": str(uuid.uuid4()),
         "host": next(iter(hosts)).host,
-        **facts["ids"],
+        **testbed["ids"],
     }
-    with _another_image(connections["demo"]) as image, _files() as url:
-        yield ConformanceTestbed({**words, "second_image": image, "file": url}, driver)
+    with _another_image(connections["demo"]) as image, _file_server() as url:
+        yield ConformanceTestbed({**placeholders, "second_image": image, "file": url}, driver)
+
+
+def _sdk_client(
+    user: str, project_id: str, connection: openstack.connection.Connection
+) -> SdkCloudClient:
+    return SdkCloudClient(user, project_id, lambda: connection, RequestLimiter(8))
 
 
 @contextmanager
@@ -129,13 +140,13 @@ def _another_image(cloud: openstack.connection.Connection) -> Iterator[str]:
 
 
 @contextmanager
-def _files() -> Iterator[str]:
-    """A place that Glance may fetch from: its imports know two ports, and no loopback."""
+def _file_server() -> Iterator[str]:
+    """Yield a URL that Glance may import from: on a port that it accepts, and not on loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))
         address = probe.getsockname()[0]
     try:
-        server = ThreadingHTTPServer((address, 80), _File)
+        server = ThreadingHTTPServer((address, 80), _FileHandler)
     except OSError as error:
         yield f"http://{address}/{type(error).__name__}"
         return
@@ -147,7 +158,9 @@ def _files() -> Iterator[str]:
         server.server_close()
 
 
-class _File(BaseHTTPRequestHandler):
+class _FileHandler(BaseHTTPRequestHandler):
+    """Responds with 1 KiB."""
+
     def do_HEAD(self) -> None:  # the library's word
         self.do_GET()
 
@@ -159,16 +172,16 @@ class _File(BaseHTTPRequestHandler):
             self.wfile.write(bytes(1024))
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: a test's output is its own."""
+        """Do nothing: the output of a test is its own."""
 
 
-def _connection(facts: dict[str, Any], user: str) -> openstack.connection.Connection:
+def _connection(testbed: dict[str, Any], user: str) -> openstack.connection.Connection:
     return openstack.connect(
-        auth_url=facts["auth_url"],
+        auth_url=testbed["auth_url"],
         username=user,
-        password=facts["password"],
+        password=testbed["password"],
         project_name=user,
         user_domain_id="default",
         project_domain_id="default",
-        region_name=facts["region"],
+        region_name=testbed["region"],
     )

@@ -1,4 +1,4 @@
-"""Lives of types whose services only the emulation has."""
+"""Conformance cases of types whose services only the emulation has."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ L2_GATEWAY: tuple[str, str, dict[str, Any]] = (
 NAME_AND_DESCRIPTION = {"name": "hc-named", "description": "told"}
 
 
-def _case(name: str, *before: Any, **given: Any) -> ConformanceCase:
-    return ConformanceCase(f"OS::{name}", before, runs_on=SupportedCloud.EMULATION_ONLY, **given)
+def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
+    return ConformanceCase(
+        f"OS::{name}", prerequisites, runs_on=SupportedCloud.EMULATION_ONLY, **fields
+    )
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""Lives of Keystone's types."""
+"""Conformance cases of Keystone's types."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _roles(*names: str) -> list[dict[str, Any]]:
     return [{"role": name, "project": {"get": "project"}} for name in names]
 
 
-def _case(name: str, *before: Any, **given: Any) -> ConformanceCase:
-    return ConformanceCase(f"OS::Keystone::{name}", before, needs_admin=True, **given)
+def _case(name: str, *prerequisites: Any, **fields: Any) -> ConformanceCase:
+    return ConformanceCase(f"OS::Keystone::{name}", prerequisites, needs_admin=True, **fields)
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""Lives of Neutron's types."""
+"""Conformance cases of Neutron's types."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 from tests.conformance.case import ConformanceCase, SupportedCloud
 
-NET = ("net", "OS::Neutron::Net", {})
+NET: tuple[str, str, dict[str, Any]] = ("net", "OS::Neutron::Net", {})
 SUBNET: tuple[str, str, dict[str, Any]] = (
     "subnet",
     "OS::Neutron::Subnet",
     {"network": {"get": "net"}, "cidr": "10.90.0.0/24"},
 )
-SECURITY_GROUP = ("group", "OS::Neutron::SecurityGroup", {})
-QOS_POLICY = ("policy", "OS::Neutron::QoSPolicy", {})
+SECURITY_GROUP: tuple[str, str, dict[str, Any]] = ("group", "OS::Neutron::SecurityGroup", {})
+QOS_POLICY: tuple[str, str, dict[str, Any]] = ("policy", "OS::Neutron::QoSPolicy", {})
 
 
-def _case(name: str, *before: Any, admin: bool = False, **given: Any) -> ConformanceCase:
-    return ConformanceCase(f"OS::Neutron::{name}", before, needs_admin=admin, **given)
+def _case(name: str, *prerequisites: Any, admin: bool = False, **fields: Any) -> ConformanceCase:
+    return ConformanceCase(f"OS::Neutron::{name}", prerequisites, needs_admin=admin, **fields)
 
 
 ROUTER: tuple[str, str, dict[str, Any]] = ("router", "OS::Neutron::Router", {})

@@ -1,4 +1,4 @@
-"""Lives of Nova's types."""
+"""Conformance cases of Nova's types."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ THIRD_PORT = ("third", "OS::Neutron::Port", {"network": {"get": "net"}})
 SERVER_NETWORKS = [{"network": {"get": "net"}}]
 
 
-def _case(name: str, *before: Any, admin: bool = False, **given: Any) -> ConformanceCase:
-    return ConformanceCase(f"OS::Nova::{name}", before, needs_admin=admin, **given)
+def _case(name: str, *prerequisites: Any, admin: bool = False, **fields: Any) -> ConformanceCase:
+    return ConformanceCase(f"OS::Nova::{name}", prerequisites, needs_admin=admin, **fields)
 
 
 CASES = [

@@ -1,4 +1,4 @@
-"""Every catalogue type through its life: the emulation, and a real cloud, alike."""
+"""The lifecycle of every catalog type, on the emulation and on a real cloud alike."""
 
 from __future__ import annotations
 
@@ -15,96 +15,102 @@ from tests.conformance.cases import CASES
 from tests.conformance.conftest import ConformanceTestbed
 from tests.conformance.type_driver import DrivenResource, ResourceTypeDriver, ResponseDelivery
 
-SUBJECT, REPLACEMENT = "it", "successor"
+SUBJECT, REPLACEMENT = "it", "replacement"
 
 
-def _live(cloud_testbed: ConformanceTestbed, case: ConformanceCase) -> None:
+def _run_case(cloud_testbed: ConformanceTestbed, case: ConformanceCase) -> None:
     driver = cloud_testbed.driver(case.needs_admin)
     try:
-        _life(driver, cloud_testbed, case)
+        _run_lifecycle(driver, cloud_testbed, case)
     finally:
         for name in reversed(list(driver.resources)):
             driver.delete(name)
 
 
-def _life(
+def _run_lifecycle(
     driver: ResourceTypeDriver, cloud_testbed: ConformanceTestbed, case: ConformanceCase
 ) -> None:
-    for name, kind, properties in case.prerequisites:
-        driver.create(name, kind, cloud_testbed.substitute(dict(properties)))
-    answer = ResponseDelivery.LOST if case.can_be_found else ResponseDelivery.RECEIVED
-    living = driver.create(
-        SUBJECT, case.type, cloud_testbed.substitute(dict(case.properties)), answer
+    for name, type_name, properties in case.prerequisites:
+        driver.create(name, type_name, cloud_testbed.substitute(dict(properties)))
+    delivery = ResponseDelivery.LOST if case.can_be_found else ResponseDelivery.RECEIVED
+    driven = driver.create(
+        SUBJECT, case.type, cloud_testbed.substitute(dict(case.properties)), delivery
     )
-    looks = living.type.observe_many([living.view])
-    assert looks[living.view.resource_id].observed is ObservedState.READY
-    if living.type.supports_check:
+    results = driven.type.observe_many([driven.context])
+    assert results[driven.context.resource_id].observed is ObservedState.READY
+    if driven.type.supports_check:
         driver.run_action(SUBJECT, Action.CHECK)
     for properties in case.properties_after_updates():
-        before = living.view.properties
+        before = driven.context.properties
         driver.update(SUBJECT, cloud_testbed.substitute(dict(properties)))
-        _has(living, before)
+        _check_shown_values(driven, before)
     for attribute, expected in case.attributes.items():
-        assert driver.attribute(SUBJECT, attribute) == driver._filled(expected), attribute
+        assert driver.attribute(SUBJECT, attribute) == driver.resolve_references(expected), (
+            attribute
+        )
     if case.replacement_properties is not None:
         _replace(driver, cloud_testbed, case)
-    living = driver.resources[SUBJECT]
+    driven = driver.resources[SUBJECT]
     driver.delete(SUBJECT)
     if case.can_be_found and not case.always_exists:
-        assert _found_after(driver, living) is None
+        assert _find_after_delete(driver, driven) is None
     if not case.always_exists:
-        assert living.type.observe(living.view).observed is ObservedState.ABSENT
+        assert driven.type.observe(driven.context).observed is ObservedState.ABSENT
 
 
-def _has(living: DrivenResource, before: Mapping[str, Any]) -> None:
-    """The service tells of every plain property the value that it was just given."""
-    kind, after = living.type, living.view.properties
-    shown = living.view.attributes.get("show") or {}
+def _check_shown_values(driven: DrivenResource, before: Mapping[str, Any]) -> None:
+    """Check that the service shows each simple property with its new value."""
+    resource_type, after = driven.type, driven.context.properties
+    shown = driven.context.attributes.get("show") or {}
     for name, value in after.items():
-        arg = kind.spec.arguments.get(name)
-        key = name if arg is None else arg.argument
-        plain = isinstance(value, bool | int | str) and (arg is None or arg.entity is None)
-        if plain and value != "" and before.get(name) != value and key in shown:
+        mapping = resource_type.spec.arguments.get(name)
+        key = name if mapping is None else mapping.argument
+        comparable = isinstance(value, bool | int | str) and (
+            mapping is None or mapping.entity is None
+        )
+        if comparable and value != "" and before.get(name) != value and key in shown:
             assert str(shown[key]) == str(value), name
 
 
 def _replace(
     driver: ResourceTypeDriver, cloud_testbed: ConformanceTestbed, case: ConformanceCase
 ) -> None:
-    """The successor is made while the old one is there, and outlives it."""
+    """Create the replacement while the old resource exists, then delete that one."""
     properties = cloud_testbed.substitute(
         merge_properties(case.final_properties, case.replacement_properties or {})
     )
-    answer = ResponseDelivery.LOST if case.can_be_found else ResponseDelivery.RECEIVED
-    successor = driver.create(REPLACEMENT, case.type, properties, answer)
+    delivery = ResponseDelivery.LOST if case.can_be_found else ResponseDelivery.RECEIVED
+    replacement = driver.create(REPLACEMENT, case.type, properties, delivery)
     old = driver.resources[SUBJECT]
     if not isinstance(old.type, Association):
-        assert successor.view.physical_id != old.view.physical_id
+        assert replacement.context.physical_id != old.context.physical_id
     driver.delete(SUBJECT)
-    assert successor.type.observe(successor.view).observed is ObservedState.READY
+    assert replacement.type.observe(replacement.context).observed is ObservedState.READY
     driver.resources[SUBJECT] = driver.resources.pop(REPLACEMENT)
 
 
-def _found_after(driver: ResourceTypeDriver, living: DrivenResource) -> str | None:
-    driver.resources["gone"] = living
+def _find_after_delete(driver: ResourceTypeDriver, driven: DrivenResource) -> str | None:
+    driver.resources["deleted"] = driven
     try:
-        return driver.find("gone")
+        return driver.find("deleted")
     finally:
-        del driver.resources["gone"]
+        del driver.resources["deleted"]
 
 
-def _cases(other: SupportedCloud) -> Iterator[Any]:
+def _cases(excluded: SupportedCloud) -> Iterator[Any]:
     for case in CASES:
-        if case.runs_on is not other:
+        if case.runs_on is not excluded:
             yield pytest.param(case, id=case.id)
 
 
 @pytest.mark.parametrize("case", _cases(SupportedCloud.REAL_ONLY))
-def test_lifecycle_on_emulation(case, emulated_testbed):
-    _live(emulated_testbed, case)
+def test_lifecycle_on_emulation(
+    case: ConformanceCase, emulated_testbed: ConformanceTestbed
+) -> None:
+    _run_case(emulated_testbed, case)
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _cases(SupportedCloud.EMULATION_ONLY))
-def test_lifecycle_on_real_cloud(case, real_testbed):
-    _live(real_testbed, case)
+def test_lifecycle_on_real_cloud(case: ConformanceCase, real_testbed: ConformanceTestbed) -> None:
+    _run_case(real_testbed, case)

@@ -1,9 +1,9 @@
-"""Drives resource types through their lives at a cloud, without engine or database.
+"""A driver of resource types on a cloud, without engine or database.
 
-A case is a few resources in order, the last of which is the one on trial.  ``{"get":
-name}`` in property_texts stands for another's id, ``{"attr": [name, attribute]}`` for an
-attribute, ``{"segment_of": name}`` for the one segment of a network, ``{"backup_of": name}`` for a
-backup of a volume, which is deleted with the volume.
+A case consists of some resources in order, the last of which is tested.  In properties,
+``{"get": name}`` stands for another resource's reference id, ``{"attr": [name, attribute]}`` for
+an attribute, ``{"segment_of": name}`` for the only segment of a network, and
+``{"backup_of": name}`` for a backup of a volume, which is deleted with the volume.
 """
 
 from __future__ import annotations
@@ -21,35 +21,43 @@ from heat_convergence.clients.rest_client import CloudRequest
 from heat_convergence.common.errors import Error, ResourceGone, Retry
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.protocol.resource_type import (
     NeedsReplacement,
     ResourceContext,
-    ResourceType,
     VerbResult,
 )
 from heat_convergence.resources.protocol.schema import changed_property_names, resolve_properties
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
-MAX_ATTEMPTS = 120  # looks, or repetitions of what may be repeated
+MAX_PAUSE_S = 2.0
+MAX_ATTEMPTS = 120  # of an observation, or of a call that may be retried
 
 
 class ResponseDelivery(Enum):
-    RECEIVED = "taken"
+    """The fate of the response to a create call."""
+
+    RECEIVED = "received"
     LOST = "lost"
 
 
 @dataclass
 class DrivenResource:
-    """One resource: its view as the rows would have it."""
+    """A resource with the context that its database row would give, and its last result."""
 
-    type: ResourceType
-    view: ResourceContext
-    look: VerbResult | None = None
+    type: DeclarativeType
+    context: ResourceContext
+    result: VerbResult | None = None
 
 
 @dataclass
 class ResourceTypeDriver:
-    """``tick`` lets time pass between looks: for real, or the emulation's."""
+    """Creates, updates and deletes resources as engines and observers do.
+
+    Attributes:
+        advance_time: Lets seconds pass between observations, in reality or in the emulation.
+        resources: Existing resources by name.
+    """
 
     cloud: Any
     project_id: str
@@ -65,13 +73,17 @@ class ResourceTypeDriver:
         properties: Mapping[str, Any],
         delivery: ResponseDelivery = ResponseDelivery.RECEIVED,
     ) -> DrivenResource:
-        """``LOST``: as when an engine dies between the answer and our record."""
-        kind = self.registry.get(type_name)
-        resolved = resolve_properties(kind.schema, self._filled(properties))
-        kind.validate(resolved, None)
+        """Create a resource and wait until it is ready.
+
+        With ``LOST``, find it again, as after a crash between the response and its record.
+        """
+        resource_type = self.registry.get(type_name)
+        assert isinstance(resource_type, DeclarativeType), type_name
+        resolved = resolve_properties(resource_type.schema, self.resolve_references(properties))
+        resource_type.validate(resolved, None)
         resource_id = str(uuid.uuid4())
         now = self.now()
-        view = ResourceContext(
+        context = ResourceContext(
             stack_id="5b1f0b3e-0000-0000-0000-000000000000",
             stack_name="conformance",
             project_id=self.project_id,
@@ -90,74 +102,85 @@ class ResourceTypeDriver:
             cloud=self.cloud,
             resource_snapshot_name=f"hc-{name}-{resource_id[:8]}-1",
         )
-        living = self.resources[name] = DrivenResource(kind, view)
-        look = self._persistently(lambda: kind.create(self._at(living)))
+        driven = self.resources[name] = DrivenResource(resource_type, context)
+        result = self._retry(lambda: resource_type.create(self._current_context(driven)))
         if delivery is ResponseDelivery.LOST:
-            made = look.physical_id
-            found = self._persistently(lambda: kind.find(self._at(living)))
-            assert found == made, f"made {made}, found {found}"
-            there = replace(self._at(living), physical_id=found)
-            look = replace(
-                self._persistently(lambda: kind.resume_create(there)), physical_id=found
+            created_id = result.physical_id
+            found = self._retry(lambda: resource_type.find(self._current_context(driven)))
+            assert found == created_id, f"made {created_id}, found {found}"
+            found_context = replace(self._current_context(driven), physical_id=found)
+            result = replace(
+                self._retry(lambda: resource_type.resume_create(found_context)), physical_id=found
             )
-        self._note(living, look)
-        return self.wait_until_ready(living)
+        self._record(driven, result)
+        return self.wait_until_ready(driven)
 
     def update(self, name: str, properties: Mapping[str, Any]) -> DrivenResource:
-        living = self.resources[name]
-        kind, before = living.type, living.view.properties
-        after = resolve_properties(kind.schema, self._filled(properties))
-        names = changed_property_names(before, after)
-        assert all(kind.schema.update_allowed(each) for each in names), names
-        if kind.needs_replace(before, after, names):
-            raise NeedsReplacement
-        living.view = replace(living.view, action=Action.UPDATE, started_at=self.now())
-        look = self._persistently(lambda: kind.update(self._at(living), after, names))
-        living.view = replace(living.view, properties=after)
-        self._note(living, look)
-        return self.wait_until_ready(living)
+        """Update a resource in place and wait until it is ready.
 
-    def wait_until_ready(self, living: DrivenResource) -> DrivenResource:
-        """Looks until it is ready or has failed."""
+        Raises:
+            NeedsReplacement: The type demands a replacement.
+        """
+        driven = self.resources[name]
+        resource_type, before = driven.type, driven.context.properties
+        after = resolve_properties(resource_type.schema, self.resolve_references(properties))
+        names = changed_property_names(before, after)
+        assert all(resource_type.schema.update_allowed(each) for each in names), names
+        if resource_type.needs_replace(before, after, names):
+            raise NeedsReplacement
+        driven.context = replace(driven.context, action=Action.UPDATE, started_at=self.now())
+        result = self._retry(
+            lambda: resource_type.update(self._current_context(driven), after, names)
+        )
+        driven.context = replace(driven.context, properties=after)
+        self._record(driven, result)
+        return self.wait_until_ready(driven)
+
+    def wait_until_ready(self, driven: DrivenResource) -> DrivenResource:
+        """Observe the resource until it is ready or has failed."""
         for _ in range(MAX_ATTEMPTS):
-            look = living.look
-            assert look is not None
-            if look.observed is ObservedState.FAILED:
-                raise AssertionError(f"{living.view.name} failed: {look.reason}")
-            if look.observed is ObservedState.READY:
-                return living
-            if look.observed is ObservedState.ABSENT:
-                raise AssertionError(f"{living.view.name} is gone: {look.reason}")
-            self.advance_time(min(look.poll_after_s, 2.0))
-            self._note(living, self._persistently(lambda: living.type.observe(self._at(living))))
-        raise AssertionError(f"{living.view.name} is still busy")
+            result = driven.result
+            assert result is not None
+            if result.observed is ObservedState.FAILED:
+                raise AssertionError(f"{driven.context.name} failed: {result.reason}")
+            if result.observed is ObservedState.READY:
+                return driven
+            if result.observed is ObservedState.ABSENT:
+                raise AssertionError(f"{driven.context.name} is absent: {result.reason}")
+            self.advance_time(_pause_s(result))
+            self._record(
+                driven, self._retry(lambda: driven.type.observe(self._current_context(driven)))
+            )
+        raise AssertionError(f"{driven.context.name} is still busy")
 
     def delete(self, name: str) -> None:
-        living = self.resources[name]
-        if "backup_id" in living.view.data:
-            self._persistently(lambda: living.type.delete_snapshot(living.view))
-        living.view = replace(living.view, action=Action.DELETE, started_at=self.now())
-        look = self._persistently(lambda: _deleted(living.type, self._at(living)))
+        """Delete a resource and its backup, and wait until it is absent."""
+        driven = self.resources[name]
+        if "backup_id" in driven.context.data:
+            self._retry(lambda: driven.type.delete_snapshot(driven.context))
+        driven.context = replace(driven.context, action=Action.DELETE, started_at=self.now())
+        result = self._retry(lambda: _delete_if_exists(driven.type, self._current_context(driven)))
         for _ in range(MAX_ATTEMPTS):
-            if look.observed is ObservedState.ABSENT:
+            if result.observed is ObservedState.ABSENT:
                 del self.resources[name]
                 return
-            assert look.observed is not ObservedState.FAILED, look.reason
-            if look.data is not None or look.attributes is not None:
-                self._note(living, look)
-            self.advance_time(min(look.poll_after_s, 2.0))
-            look = self._persistently(lambda: living.type.observe(self._at(living)))
-        raise AssertionError(f"{name} is not gone: {look}")
+            assert result.observed is not ObservedState.FAILED, result.reason
+            if result.data is not None or result.attributes is not None:
+                self._record(driven, result)
+            self.advance_time(_pause_s(result))
+            result = self._retry(lambda: driven.type.observe(self._current_context(driven)))
+        raise AssertionError(f"{name} is not deleted: {result}")
 
     def delete_all(self) -> None:
+        """Delete all resources, the latest first."""
         for name in reversed(list(self.resources)):
             self.delete(name)
 
     def find(self, name: str) -> str | None:
-        """As after a crash between the service's answer and our record."""
-        living = self.resources[name]
-        view = replace(
-            living.view,
+        """Find the resource, as after a crash between the response and its record."""
+        driven = self.resources[name]
+        context = replace(
+            driven.context,
             physical_id=None,
             attributes={},
             data={},
@@ -165,80 +188,85 @@ class ResourceTypeDriver:
             cloud=self.cloud,
             now=self.now(),
         )
-        return living.type.find(view)
+        return driven.type.find(context)
 
     def run_action(self, name: str, action: Action) -> DrivenResource | None:
-        living = self.resources[name]
-        living.view = replace(living.view, action=action, started_at=self.now())
-        verb = getattr(living.type, action.lower())
-        look = self._persistently(lambda: verb(self._at(living)))
-        if look is None:
+        """Run a verb such as CHECK and wait until the resource is ready."""
+        driven = self.resources[name]
+        driven.context = replace(driven.context, action=action, started_at=self.now())
+        verb = getattr(driven.type, action.lower())
+        result = self._retry(lambda: verb(self._current_context(driven)))
+        if result is None:
             return None
-        self._note(living, look)
-        return self.wait_until_ready(living)
+        self._record(driven, result)
+        return self.wait_until_ready(driven)
 
     def attribute(self, name: str, attribute: str) -> Any:
-        living = self.resources[name]
-        return living.type.attribute(living.view, attribute)
+        """Return the value of an attribute."""
+        driven = self.resources[name]
+        return driven.type.attribute(driven.context, attribute)
 
-    # -- below
+    def _current_context(self, driven: DrivenResource) -> ResourceContext:
+        driven.context = replace(driven.context, now=self.now())
+        return driven.context
 
-    def _at(self, living: DrivenResource) -> ResourceContext:
-        living.view = replace(living.view, now=self.now())
-        return living.view
-
-    def _note(self, living: DrivenResource, look: VerbResult) -> None:
-        living.look = look
-        view = living.view
-        living.view = replace(
-            view,
-            physical_id=look.physical_id or view.physical_id,
-            attributes=view.attributes if look.attributes is None else look.attributes,
-            data=view.data if look.data is None else look.data,
+    def _record(self, driven: DrivenResource, result: VerbResult) -> None:
+        driven.result = result
+        context = driven.context
+        driven.context = replace(
+            context,
+            physical_id=result.physical_id or context.physical_id,
+            attributes=context.attributes if result.attributes is None else result.attributes,
+            data=context.data if result.data is None else result.data,
         )
 
-    def _segment(self, network: ResourceContext) -> str:
-        asked = CloudRequest(
+    def _segment_id(self, network: ResourceContext) -> str:
+        request = CloudRequest(
             "network", "GET", "/segments", query={"network_id": network.physical_id}
         )
-        (segment,) = self.cloud.send(asked).body["segments"]
+        (segment,) = self.cloud.send(request).body["segments"]
         return str(segment["id"])
 
-    def _backup(self, name: str) -> str:
-        living = self.resources[name]
-        if "backup_id" not in living.view.data:
+    def _backup_id(self, name: str) -> str:
+        driven = self.resources[name]
+        if "backup_id" not in driven.context.data:
             self.run_action(name, Action.SNAPSHOT)
-        return str(living.view.data["backup_id"])
+        return str(driven.context.data["backup_id"])
 
-    def _persistently(self, call: Callable[[], Any]) -> Any:
+    def _retry(self, call: Callable[[], Any]) -> Any:
         for attempt in range(MAX_ATTEMPTS):
             try:
                 return call()
             except Error as error:
                 if error.retry is Retry.NEVER or attempt > MAX_ATTEMPTS // 2:
                     raise
-                self.advance_time(getattr(error, "after_s", None) or 0.5)
+                self.advance_time(getattr(error, "retry_after_s", None) or 0.5)
         raise AssertionError("unreachable")
 
-    def _filled(self, value: Any) -> Any:
+    def resolve_references(self, value: Any) -> Any:
+        """Return the value with all references replaced, at any depth."""
         if isinstance(value, Mapping):
             if set(value) == {"get"}:
-                living = self.resources[value["get"]]
-                return living.type.reference_id(living.view)
+                driven = self.resources[value["get"]]
+                return driven.type.reference_id(driven.context)
             if set(value) == {"attr"}:
                 return self.attribute(*value["attr"])
             if set(value) == {"segment_of"}:
-                return self._segment(self.resources[value["segment_of"]].view)
+                return self._segment_id(self.resources[value["segment_of"]].context)
             if set(value) == {"backup_of"}:
-                return self._backup(value["backup_of"])
-            return {key: self._filled(item) for key, item in value.items()}
+                return self._backup_id(value["backup_of"])
+            return {key: self.resolve_references(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._filled(item) for item in value]
+            return [self.resolve_references(item) for item in value]
         return value
 
 
-def _deleted(resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _delete_if_exists(resource_type: DeclarativeType, context: ResourceContext) -> VerbResult:
     try:
-        return resource_type.delete(view)
+        return resource_type.delete(context)
     except ResourceGone:
         return VerbResult(ObservedState.ABSENT)
+
+
+def _pause_s(result: VerbResult) -> float:
+    return MAX_PAUSE_S if result.poll_after_s is None else min(result.poll_after_s, MAX_PAUSE_S)
