@@ -137,6 +137,15 @@ def get_deployment(conn: Connection, deployment_id: str) -> SoftwareDeploymentRo
     return None if row is None else SoftwareDeploymentRow(**row._mapping)
 
 
+def is_stack_user_project(conn: Connection, project_id: str, user_project_id: str) -> bool:
+    """Return whether users of ``user_project_id`` carry out deployments of the project."""
+    query = sa.select(deployments.c.id).where(
+        deployments.c.project_id == project_id,
+        deployments.c.stack_user_project_id == user_project_id,
+    )
+    return conn.execute(query.limit(1)).first() is not None
+
+
 def list_deployments(
     conn: Connection, project_id: str, server_id: str | None = None
 ) -> list[SoftwareDeploymentRow]:
@@ -154,7 +163,11 @@ def list_server_configs(
     query = (
         sa.select(*_CONFIG_COLUMNS)
         .join(deployments, deployments.c.config_id == configs.c.id)
-        .where(_visible(project_id), deployments.c.server_id == server_id)
+        .where(
+            _visible(project_id),
+            deployments.c.server_id == server_id,
+            configs.c.project_id == deployments.c.project_id,
+        )
         .order_by(configs.c.name, deployments.c.id)
     )
     return [SoftwareConfigRow(**row._mapping) for row in conn.execute(query)]

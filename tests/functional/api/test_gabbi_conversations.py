@@ -15,6 +15,8 @@ from gabbi.suite import GabbiSuite
 
 from heat_convergence.api.routes import ROUTES, Route, RouteTable
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.db.statements import software
+from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 from heat_convergence.db.tables import metadata
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 from tests.functional.harness import LocalService
@@ -34,9 +36,29 @@ class ServiceFixture(fixture.GabbiFixture):
         with service.database.write() as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(table.delete())
+            add_stack_user_project(connection, service)
 
     def stop_fixture(self) -> None:
         ServiceFixture.current.close()
+
+
+def add_stack_user_project(connection: Any, service: LocalService) -> None:
+    """Store a deployment as a stack of project ``p`` does, with users in project ``users``."""
+    now = service.clock()
+    config = SoftwareConfigRow("seeded", "stacks", "seeded", "script", {}, now)
+    software.insert_config(connection, config)
+    deployment = SoftwareDeploymentRow(
+        id="seeded",
+        project_id="p",
+        server_id="server-of-a-stack",
+        config_id=config.id,
+        action="CREATE",
+        status="COMPLETE",
+        status_reason="",
+        created_at=now,
+        stack_user_project_id="users",
+    )
+    software.insert_deployment(connection, deployment)
 
 
 class ForbiddenStrings(ResponseHandler):

@@ -51,6 +51,7 @@ class SoftwareDeploymentsController(Controller):
                 unlimited=request.caller.is_cloud_admin,
             )
             get_project_config(conn, request.project_id, new.config_id)
+            _require_own_user_project(conn, new)
             software.insert_deployment(conn, new)
 
         write_with_retry(self.services, insert)
@@ -88,6 +89,19 @@ class SoftwareDeploymentsController(Controller):
 
         write_with_retry(self.services, delete)
         return empty_response()
+
+
+def _require_own_user_project(conn: Any, new: SoftwareDeploymentRow) -> None:
+    """Refuse a project whose users would be handed the configuration of a stranger.
+
+    RULE 12: a project is named by its own members, or where a stack of theirs has created
+    it for its users; any other answers as if it did not exist.
+    """
+    named = new.stack_user_project_id
+    if named is None or named == new.project_id:
+        return
+    if not software.is_stack_user_project(conn, new.project_id, named):
+        raise errors.NotFound(f"Stack user project with id {named} not found")
 
 
 def _deployment_of(conn: Any, project_id: str, deployment_id: str) -> SoftwareDeploymentRow:
