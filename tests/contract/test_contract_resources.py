@@ -267,7 +267,7 @@ def test_set_version_updates_all_resources_of_stack(given):
 
 def test_completed_resource_has_applied_definition_and_no_job(given):
     given.resources(
-        replace(FULL, job_state=JobState.POSTED),
+        replace(FULL, job_state=JobState.AWAITING_OBSERVATION),
         resource_row("b"),
         resource_row("c", job=Verb.CHECK, applied_hash="before"),
     )

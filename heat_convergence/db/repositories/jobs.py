@@ -21,7 +21,7 @@ from heat_convergence.convergence.model.job import (
     Verb,
     Workload,
 )
-from heat_convergence.convergence.model.job_transitions import JobTransition
+from heat_convergence.convergence.model.job_transitions import JobTransition, settle
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.jobs import JobRepository
 from heat_convergence.convergence.ports.resources import ResourceColumns
@@ -31,6 +31,7 @@ from heat_convergence.db.statements.resource_rows import (
     ANY_OF_IDS,
     NARROW_COLUMNS,
     STACK_INDEX,
+    as_parameters,
     for_update,
     for_update_skip_locked,
     new_values,
@@ -111,11 +112,9 @@ _NEXT_QUEUED = (
     .limit(_LIMIT)
 )
 _MARK_COMPLETE = force_index(resource.update().where(ANY_OF_IDS), resource).values(
-    **new_values(["observed_at", "updated_at"]),
+    **new_values(["updated_at", "job_state", "observed_at", "observe_at"]),  # as ``settle`` does
     status=Status.COMPLETE,
     job=None,
-    job_state=None,
-    observe_at=None,
     # Set before ``job``, by the order of the columns: MySQL reads what is set already.
     applied_hash=sa.case(
         (resource.c.job.in_(_APPLYING), resource.c.definition_hash),
@@ -220,5 +219,5 @@ class SqlJobRepository(SqlRepository, JobRepository):
     def mark_complete(self, ids: Collection[str], now: datetime) -> None:
         """Mark resources COMPLETE and remove their jobs, leaving nothing to observe."""
         if ids:
-            times = {"new_observed_at": now, "new_updated_at": now}
-            self._connection.execute(_MARK_COMPLETE, {"ids": sorted(ids), **times})
+            values = as_parameters({"updated_at": now, **settle(now).values})
+            self._connection.execute(_MARK_COMPLETE, {"ids": sorted(ids), **values})

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState, ObservedState
+from heat_convergence.convergence.model.job_transitions import postpone_observation, repost
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.ports.store import SweepRepository
@@ -47,8 +48,7 @@ class SqlSweepRepository(SweepRepository):
         with self._database.write() as connection:
             oldest = _oldest(connection, lost, resource.c.posted_at, limit)
             rows = lock_matching(connection, oldest, lost)
-            values = {"job_state": JobState.POSTED, "posted_at": now}
-            update_rows(connection, [row.id for row in rows], values)
+            update_rows(connection, [row.id for row in rows], repost(now).values)
         return [JobRef(row.stack_id, row.version, row.id) for row in rows]
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
@@ -57,7 +57,7 @@ class SqlSweepRepository(SweepRepository):
         with self._database.write() as connection:
             oldest = _oldest(connection, due, resource.c.observe_at, limit)
             ids = [row.id for row in lock_matching(connection, oldest, due)]
-            update_rows(connection, ids, {"observe_at": until})
+            update_rows(connection, ids, postpone_observation(until).values)
             return SqlResourceRepository(connection).get(ids)
 
     def take_snapshots_to_delete(

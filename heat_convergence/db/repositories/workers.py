@@ -7,6 +7,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
+from heat_convergence.convergence.model.job_transitions import extend_lease
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.ports.store import WorkerRepository
 from heat_convergence.db.connection.database import Database
@@ -30,7 +31,7 @@ class SqlWorkerRepository(WorkerRepository):
         with self._database.write() as connection:
             candidates = list(connection.scalars(sa.select(resource.c.id).where(own)))
             ids = [row.id for row in lock_matching(connection, candidates, own)]
-            update_rows(connection, ids, {"lease_expires_at": until})
+            update_rows(connection, ids, extend_lease(until).values)
         return len(ids)
 
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:

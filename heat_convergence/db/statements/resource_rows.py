@@ -95,7 +95,7 @@ def new_values(names: Iterable[str]) -> dict[str, sa.BindParameter[Any]]:
     return {name: sa.bindparam(f"new_{name}") for name in names}
 
 
-def _as_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+def as_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of columns as the parameters of an UPDATE."""
     return {f"new_{name}": value for name, value in with_encryption(values).items()}
 
@@ -134,7 +134,7 @@ def update_each_row(connection: Connection, changes: Mapping[str, Mapping[str, A
     value_dedup.store_shared(connection, list(rows.values()))
     connection.execute(
         _build_update(_ROW_ID, tuple(next(iter(changes.values())))),
-        [{"row_id": row_id} | _as_parameters(row) for row_id, row in rows.items()],
+        [{"row_id": row_id} | as_parameters(row) for row_id, row in rows.items()],
     )
 
 
@@ -150,7 +150,7 @@ def update_leased_row(
     value_dedup.store_shared(connection, [row])
     held = {"row_id": row_id, "token": token, "of_version": version}
     update = _build_update(_LEASED, tuple(values))
-    return connection.execute(update, {**_as_parameters(row), **held}).rowcount == 1
+    return connection.execute(update, {**as_parameters(row), **held}).rowcount == 1
 
 
 def lock_matching(connection: Connection, ids: Iterable[str], condition: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import (
     COUNTED_IN_FLIGHT,
@@ -101,18 +102,15 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
         """Make those of the jobs that are RUNNING POSTED again."""
         for row in self._tables.resources_by_id(ids):
             if row.job_state is JobState.RUNNING:
-                self._save(replace(row, job_state=JobState.POSTED, posted_at=now))
+                self._save(job_transitions.repost(now).apply_to(row))
 
     def mark_complete(self, ids: Collection[str], now: datetime) -> None:
         """Mark resources COMPLETE and remove their jobs, leaving nothing to observe."""
         for row in self._tables.resources_by_id(ids):
             done = replace(
-                row,
+                job_transitions.settle(now).apply_to(row),
                 status=Status.COMPLETE,
                 job=None,
-                job_state=None,
-                observe_at=None,
-                observed_at=now,
                 updated_at=now,
                 applied_hash=row.definition_hash if row.job in _APPLYING else row.applied_hash,
                 suspended=row.suspended and row.job not in _RESUMING,

@@ -8,6 +8,11 @@ from datetime import datetime
 
 from heat_convergence.convergence.lifecycle.parent_notification import is_nested_stack_cancelled
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState
+from heat_convergence.convergence.model.job_transitions import (
+    extend_lease,
+    postpone_observation,
+    repost,
+)
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
@@ -41,7 +46,7 @@ class MemorySweepRepository(SweepRepository):
         with self._session.transaction() as tx:
             rows = self._first(is_lost, "posted_at", limit)
             ids = [row.id for row in rows]
-            tx.resources.update(ids, job_state=JobState.POSTED, posted_at=now)
+            tx.jobs.apply(ids, repost(now))
         return [JobRef(row.stack_id, row.version, row.id) for row in rows]
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
@@ -53,7 +58,7 @@ class MemorySweepRepository(SweepRepository):
 
         with self._session.transaction() as tx:
             ids = [row.id for row in self._first(is_due, "observe_at", limit)]
-            tx.resources.update(ids, observe_at=until)
+            tx.jobs.apply(ids, postpone_observation(until))
             return tx.resources.get(ids)
 
     def take_snapshots_to_delete(
@@ -147,7 +152,7 @@ class MemoryWorkerRepository(WorkerRepository):
                 for row in self._session.tables.resources.values()
                 if row.lease_owner == owner and row.lease_token in tokens
             ]
-            tx.resources.update(ids, lease_expires_at=until)
+            tx.jobs.apply(ids, extend_lease(until))
         return len(ids)
 
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
