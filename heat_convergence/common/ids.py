@@ -39,6 +39,7 @@ class IdGenerator:
         self._last = 0  # milliseconds * 4096 + count
 
     def __call__(self) -> str:
+        """Return the next identifier."""
         stamp = int(self._now().timestamp() * 1000) << 12
         self._last = max(stamp, self._last + 1)
         tail = self._rng.getrandbits(62)

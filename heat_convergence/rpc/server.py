@@ -69,7 +69,7 @@ class ConvergeEndpoint(_Endpoint):
     def __init__(self, engine: ConvergeHandler) -> None:
         self._engine = engine
 
-    def converge(self, ctxt: RequestContext, message: Any = None) -> None:
+    def converge(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the engines."""
         self._handle(self._engine.converge, "converge", message)
 
@@ -80,7 +80,7 @@ class ObserveEndpoint(_Endpoint):
     def __init__(self, observer: ObserveHandler) -> None:
         self._observer = observer
 
-    def observe(self, ctxt: RequestContext, message: Any = None) -> None:
+    def observe(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the observers."""
         self._handle(self._observer.observe, "observe", message)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -14,7 +15,7 @@ from heat_convergence.db.maintenance import schema_revisions
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/managed.sqlite"
 
 
@@ -22,7 +23,7 @@ def db(url: str, *verb: str) -> int:
     return main.main(["--connection", url, "db", *verb])
 
 
-def test_new_database_is_upgraded(url, capsys):
+def test_new_database_is_upgraded(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert db(url, "check") == main.SCHEMA_DIFFERS
     assert "at None" in capsys.readouterr().out
     assert db(url, "upgrade") == main.OK
@@ -31,7 +32,7 @@ def test_new_database_is_upgraded(url, capsys):
     assert db(url, "check") == main.OK
 
 
-def test_check_reports_a_changed_schema(url, capsys):
+def test_check_reports_a_changed_schema(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     db(url, "upgrade")
     database = database_from_url(url)
     with database.write() as connection:
@@ -41,7 +42,7 @@ def test_check_reports_a_changed_schema(url, capsys):
     assert "stack_tag" in capsys.readouterr().out
 
 
-def test_unreachable_database(capsys):
+def test_unreachable_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert db("mysql+pymysql://root@127.0.0.1:1/nobody", "version") == main.DATABASE_UNREACHABLE
     assert "does not answer" in capsys.readouterr().err
 
@@ -52,12 +53,14 @@ def test_unreachable_database(capsys):
      ["secrets", "rotate"]],
     ids=" ".join,
 )  # fmt: skip
-def test_commands_without_schema_name_the_remedy(url, arguments, capsys):
+def test_commands_without_schema_name_the_remedy(
+    url: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main.main(["--connection", url, *arguments]) == main.SCHEMA_DIFFERS
     assert "heat-convergence-manage db upgrade" in capsys.readouterr().err
 
 
-def test_schema_of_a_later_release_is_compatible(url):
+def test_schema_of_a_later_release_is_compatible(url: str) -> None:
     db(url, "upgrade")
     database = database_from_url(url)
     with database.write() as connection:
@@ -67,7 +70,7 @@ def test_schema_of_a_later_release_is_compatible(url):
     assert db(url, "check") == main.SCHEMA_DIFFERS
 
 
-def test_unknown_revision_is_rejected(url, capsys):
+def test_unknown_revision_is_rejected(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert db(url, "upgrade", "nowhere") == main.REJECTED
     assert "nowhere" in capsys.readouterr().err
 
@@ -75,14 +78,16 @@ def test_unknown_revision_is_rejected(url, capsys):
 @pytest.mark.parametrize(
     "connection", ["nonsense", "mysql://a:planted@h:x/d", "mysql+nobody://a:planted@h/d"]
 )
-def test_invalid_url_is_rejected_without_its_password(connection, capsys):
+def test_invalid_url_is_rejected_without_its_password(
+    connection: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert db(connection, "version") == main.REJECTED
     stderr = capsys.readouterr().err
     assert "connection cannot be used" in stderr
     assert "planted" not in stderr
 
 
-def test_script_prints_no_warnings_of_libraries(url):
+def test_script_prints_no_warnings_of_libraries(url: str) -> None:
     """Check that warnings of libraries at import are not shown."""
     script = "import sys; from heat_convergence.cli import main; sys.exit(main.manage())"
     command = [sys.executable, "-c", script, "--connection", url, "db", "upgrade"]
@@ -91,13 +96,17 @@ def test_script_prints_no_warnings_of_libraries(url):
     assert done.stderr == ""
 
 
-def test_missing_configuration_file_is_rejected(tmp_path, capsys):
+def test_missing_configuration_file_is_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     missing = str(tmp_path / "missing.conf")
     assert main.main(["--config-file", missing, "db", "version"]) == main.REJECTED
     assert missing in capsys.readouterr().err
 
 
-def test_configuration_file_names_the_database(url, tmp_path, capsys):
+def test_configuration_file_names_the_database(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "own.conf"
     path.write_text(f"[database]\nconnection = {url}\n")
     assert main.main(["--config-file", str(path), "db", "upgrade"]) == main.OK

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -18,7 +21,7 @@ from heat_convergence.testing.sample_rows import goal_row, resource_row, service
 
 
 class ManageCommand:
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}/managed.sqlite"
         self.config = path / "hc.conf"
         self.keys("first key")
@@ -26,16 +29,16 @@ class ManageCommand:
         self.database = database_from_url(self.url)
         attach_keyring(self.database.engine, Keyring(["first key"]))
 
-    def keys(self, *keys):
+    def keys(self, *keys: str) -> None:
         lines = [f"auth_encryption_key = {key}" for key in keys]
         self.config.write_text(
             "\n".join(["[DEFAULT]", *lines, "[database]", f"connection = {self.url}"])
         )
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: str) -> int:
         return main.main(["--config-file", str(self.config), *arguments])
 
-    def stack(self, name, **values):
+    def stack(self, name: str, **values: Any) -> None:
         with SqlStore(self.database).transaction() as tx:
             deleted_at = values.pop("deleted_at", None)
             tx.stacks.insert(stack_row(name, **values))
@@ -52,24 +55,26 @@ class ManageCommand:
             if deleted_at is not None:
                 tx.stacks.update(name, deleted_at=deleted_at)
 
-    def stacks(self):
+    def stacks(self) -> list[str]:
         with self.database.read() as conn:
             return sorted(conn.scalars(sa.select(stack.c.id)))
 
 
 @pytest.fixture
-def managed(tmp_path, capsys):
+def managed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[ManageCommand]:
     managed = ManageCommand(tmp_path)
     capsys.readouterr()
     yield managed
     managed.database.close()
 
 
-def ago(**span):
+def ago(**span: float) -> datetime:
     return utc_now() - timedelta(**span)
 
 
-def test_purge_deleted_uses_age_and_unit(managed, capsys):
+def test_purge_deleted_uses_age_and_unit(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     for number in range(5):
         managed.stack(f"old-{number}", deleted_at=ago(days=100))
     managed.stack("young", deleted_at=ago(hours=3))
@@ -85,21 +90,25 @@ def test_purge_deleted_uses_age_and_unit(managed, capsys):
     assert managed.stacks() == ["live"]
 
 
-def test_age_beyond_the_calendar_purges_nothing(managed, capsys):
+def test_age_beyond_the_calendar_purges_nothing(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("old", deleted_at=ago(days=100))
     assert managed("purge_deleted", "999999999999") == 0
     assert "Purged 0 deleted stacks" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["-g", "years", "1"], ["-1"], ["x"], ["-b", "0", "1"]])
-def test_invalid_arguments_purge_nothing(managed, arguments):
+def test_invalid_arguments_purge_nothing(managed: ManageCommand, arguments: list[str]) -> None:
     managed.stack("old", deleted_at=ago(days=100))
     with pytest.raises(SystemExit):
         managed("purge_deleted", *arguments)
     assert managed.stacks() == ["old"]
 
 
-def test_project_is_purged_after_confirmation(managed, capsys):
+def test_project_is_purged_after_confirmation(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("a", project_id="deleted")
     managed.stack("b", project_id="other")
     assert managed("purge_project", "deleted") == 0
@@ -109,7 +118,9 @@ def test_project_is_purged_after_confirmation(managed, capsys):
     assert managed.stacks() == ["b"]
 
 
-def test_services_are_listed_and_dead_ones_removed(managed, capsys):
+def test_services_are_listed_and_dead_ones_removed(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     workers = SqlWorkerRepository(managed.database)
     for name, reported_at in (("alive", ago(seconds=60)), ("dead", ago(seconds=130))):
         workers.record_heartbeat(service_row(name, report_interval_s=60), reported_at)
@@ -125,7 +136,7 @@ def test_services_are_listed_and_dead_ones_removed(managed, capsys):
     assert "dead" not in out
 
 
-def test_keys_are_rotated(managed, capsys):
+def test_keys_are_rotated(managed: ManageCommand, capsys: pytest.CaptureFixture[str]) -> None:
     managed.stack("s")
     managed.keys("second key", "first key")
     assert managed("secrets", "rotate") == 0
@@ -138,7 +149,9 @@ def test_keys_are_rotated(managed, capsys):
     assert managed("secrets", "encrypt") == 0
 
 
-def test_missing_key_is_reported(managed, capsys):
+def test_missing_key_is_reported(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("s")
     managed.keys("another key")
     assert managed("secrets", "rotate") == 1
@@ -148,7 +161,9 @@ def test_missing_key_is_reported(managed, capsys):
     assert "is not set" in capsys.readouterr().out
 
 
-def test_check_reports_undecryptable_values(managed, capsys):
+def test_check_reports_undecryptable_values(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("s", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:
         tx.resources.insert(
@@ -159,13 +174,17 @@ def test_check_reports_undecryptable_values(managed, capsys):
     assert "another auth_encryption_key" in capsys.readouterr().err
 
 
-def test_consistent_database_has_no_inconsistencies(managed, capsys):
+def test_consistent_database_has_no_inconsistencies(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("s", deadline_at=utc_now())
     assert managed("stack", "check") == 0
     assert "No inconsistencies found" in capsys.readouterr().out
 
 
-def test_inconsistencies_are_printed_with_the_remedy(managed, capsys):
+def test_inconsistencies_are_printed_with_the_remedy(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
     managed.stack("a")  # in progress, without a deadline
     managed.stack("b", deadline_at=utc_now())
     with SqlStore(managed.database).transaction() as tx:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +22,7 @@ TIMEOUT_S = 20
 
 
 @pytest.fixture
-def listener():
+def listener() -> Iterator[socket.socket]:
     listener = create_listener("127.0.0.1", 0, backlog=8)
     yield listener
     listener.close()
@@ -27,13 +31,13 @@ def listener():
 def get(server: ThreadedApiServer, path: str) -> bytes:
     host, port = server.bind_addr
     with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=TIMEOUT_S) as response:
-        return response.read()
+        return bytes(response.read())
 
 
-def test_running_request_finishes_while_the_server_stops(listener):
+def test_running_request_finishes_while_the_server_stops(listener: socket.socket) -> None:
     started, may_finish = threading.Event(), threading.Event()
 
-    def app(environ, start_response):
+    def app(environ: Any, start_response: Any) -> list[bytes]:
         if environ["PATH_INFO"] == "/slow":
             started.set()
             may_finish.wait(TIMEOUT_S)
@@ -57,7 +61,7 @@ def test_running_request_finishes_while_the_server_stops(listener):
     assert not stopper.is_alive()
 
 
-def test_port_in_use_raises_at_once(listener):
+def test_port_in_use_raises_at_once(listener: socket.socket) -> None:
     with pytest.raises(OSError, match="in use"):
         create_listener("127.0.0.1", listener.getsockname()[1], backlog=1)
 
@@ -75,11 +79,11 @@ def test_port_in_use_raises_at_once(listener):
         ("no.such.host.invalid", False),
     ],
 )
-def test_is_loopback(host, expected):
+def test_is_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
 
 
-def test_noauth_requires_a_loopback_address(tmp_path):
+def test_noauth_requires_a_loopback_address(tmp_path: Path) -> None:
     options = tmp_path / "open.conf"
     options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
     assert api_daemon.run_api(["--config-file", str(options)]) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ print(is_monkey_patched("socket"), backend.get_backend_type().value)
 @pytest.mark.parametrize(
     ("backend", "output"), [("eventlet", "True eventlet"), ("threading", "False threading")]
 )
-def test_process_runs_on_the_configured_backend(backend, output):
+def test_process_runs_on_the_configured_backend(backend: str, output: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, backend],
         capture_output=True,
@@ -38,18 +39,18 @@ def test_process_runs_on_the_configured_backend(backend, output):
     assert "deprecated" not in done.stderr
 
 
-def test_eventlet_is_the_default():
+def test_eventlet_is_the_default() -> None:
     assert concurrency.configured_backend([], prog="p") == "eventlet"
 
 
-def test_configuration_file_of_the_command_line_chooses_the_backend(tmp_path):
+def test_configuration_file_of_the_command_line_chooses_the_backend(tmp_path: Path) -> None:
     path = tmp_path / "own.conf"
     path.write_text("[DEFAULT]\nconcurrency = threading\n")
     arguments = ["--debug", "--config-file", str(path), "--port", "0"]
     assert concurrency.configured_backend(arguments, prog="p") == "threading"
 
 
-def test_unknown_backend_is_rejected(tmp_path):
+def test_unknown_backend_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "own.conf"
     path.write_text("[DEFAULT]\nconcurrency = magic\n")
     with pytest.raises(ValueError, match="magic"):

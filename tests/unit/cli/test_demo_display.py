@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from heat_convergence.cli.demo.display import DemoDisplay, ProgressRow, ProgressState
 
 
@@ -18,7 +20,7 @@ def rows(**states: ProgressState) -> list[ProgressRow]:
     return [ProgressRow(name, "T", state, state.name.lower()) for name, state in states.items()]
 
 
-def test_pipe_gets_one_line_for_each_change():
+def test_pipe_gets_one_line_for_each_change() -> None:
     out = io.StringIO()
     display = DemoDisplay(out)
     display.show_progress(
@@ -35,7 +37,7 @@ def test_pipe_gets_one_line_for_each_change():
     assert "\x1b" not in out.getvalue()
 
 
-def test_terminal_is_redrawn_in_place(monkeypatch):
+def test_terminal_is_redrawn_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     out = Terminal()
@@ -53,7 +55,7 @@ def test_terminal_is_redrawn_in_place(monkeypatch):
     assert "\x1b[33m" in first
 
 
-def test_no_color_disables_colours(monkeypatch):
+def test_no_color_disables_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     out = Terminal()
@@ -61,7 +63,7 @@ def test_no_color_disables_colours(monkeypatch):
     assert "\x1b[" not in out.getvalue()
 
 
-def test_graph_lists_required_resources_first():
+def test_graph_lists_required_resources_first() -> None:
     out = io.StringIO()
     DemoDisplay(out).print_graph(
         {"top": ["left", "right"], "left": ["base"], "right": [], "base": []}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
 from stevedore import ExtensionManager
 from stevedore.extension import Extension
 
 from heat_convergence.cli.components import function_plugins
 from heat_convergence.resources import custom_constraints
-from heat_convergence.template.functions.function import Function
+from heat_convergence.template.functions.function import Function, FunctionScope
 
 SHOUT = Function("The text in capitals.", lambda text, _scope: text.upper())
 
 
-def extensions(**loaded):
+def extensions(**loaded: Any) -> ExtensionManager[Any]:
     return ExtensionManager.make_test_instance(
         [
             Extension(
@@ -26,13 +29,15 @@ def extensions(**loaded):
     )
 
 
-def test_valid_functions_are_returned_by_name(caplog):
+def test_valid_functions_are_returned_by_name(caplog: pytest.LogCaptureFixture) -> None:
     found = function_plugins.valid_functions(extensions(shout=SHOUT, wrong=SimpleNamespace()))
     assert found == {"shout": SHOUT}
     assert "wrong" in caplog.text
 
 
-def test_functions_are_loaded_from_entry_points(tmp_path, monkeypatch, caplog):
+def test_functions_are_loaded_from_entry_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Load a package on the path like an installed one."""
     (tmp_path / "shouting.py").write_text(
         "from heat_convergence.template.functions.function import Function\n"
@@ -51,7 +56,7 @@ def test_functions_are_loaded_from_entry_points(tmp_path, monkeypatch, caplog):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     found = function_plugins.load_functions()
-    assert found["shout"].evaluate("a", None) == "A"
+    assert found["shout"].evaluate("a", cast("FunctionScope", None)) == "A"
     assert "missing" not in found
     assert "shouting:missing" in caplog.text
     assert custom_constraints.load_constraints().keys() >= {"long_enough", "ip_addr"}

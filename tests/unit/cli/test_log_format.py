@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from oslo_context.context import RequestContext, get_current
@@ -24,7 +25,7 @@ LOG.info("worker started: binary=%(binary)s worker=%(worker)s", {{"binary": "b",
 """
 
 
-def log_line(path, options: str) -> str:
+def log_line(path: Path, options: str) -> str:
     path.write_text(f"[DEFAULT]\n{options}\n")
     command = [sys.executable, "-W", "ignore", "-c", LOG_ONE_LINE, str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -32,7 +33,7 @@ def log_line(path, options: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_json_line_has_constant_text_fields_and_request_id(tmp_path):
+def test_json_line_has_constant_text_fields_and_request_id(tmp_path: Path) -> None:
     line = json.loads(log_line(tmp_path / "hc.conf", "use_json = true"))
     assert line["msg"] == "worker started: binary=%(binary)s worker=%(worker)s"
     assert line["args"] == {"binary": "b", "worker": "w"}
@@ -42,17 +43,22 @@ def test_json_line_has_constant_text_fields_and_request_id(tmp_path):
     assert line["context"]["project_id"] == "p1"
 
 
-def test_text_line_has_fields_and_request_id(tmp_path):
+def test_text_line_has_fields_and_request_id(tmp_path: Path) -> None:
     line = log_line(tmp_path / "hc.conf", "")
     assert line.endswith("worker started: binary=b worker=w")
     assert REQUEST_ID in line
 
 
+def current_request_and_thread() -> tuple[str | None, int]:
+    context = get_current()
+    return (None if context is None else context.request_id), threading.get_ident()
+
+
 @pytest.mark.parametrize("request_id", [REQUEST_ID, "req-another"])
-def test_threads_of_an_executor_log_with_the_request_of_the_submitter(request_id):
+def test_threads_of_an_executor_log_with_the_request_of_the_submitter(request_id: str) -> None:
     with ContextExecutor(1) as executor:
         for current in ("req-before", request_id):
             RequestContext(request_id=current)
-            found = executor.submit(lambda: (get_current().request_id, threading.get_ident()))
+            found = executor.submit(current_request_and_thread)
             assert found.result()[0] == current
             assert found.result()[1] != threading.get_ident()

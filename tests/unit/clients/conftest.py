@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from keystoneauth1.access import AccessInfoV3
 from keystoneauth1.identity.v3 import Token
+from keystoneauth1.session import Session
 from oslo_config import cfg
 
 from heat_convergence.clients.auth import ServiceAuth
@@ -29,7 +32,7 @@ def fake(caplog: pytest.LogCaptureFixture) -> Iterator[FakeKeystone]:
 
 
 @pytest.fixture
-def service(fake: FakeKeystone, tmp_path) -> ServiceAuth:
+def service(fake: FakeKeystone, tmp_path: Path) -> ServiceAuth:
     path = tmp_path / "hc.conf"
     path.write_text(
         "[keystone_authtoken]\nauth_type = password\n"
@@ -63,17 +66,18 @@ class FakeTokenAuth(Token):
     """keystonemiddleware's plug-in: a token with its catalog."""
 
     def __init__(self, fake: FakeKeystone, user_id: str) -> None:
-        super().__init__(fake.url, token=fake.token_for(user_id), reauthenticate=False)
         self._fake = fake
+        self._token = fake.token_for(user_id)
+        super().__init__(fake.url, token=self._token, reauthenticate=False)
 
-    def get_auth_ref(self, session, **kwargs):
-        document = self._fake.token_document(self._fake.tokens[self.auth_methods[0].token])
-        return access_of(self.auth_methods[0].token, document)
+    def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
+        document = self._fake.token_document(self._fake.tokens[self._token])
+        return access_of(self._token, document)
 
 
-def access_of(token: str, document):
+def access_of(token: str, document: Mapping[str, Any]) -> AccessInfoV3:
     return AccessInfoV3({"token": document}, auth_token=token)
 
 
-def create_issuer(service: ServiceAuth, **settings) -> CredentialIssuer:
+def create_issuer(service: ServiceAuth, **settings: Any) -> CredentialIssuer:
     return CredentialIssuer(ClientSettings(**settings), service)

@@ -71,7 +71,7 @@ def service() -> Iterator[ConnectionCountingServer]:
     service.close()
 
 
-def test_connections_are_reused_and_limited(service):
+def test_connections_are_reused_and_limited(service: ConnectionCountingServer) -> None:
     session = auth.create_session(ClientSettings(), NoAuth(endpoint=service.url))
     connection = SimpleNamespace(network=Adapter(session, endpoint_override=service.url))
     cloud = SdkCloudClient("k", "p", lambda: connection, RequestLimiter(LIMIT))

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
 
 import pytest
 
+from heat_convergence.clients.auth import ServiceAuth
 from heat_convergence.clients.clouds import StackCloudCache
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE, Delegation
+from heat_convergence.clients.keystone import Requester
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
 from tests.unit.clients.conftest import create_issuer, requester_of
+from tests.unit.clients.fake_keystone import FakeKeystone
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+Build = Callable[..., tuple[StackCloudCache, Delegation]]
 
 
 class InMemoryCredentialStore:
     """A ``CredentialStore`` in memory; ``stacks`` and ``deleted`` are tree ids."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rows: dict[str, tuple[Credential, datetime]] = {}
         self.stacks: set[str] = set()
         self.deleted: set[str] = set()
 
-    def get(self, tree_id):
+    def get(self, tree_id: str) -> Credential | None:
         return self.rows[tree_id][0] if tree_id in self.rows else None
 
-    def put(self, tree_id, credential, now):
+    def put(self, tree_id: str, credential: Credential, now: datetime) -> None:
         self.rows[tree_id] = (credential, now)
 
-    def delete(self, tree_id):
+    def delete(self, tree_id: str) -> None:
         del self.rows[tree_id]
 
-    def list_orphaned(self, before, limit):
+    def list_orphaned(self, before: datetime, limit: int) -> list[tuple[str, Credential]]:
         return [
             (tree_id, credential)
             for tree_id, (credential, at) in self.rows.items()
@@ -42,26 +49,30 @@ class InMemoryCredentialStore:
 
 
 @pytest.fixture
-def store():
+def store() -> InMemoryCredentialStore:
     return InMemoryCredentialStore()
 
 
 @pytest.fixture
-def build(service, store):
-    def create(**settings):
+def build(service: ServiceAuth, store: InMemoryCredentialStore) -> Build:
+    def create(**settings: Any) -> tuple[StackCloudCache, Delegation]:
         clouds = StackCloudCache(ClientSettings(**settings), service, store.get)
         return clouds, Delegation(create_issuer(service, **settings), clouds, store)
 
     return create
 
 
-def acting_token(clouds, fake, tree_id="s"):
+def acting_token(
+    clouds: StackCloudCache, fake: FakeKeystone, tree_id: str = "s"
+) -> dict[str, Any]:
     """Return the token data with which a stack's session acts."""
     token = clouds.get(tree_id).session.get_token()
-    return fake.tokens[token]
+    return fake.tokens[token or ""]
 
 
-def test_trust_lets_the_service_act_as_the_user(build, fake, requester):
+def test_trust_lets_the_service_act_as_the_user(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     (trust,) = fake.trusts.values()
@@ -77,7 +88,9 @@ def test_trust_lets_the_service_act_as_the_user(build, fake, requester):
     }
 
 
-def test_only_configured_roles_are_delegated(build, fake, requester):
+def test_only_configured_roles_are_delegated(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     _clouds, delegation = build(delegated_roles=("member",), allow_redelegation=True)
     delegation.grant("s", requester, NOW)
     (trust,) = fake.trusts.values()
@@ -85,14 +98,18 @@ def test_only_configured_roles_are_delegated(build, fake, requester):
     assert trust["allow_redelegation"] is True
 
 
-def test_error_names_a_missing_role(build, fake, requester):
+def test_error_names_a_missing_role(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     _clouds, delegation = build(delegated_roles=("member", "heat_stack_owner"))
     with pytest.raises(errors.MissingCredentialError, match='"heat_stack_owner"'):
         delegation.grant("s", requester, NOW)
     assert not fake.trusts
 
 
-def test_application_credential_lets_the_service_act_as_the_user(build, fake, requester):
+def test_application_credential_lets_the_service_act_as_the_user(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.APPLICATION_CREDENTIAL)
     delegation.grant("s", requester, NOW)
     assert acting_token(clouds, fake)["user_id"] == "demo-id"
@@ -100,7 +117,7 @@ def test_application_credential_lets_the_service_act_as_the_user(build, fake, re
     assert not fake.application_credentials
 
 
-def test_password_lets_the_service_act_as_the_user(build, fake):
+def test_password_lets_the_service_act_as_the_user(build: Build, fake: FakeKeystone) -> None:
     clouds, delegation = build(deferred_auth_method=DeferredAuthMethod.PASSWORD)
     with pytest.raises(errors.MissingCredentialError, match="X-Auth-Key"):
         delegation.grant("s", requester_of(fake), NOW)
@@ -109,14 +126,14 @@ def test_password_lets_the_service_act_as_the_user(build, fake):
     delegation.revoke("s")
 
 
-def test_repr_shows_no_secret(fake):
+def test_repr_shows_no_secret(fake: FakeKeystone) -> None:
     requester = requester_of(fake, password="demo-password")
     credential = Credential(DeferredAuthMethod.PASSWORD, "u", "p", {"password": "demo-password"})
     assert "demo-password" not in repr(requester) + repr(credential)
     assert Credential.load(credential.dump()) == credential
 
 
-def test_expired_token_is_renewed(build, fake, requester):
+def test_expired_token_is_renewed(build: Build, fake: FakeKeystone, requester: Requester) -> None:
     clouds, delegation = build()
     fake.expires_at = "2026-01-01T00:00:10.000000Z"  # in the past
     delegation.grant("s", requester, NOW)
@@ -124,7 +141,9 @@ def test_expired_token_is_renewed(build, fake, requester):
     assert clouds.get("s").session.get_token() != first
 
 
-def test_error_for_a_revoked_trust_names_the_remedy(build, fake, requester):
+def test_error_for_a_revoked_trust_names_the_remedy(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
@@ -132,13 +151,15 @@ def test_error_for_a_revoked_trust_names_the_remedy(build, fake, requester):
         clouds.get("s").session.get_token()
 
 
-def test_error_for_a_missing_credential_names_the_remedy(build):
+def test_error_for_a_missing_credential_names_the_remedy(build: Build) -> None:
     clouds, _delegation = build()
     with pytest.raises(errors.AuthorizationFailure, match="Update the stack as a user"):
         _ = clouds.get("s").session
 
 
-def test_only_a_revoked_credential_is_replaced(build, fake, store, requester):
+def test_only_a_revoked_credential_is_replaced(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     assert delegation.renew_if_revoked("s", requester_of(fake), NOW) is False
@@ -150,7 +171,9 @@ def test_only_a_revoked_credential_is_replaced(build, fake, store, requester):
     assert acting_token(clouds, fake)["trust_id"] == new
 
 
-def test_other_process_reads_the_new_credential_after_a_refusal(build, fake, requester):
+def test_other_process_reads_the_new_credential_after_a_refusal(
+    build: Build, fake: FakeKeystone, requester: Requester
+) -> None:
     _clouds, delegation = build()
     other_process, _delegation = build()
     delegation.grant("s", requester, NOW)
@@ -162,18 +185,22 @@ def test_other_process_reads_the_new_credential_after_a_refusal(build, fake, req
     assert acting_token(other_process, fake)["trust_id"] in fake.trusts
 
 
-def test_credentials_without_a_stack_are_revoked(build, fake, store, requester):
+def test_credentials_without_a_stack_are_revoked(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     _clouds, delegation = build()
     for tree_id in ("live", "deleted", "never stored", "being stored"):
         delegation.grant(tree_id, requester, NOW)
-    store.put("being stored", store.get("being stored"), NOW + CREDENTIAL_ORPHAN_AGE)
+    store.put("being stored", store.rows["being stored"][0], NOW + CREDENTIAL_ORPHAN_AGE)
     store.stacks, store.deleted = {"live", "deleted"}, {"deleted"}
     assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE + timedelta(seconds=1), 10) == 2
     assert set(store.rows) == {"live", "being stored"}
     assert len(fake.trusts) == 2
 
 
-def test_revoking_a_revoked_trust_is_no_error(build, fake, store, requester):
+def test_revoking_a_revoked_trust_is_no_error(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     _clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     fake.trusts.clear()
@@ -181,7 +208,9 @@ def test_revoking_a_revoked_trust_is_no_error(build, fake, store, requester):
     assert not store.rows
 
 
-def test_credentials_are_kept_while_keystone_is_unreachable(build, fake, store, requester):
+def test_credentials_are_kept_while_keystone_is_unreachable(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     _clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     store.deleted = {"s"}
@@ -192,19 +221,27 @@ def test_credentials_are_kept_while_keystone_is_unreachable(build, fake, store, 
         delegation.grant("t", requester, NOW)
 
 
-def test_credential_that_cannot_be_stored_is_revoked(build, fake, store, requester):
+def test_credential_that_cannot_be_stored_is_revoked(
+    build: Build,
+    fake: FakeKeystone,
+    store: InMemoryCredentialStore,
+    requester: Requester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     _clouds, delegation = build()
 
-    def refuse(*_args):
+    def refuse(*_args: object) -> NoReturn:
         raise errors.StorageRefused("no")
 
-    store.put = refuse
+    monkeypatch.setattr(store, "put", refuse)
     with pytest.raises(errors.StorageRefused):
         delegation.grant("s", requester, NOW)
     assert not fake.trusts
 
 
-def test_most_recently_used_sessions_are_cached(build, monkeypatch):
+def test_most_recently_used_sessions_are_cached(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("heat_convergence.clients.clouds.MAX_CACHED_CLOUDS", 2)
     clouds, _delegation = build()
     first = clouds.get("a")
@@ -218,7 +255,7 @@ class ProcessCrash(BaseException):
     """The end of the process at this line."""
 
 
-def crash(*_arguments, **_keywords):
+def crash(*_arguments: object, **_keywords: object) -> NoReturn:
     raise ProcessCrash
 
 
@@ -227,9 +264,15 @@ def crash(*_arguments, **_keywords):
 )
 @pytest.mark.parametrize("crash_point", ["before Keystone is called", "before it is stored"])
 def test_credential_of_a_crashed_grant_is_revoked(
-    build, fake, store, requester, monkeypatch, method, crash_point
-):
+    build: Build,
+    fake: FakeKeystone,
+    store: InMemoryCredentialStore,
+    monkeypatch: pytest.MonkeyPatch,
+    method: DeferredAuthMethod,
+    crash_point: str,
+) -> None:
     _clouds, delegation = build(deferred_auth_method=method)
+    requester = requester_of(fake)
     records = {DeferredAuthMethod.TRUSTS: fake.trusts}.get(method, fake.application_credentials)
     delegation.grant("another", requester, NOW)
     store.stacks.add("another")
@@ -247,13 +290,19 @@ def test_credential_of_a_crashed_grant_is_revoked(
         )
     with pytest.raises(ProcessCrash):
         delegation.grant("s", requester, NOW)
-    assert store.get("s").intent_name == "s"
+    assert store.rows["s"][0].intent_name == "s"
     assert delegation.revoke_orphaned(NOW, 10) == 0  # the request may still be in progress
     assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE * 2, 10) == 1
     assert (store.get("s"), records) == (None, intact)
 
 
-def test_next_action_completes_a_crashed_renewal(build, fake, store, requester, monkeypatch):
+def test_next_action_completes_a_crashed_renewal(
+    build: Build,
+    fake: FakeKeystone,
+    store: InMemoryCredentialStore,
+    requester: Requester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
     store.stacks.add("s")
@@ -279,7 +328,9 @@ def test_next_action_completes_a_crashed_renewal(build, fake, store, requester, 
     assert acting_token(clouds, fake)["trust_id"] == mine
 
 
-def test_renewal_that_keystone_refuses_changes_nothing(build, fake, store, requester):
+def test_renewal_that_keystone_refuses_changes_nothing(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     _clouds, delegation = build(delegated_roles=("member",))
     delegation.grant("s", requester, NOW)
     before = store.get("s")
@@ -290,20 +341,26 @@ def test_renewal_that_keystone_refuses_changes_nothing(build, fake, store, reque
     assert store.get("s") == before
 
 
-def test_replaced_credential_is_revoked(build, fake, store, requester):
+def test_replaced_credential_is_revoked(
+    build: Build, fake: FakeKeystone, requester: Requester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Replace a trust that exists but is unusable, since the user lost a role."""
     clouds, delegation = build()
     delegation.grant("s", requester, NOW)
-    clouds.get("s").reauthenticate = lambda: (_ for _ in ()).throw(
-        errors.AuthorizationFailure("no")
-    )
+
+    def refuse() -> NoReturn:
+        raise errors.AuthorizationFailure("no")
+
+    monkeypatch.setattr(clouds.get("s"), "reauthenticate", refuse)
     (old,) = fake.trusts
     assert delegation.renew_if_revoked("s", requester, NOW) is True
     assert old not in fake.trusts
     assert len(fake.trusts) == 1
 
 
-def test_users_of_a_deleted_stack_are_deleted(build, fake, store, requester):
+def test_users_of_a_deleted_stack_are_deleted(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
     """Delete also users that were never recorded because the process died."""
     clouds, delegation = build(
         stack_user_domain_id="heat-domain",

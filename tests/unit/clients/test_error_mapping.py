@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import requests
 from keystoneauth1 import exceptions as ks_exc
 from openstack import exceptions as sdk_exc
 
@@ -27,7 +28,9 @@ R = errors.Retry
         (None, errors.ResourceFailure, R.NEVER),
     ],
 )
-def test_error_from_status(status, error_class, retry):
+def test_error_from_status(
+    status: int | None, error_class: type[errors.Error], retry: errors.Retry
+) -> None:
     found = error_from_status(status, "why")
     assert type(found) is error_class
     assert found.retry is retry
@@ -46,18 +49,17 @@ def test_error_from_status(status, error_class, retry):
         (errors.AuthorizationFailure("revoked"), errors.AuthorizationFailure),
     ],
 )
-def test_translation_of_exceptions(raised, error_class):
+def test_translation_of_exceptions(raised: Exception, error_class: type[errors.Error]) -> None:
     with pytest.raises(error_class) as caught, translate_sdk_errors():
         raise raised
     assert type(caught.value) is error_class
 
 
-def test_retry_after_is_read_from_the_header():
-    class ResponseStub:
-        headers = {"Retry-After": "7"}  # noqa: RUF012
-
+def test_retry_after_is_read_from_the_header() -> None:
+    response = requests.Response()
+    response.headers["Retry-After"] = "7"
     error = sdk_exc.HttpException("slow", http_status=429)
-    error.response = ResponseStub()
+    error.response = response
     with pytest.raises(errors.Throttled) as caught, translate_sdk_errors():
         raise error
     assert caught.value.retry_after_s == 7

@@ -11,7 +11,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from heat_convergence.api.middleware import ec2_signature
-from heat_convergence.clients.clouds import StackCloudCache
+from heat_convergence.clients.auth import ServiceAuth
+from heat_convergence.clients.clouds import StackCloud, StackCloudCache
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
@@ -19,10 +20,12 @@ from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.signals.signal_responder import SignalResponder
 from heat_convergence.resources.builtin.signals.wait_condition_handles import (
     CfnWaitConditionHandle,
     WaitConditionHandle,
 )
+from tests.unit.clients.fake_keystone import FakeKeystone
 from tests.unit.clients.test_stack_users import SETTINGS, signed_request
 from tests.unit.resources.conftest import make_context
 
@@ -35,21 +38,21 @@ OS, CFN = WaitConditionHandle(), CfnWaitConditionHandle()
 
 
 @pytest.fixture
-def cloud(service):
+def cloud(service: ServiceAuth) -> StackCloud:
     return cloud_with(service)
 
 
-def cloud_with(service, **more: Any):
+def cloud_with(service: ServiceAuth, **more: Any) -> StackCloud:
     settings = {"heat_url": "http://heat.example:8004/v1/%(tenant_id)s", "region": "R", **more}
     found = Credential(DeferredAuthMethod.TRUSTS, "demo-id", "p", {"trust_id": "t"})
     return StackCloudCache(replace(SETTINGS, **settings), service, lambda _tree: found).get("tree")
 
 
-def create(resource_type, cloud, **properties):
+def create(resource_type: SignalResponder, cloud: Any, **properties: Any) -> Any:
     return resource_type.create(make_context(resource_type, properties, cloud=cloud))
 
 
-def test_token_signal_has_token_and_url(cloud, fake):
+def test_token_signal_has_token_and_url(cloud: StackCloud, fake: FakeKeystone) -> None:
     result = create(OS, cloud)
     user_id = result.physical_id
     project_id = result.data["project_id"]
@@ -67,12 +70,12 @@ def test_token_signal_has_token_and_url(cloud, fake):
     assert OS.reference_id(view) == user_id
 
 
-def test_curl_command_is_insecure_when_the_service_does_not_verify(service):
+def test_curl_command_is_insecure_when_the_service_does_not_verify(service: ServiceAuth) -> None:
     found = create(OS, cloud_with(service, verify=False)).attributes
     assert found["curl_cli"].startswith("curl --insecure -i -X POST ")
 
 
-def test_heat_signal_has_password_and_auth_url(cloud, fake):
+def test_heat_signal_has_password_and_auth_url(cloud: StackCloud, fake: FakeKeystone) -> None:
     result = create(OS, cloud, signal_transport="HEAT_SIGNAL")
     signal = json.loads(result.attributes["signal"])
     assert signal == {
@@ -88,7 +91,9 @@ def test_heat_signal_has_password_and_auth_url(cloud, fake):
     assert OS.attribute(make_context(OS, {}, attributes=result.attributes), "token") is None
 
 
-def test_signed_url_identifies_resource_and_user(cloud, fake, service):
+def test_signed_url_identifies_resource_and_user(
+    cloud: StackCloud, fake: FakeKeystone, service: ServiceAuth
+) -> None:
     for resource_type, properties in ((OS, {"signal_transport": "CFN_SIGNAL"}), (CFN, {})):
         result = create(resource_type, cloud, **properties)
         view = make_context(
@@ -104,39 +109,43 @@ def test_signed_url_identifies_resource_and_user(cloud, fake, service):
         )
         assert (signer.user_id, signer.project_name) == (result.physical_id, "tree")
         called = ec2_signature._PATH.fullmatch(unquote(urlsplit(url).path))
+        assert called is not None
         arn = ec2_signature._ARN.fullmatch(called["arn"])
+        assert arn is not None
         assert (arn["stack"], arn["resource"]) == (f"web/{view.stack_id}", "r")
         OS.delete(replace(view, action=Action.DELETE, cloud=cloud))
 
 
-def test_waitcondition_url_is_configurable(service):
+def test_waitcondition_url_is_configurable(service: ServiceAuth) -> None:
     where = "http://cfn.example:8000/v1/waitcondition"
     result = create(CFN, cloud_with(service, waitcondition_url=where))
     assert result.data["url"].startswith(f"{where}/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/web/")
 
 
-def test_no_signal_creates_no_user(cloud, fake):
+def test_no_signal_creates_no_user(cloud: StackCloud, fake: FakeKeystone) -> None:
     before = set(fake.users)
     result = create(OS, cloud, signal_transport="NO_SIGNAL")
     assert set(fake.users) == before
     assert json.loads(result.attributes["signal"]) == {}
 
 
-def test_user_of_a_lost_call_is_adopted_and_deleted(cloud, fake):
+def test_user_of_a_lost_call_is_adopted_and_deleted(cloud: StackCloud, fake: FakeKeystone) -> None:
     lost = create(OS, cloud)
     view = make_context(OS, {}, cloud=cloud)
     found = OS.find(view)
     assert found == lost.physical_id
     again = OS.resume_create(replace(view, physical_id=found))
     assert again.physical_id == found
-    assert fake.users[found]["password"] == again.data["password"] != lost.data["password"]
+    assert again.data is not None
+    assert fake.users[found or ""]["password"] == again.data["password"]
+    assert again.data["password"] != lost.data["password"]
     context = make_context(OS, {}, Action.DELETE, physical_id=found, cloud=cloud)
     for _twice in range(2):
         assert OS.delete(context).observed is ObservedState.ABSENT
     assert OS.find(view) is None
 
 
-def test_suspended_stack_disables_its_users(cloud, fake):
+def test_suspended_stack_disables_its_users(cloud: StackCloud, fake: FakeKeystone) -> None:
     result = create(OS, cloud)
     settings = {"physical_id": result.physical_id, "data": result.data, "cloud": cloud}
     OS.suspend(make_context(OS, {}, Action.SUSPEND, **settings))
@@ -145,18 +154,20 @@ def test_suspended_stack_disables_its_users(cloud, fake):
     assert fake.users[result.physical_id]["enabled"] is True
 
 
-def test_error_without_an_endpoint_names_the_option(service, fake):
+def test_error_without_an_endpoint_names_the_option(
+    service: ServiceAuth, fake: FakeKeystone
+) -> None:
     fake.trusts["t"] = {"id": "t", "trustor_user_id": "demo-id", "project_id": "p"}
     with pytest.raises(errors.ResourceFailure, match="clients_heat"):
         create(OS, cloud_with(service, heat_url=None))
 
 
-def test_error_without_a_domain_names_the_option(service):
+def test_error_without_a_domain_names_the_option(service: ServiceAuth) -> None:
     with pytest.raises(errors.MissingCredentialError, match="stack_user_domain_id"):
         create(OS, StackCloudCache(ClientSettings(), service, lambda _tree: None).get("tree"))
 
 
-def test_without_keystone_signals_need_no_token():
+def test_without_keystone_signals_need_no_token() -> None:
     cloud = NoAuthCloud("http://127.0.0.1:8004/v1/%(tenant_id)s")
     found = create(OS, cloud).attributes
     assert found["token"] is None

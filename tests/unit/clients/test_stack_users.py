@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
 from heat_convergence.clients import signed_urls
+from heat_convergence.clients.auth import ServiceAuth
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.clients.stack_users import Ec2Keys, StackUsers
 from heat_convergence.common import errors
+from tests.unit.clients.fake_keystone import FakeKeystone
 
 URL = "http://Heat.Example:8004/v1/signal/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/s/1/resources/h"
 SETTINGS = ClientSettings(
@@ -21,20 +24,22 @@ SETTINGS = ClientSettings(
 
 
 @pytest.fixture
-def users(service):
+def users(service: ServiceAuth) -> StackUsers:
     return StackUsers(SETTINGS, service)
 
 
-def signed_request(url, http_method="POST"):
+def signed_request(url: str, http_method: str = "POST") -> dict[str, Any]:
     """Return the credentials of a request to the URL, as a server derives them."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
-    return signed_urls.ec2_credentials(
+    credentials = signed_urls.ec2_credentials(
         http_method, parts.netloc.lower(), unquote(parts.path), query
     )
+    assert credentials is not None
+    return credentials
 
 
-def test_stack_tree_has_one_project(users, fake):
+def test_stack_tree_has_one_project(users: StackUsers, fake: FakeKeystone) -> None:
     created = users.ensure_project("tree")
     assert users.ensure_project("tree") == created
     assert users.ensure_project("other") != created
@@ -44,7 +49,7 @@ def test_stack_tree_has_one_project(users, fake):
     assert created not in fake.projects
 
 
-def test_user_has_one_role_in_the_project(users, fake):
+def test_user_has_one_role_in_the_project(users: StackUsers, fake: FakeKeystone) -> None:
     project_id = users.ensure_project("tree")
     created = users.ensure_user("tree-handle", project_id)
     assert fake.users[created.id]["password"] == created.password
@@ -55,7 +60,7 @@ def test_user_has_one_role_in_the_project(users, fake):
     assert created.id not in fake.users
 
 
-def test_user_of_a_lost_call_gets_a_new_password(users, fake):
+def test_user_of_a_lost_call_gets_a_new_password(users: StackUsers, fake: FakeKeystone) -> None:
     project_id = users.ensure_project("tree")
     lost = users.ensure_user("tree-handle", project_id)
     found = users.ensure_user("tree-handle", project_id)
@@ -63,7 +68,9 @@ def test_user_of_a_lost_call_gets_a_new_password(users, fake):
     assert fake.users[found.id]["password"] == found.password != lost.password
 
 
-def test_signed_url_identifies_its_user(users, fake, service):
+def test_signed_url_identifies_its_user(
+    users: StackUsers, fake: FakeKeystone, service: ServiceAuth
+) -> None:
     user = users.ensure_user("tree-handle", users.ensure_project("tree"))
     keys = users.create_ec2_keys(user)
     assert keys.secret not in repr(keys)
@@ -85,14 +92,16 @@ def test_signed_url_identifies_its_user(users, fake, service):
         {"host": "elsewhere"},
     ],
 )
-def test_modified_request_is_rejected(users, service, changed):
+def test_modified_request_is_rejected(
+    users: StackUsers, service: ServiceAuth, changed: dict[str, str]
+) -> None:
     user = users.ensure_user("tree-handle", users.ensure_project("tree"))
     url = signed_urls.sign_url(URL, users.create_ec2_keys(user))
     with pytest.raises(errors.AuthorizationFailure, match="signature"):
         Ec2SignatureVerifier(SETTINGS, service).identify_signer({**signed_request(url), **changed})
 
 
-def test_signature_matches_the_specification():
+def test_signature_matches_the_specification() -> None:
     """Check Amazon's own example of version 2."""
     query = {
         "AWSAccessKeyId": "AKIAIOSFODNN7EXAMPLE",
@@ -112,17 +121,17 @@ def test_signature_matches_the_specification():
     assert found == "i91nKc4PWAt0JJIdXwz9HxZCJDdiy6cf/Mj6vPxyYIs="
 
 
-def test_an_unsigned_request_has_no_credentials():
+def test_an_unsigned_request_has_no_credentials() -> None:
     assert signed_urls.ec2_credentials("POST", "h", "/", {"a": "b"}) is None
     assert signed_urls.ec2_credentials("POST", "h", "/", {"Signature": "b"}) is None
 
 
-def test_users_require_a_configured_domain(service):
+def test_users_require_a_configured_domain(service: ServiceAuth) -> None:
     with pytest.raises(errors.MissingCredentialError, match="stack_user_domain_id"):
         StackUsers(ClientSettings(), service).ensure_project("tree")
 
 
-def test_domain_may_be_configured_by_name(service, fake):
+def test_domain_may_be_configured_by_name(service: ServiceAuth, fake: FakeKeystone) -> None:
     by_name = ClientSettings(
         stack_user_domain_name="heat",
         stack_domain_admin="domain_admin",
@@ -132,17 +141,17 @@ def test_domain_may_be_configured_by_name(service, fake):
     assert fake.projects[created]["domain_id"] == "heat-domain"
 
 
-def test_repr_of_keys_shows_no_secret():
+def test_repr_of_keys_shows_no_secret() -> None:
     assert "hidden-one" not in repr(Ec2Keys("a", "hidden-one"))
 
 
-def test_find_user_by_name(users):
+def test_find_user_by_name(users: StackUsers) -> None:
     assert users.find_user("tree-handle") is None
     created = users.ensure_user("tree-handle", users.ensure_project("tree"))
     assert users.find_user("tree-handle") == created.id
 
 
-def test_user_can_be_disabled_and_enabled(users, fake):
+def test_user_can_be_disabled_and_enabled(users: StackUsers, fake: FakeKeystone) -> None:
     created = users.ensure_user("tree-handle", users.ensure_project("tree"))
     users.set_user_enabled(created.id, enabled=False)
     assert fake.users[created.id]["enabled"] is False
@@ -150,7 +159,7 @@ def test_user_can_be_disabled_and_enabled(users, fake):
     assert fake.users[created.id]["enabled"] is True
 
 
-def test_token_of_a_user_is_scoped_to_its_project(users, fake):
+def test_token_of_a_user_is_scoped_to_its_project(users: StackUsers, fake: FakeKeystone) -> None:
     created = users.ensure_user("tree-handle", users.ensure_project("tree"))
     token = users.issue_token(created)
     assert fake.tokens[token] == {"user_id": created.id, "project_id": created.project_id}

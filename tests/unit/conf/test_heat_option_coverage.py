@@ -8,7 +8,9 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keystoneauth1 import loading
@@ -28,7 +30,7 @@ DIFFERENT_DEFAULTS = {
 }
 
 
-def options():
+def options() -> Iterator[tuple[str, str, Any]]:
     text = (Path(__file__).parent / "data" / "heat_options.txt").read_text()
     for line in text.splitlines():
         group, name, default = line.split(" ", 2)
@@ -48,20 +50,22 @@ def conf() -> cfg.ConfigOpts:
     opts.register_all_opts(conf)
     config.set_library_defaults()
     conf.register_opts(db_options.database_opts, group="database")
-    plugin = loading.get_plugin_loader("password")  # as [trustee] auth_type would choose it
+    plugin: Any = loading.get_plugin_loader("password")  # as [trustee] auth_type would choose it
     found = [option._to_oslo_opt() for option in plugin.get_options()]
     conf.register_opts(found, group=clients.TRUSTEE_GROUP)
     return conf
 
 
-def registered(conf, group, name) -> bool:
+def registered(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
     if group == "DEFAULT":
         return name in conf
     return group in conf and name in conf[group]
 
 
 @pytest.mark.parametrize(("group", "name", "default"), options())
-def test_option_is_registered_or_documented_as_unsupported(conf, group, name, default):
+def test_option_is_registered_or_documented_as_unsupported(
+    conf: cfg.ConfigOpts, group: str, name: str, default: Any
+) -> None:
     matching = [
         row
         for row in documented()
@@ -79,7 +83,7 @@ def test_option_is_registered_or_documented_as_unsupported(conf, group, name, de
         assert ours == default
 
 
-def test_documented_options_exist_in_heat():
+def test_documented_options_exist_in_heat() -> None:
     known = [(group, name) for group, name, _default in options()]
     for pattern in documented():
         assert any(

@@ -16,7 +16,7 @@ SAMPLE = Path(__file__).parents[3] / "etc" / "heat-convergence.conf.sample"
 
 
 @pytest.fixture
-def conf():
+def conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     opts.register_all_opts(conf)
@@ -35,7 +35,7 @@ def blocks(sample: str) -> set[tuple[str, str]]:
     return found
 
 
-def test_sample_file_is_up_to_date():
+def test_sample_file_is_up_to_date() -> None:
     written = io.StringIO()
     generated = cfg.ConfigOpts()
     generator.register_cli_opts(generated)
@@ -51,12 +51,12 @@ def test_sample_file_is_up_to_date():
     assert not missing, "run: tox -e sample"
 
 
-def test_options_can_be_registered_twice(conf):
+def test_options_can_be_registered_twice(conf: cfg.ConfigOpts) -> None:
     opts.register_all_opts(conf)
     assert conf.action_retry_limit == 5
 
 
-def test_options_reach_the_settings(conf):
+def test_options_reach_the_settings(conf: cfg.ConfigOpts) -> None:
     conf.set_override("lease", 20.0, group="engine")
     conf.set_override("jobs_on_bus", 7, group="engine")
     conf.set_override("jobs_in_hand", 70, group="engine")
@@ -84,7 +84,7 @@ def test_options_reach_the_settings(conf):
     assert (options.fetch_private_addresses, options.region) == (True, "north")
 
 
-def test_defaults_of_options_and_settings_agree(conf):
+def test_defaults_of_options_and_settings_agree(conf: cfg.ConfigOpts) -> None:
     assert settings.convergence_settings(conf) == type(settings.convergence_settings(conf))()
     assert settings.template_limits(conf) == type(settings.template_limits(conf))()
     assert settings.api_options(conf) == type(settings.api_options(conf))()
@@ -100,6 +100,8 @@ def test_defaults_of_options_and_settings_agree(conf):
         ("bind_port", "heat_api", 70000),
     ],
 )
-def test_invalid_value_is_rejected(conf, name, group, value):
+def test_invalid_value_is_rejected(
+    conf: cfg.ConfigOpts, name: str, group: str | None, value: float
+) -> None:
     with pytest.raises(ValueError, match=r"(?i)should be|must be"):
         conf.set_override(name, value, group=group)

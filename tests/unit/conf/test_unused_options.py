@@ -81,12 +81,12 @@ def all_reads() -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(("group", "name"), registered())
-def test_option_is_read(all_reads, group, name):
+def test_option_is_read(all_reads: set[tuple[str, ...]], group: str | None, name: str) -> None:
     ways = {(name,)} if group is None else {(group, name), (ANY, name)}
     assert all_reads & ways, f"no code reads [{group or 'DEFAULT'}] {name}"
 
 
-def test_options_of_libraries_are_passed_to_them():
+def test_options_of_libraries_are_passed_to_them() -> None:
     text = "".join(path.read_text() for path in (CODE / "clients").glob("*.py"))
     for call in LIBRARIES.values():
         assert f"{call}(" in text
@@ -101,9 +101,9 @@ def test_options_of_libraries_are_passed_to_them():
         ("how, rpc = x, parts.conf.rpc\nrpc.quiet_time", ("rpc", "quiet_time")),
     ],
 )
-def test_forms_of_reading_an_option(source, path):
+def test_forms_of_reading_an_option(source: str, path: tuple[str, ...]) -> None:
     assert path in reads(source)
 
 
-def test_other_attributes_of_the_same_name_are_no_reads():
+def test_other_attributes_of_the_same_name_are_no_reads() -> None:
     assert reads("other.engine.lease\ndef f(x):\n    return x.lease") == set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import oslo_messaging
 import pytest
@@ -30,31 +32,31 @@ class CallRecorder:
     """An engine and an observer that record the calls of the server."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple] = []
-        self.request_ids: list[str] = []
+        self.calls: list[tuple[object, ...]] = []
+        self.request_ids: list[str | None] = []
         self.called = threading.Semaphore(0)
 
-    def _record(self, method, stack_id, version, ids):
+    def _record(self, method: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
         self.calls.append((method, stack_id, version, tuple(ids)))
         context = get_current()
         self.request_ids.append(context.request_id if context else None)
         self.called.release()
 
-    def converge(self, stack_id, version, ids):
+    def converge(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
         self._record("converge", stack_id, version, ids)
 
-    def observe(self, stack_id, version, ids):
+    def observe(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
         self._record("observe", stack_id, version, ids)
 
 
-def empty_conf():
+def empty_conf() -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 
 
 @pytest.fixture
-def transport():
+def transport() -> Iterator[oslo_messaging.RPCTransport]:
     # In-process exchanges are shared by the process: each test needs its own name.
     transport = create_transport(empty_conf(), url="fake://", exchange=uuid.uuid4().hex)
     yield transport
@@ -62,7 +64,7 @@ def transport():
 
 
 @pytest.fixture
-def recorder(transport):
+def recorder(transport: oslo_messaging.RPCTransport) -> Iterator[CallRecorder]:
     recorder = CallRecorder()
     servers = [
         create_engine_server(transport, recorder, server="here"),
@@ -76,7 +78,9 @@ def recorder(transport):
         server.wait()
 
 
-def test_hint_arrives_with_its_request_id(transport, recorder):
+def test_hint_arrives_with_its_request_id(
+    transport: oslo_messaging.RPCTransport, recorder: CallRecorder
+) -> None:
     bus = RpcBus(transport)
     context = RequestContext(request_id="req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6")
     bus.converge("s1", 3, ["a", "b"])
@@ -90,15 +94,17 @@ def test_hint_arrives_with_its_request_id(transport, recorder):
 
 
 class UnreachableClient:
-    def __init__(self):
+    def __init__(self) -> None:
         self.attempts = 0
 
-    def cast(self, *args, **kwargs):
+    def cast(self, *args: object, **kwargs: object) -> None:
         self.attempts += 1
         raise MessageDeliveryFailure("nobody there")
 
 
-def test_unreachable_broker_costs_one_attempt_and_no_error(transport, caplog):
+def test_unreachable_broker_costs_one_attempt_and_no_error(
+    transport: oslo_messaging.RPCTransport, caplog: pytest.LogCaptureFixture
+) -> None:
     now = [100.0]
     bus = RpcBus(transport, send_pause_s=5.0, monotonic=lambda: now[0])
     unreachable = UnreachableClient()
@@ -118,7 +124,7 @@ def test_unreachable_broker_costs_one_attempt_and_no_error(transport, caplog):
     assert bus.sent_counts == {"converge": 1}
 
 
-def test_broker_that_never_answered_raises_no_error():
+def test_broker_that_never_answered_raises_no_error() -> None:
     transport = create_transport(empty_conf(), url="rabbit://guest:guest@127.0.0.1:1/")
     try:
         bus = RpcBus(transport, send_retries=0)
@@ -141,7 +147,9 @@ def test_broker_that_never_answered_raises_no_error():
         ({"resource_ids": [1]}, "resource_ids"),
     ],
 )
-def test_malformed_message_is_dropped_and_logged(change, log_text, caplog):
+def test_malformed_message_is_dropped_and_logged(
+    change: dict[str, object], log_text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     recorder = CallRecorder()
     message = messages.encode_hint("s1", 3, ["a"]) | change
     ConvergeEndpoint(recorder).converge(None, message=message)
@@ -150,7 +158,9 @@ def test_malformed_message_is_dropped_and_logged(change, log_text, caplog):
 
 
 @pytest.mark.parametrize("message", [[], ["s1", 3, ["a"]], "s1", 7, {}, {"format": 1}])
-def test_other_payload_is_dropped_and_logged(message, caplog):
+def test_other_payload_is_dropped_and_logged(
+    message: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None, message=message)
     ObserveEndpoint(recorder).observe(None, message=message)
@@ -169,8 +179,12 @@ def test_other_payload_is_dropped_and_logged(message, caplog):
     ],
 )
 def test_message_without_endpoint_is_dropped_and_the_next_processed(
-    transport, recorder, method, version, context
-):
+    transport: oslo_messaging.RPCTransport,
+    recorder: CallRecorder,
+    method: str,
+    version: str,
+    context: Any,
+) -> None:
     target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
     client = oslo_messaging.get_rpc_client(transport, target)
     client.prepare(version=version).cast(
@@ -181,28 +195,28 @@ def test_message_without_endpoint_is_dropped_and_the_next_processed(
     assert recorder.calls == [("converge", "s2", 1, ("b",))]
 
 
-def test_message_without_payload_is_dropped(caplog):
+def test_message_without_payload_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     recorder = CallRecorder()
     ConvergeEndpoint(recorder).converge(None)
     assert recorder.calls == []
     assert "malformed" in caplog.text
 
 
-def test_unknown_field_of_a_later_release_is_ignored():
+def test_unknown_field_of_a_later_release_is_ignored() -> None:
     hint = messages.decode_hint(messages.encode_hint("s1", 3, ["a"]) | {"colour": "red"})
     assert hint == messages.ResourceHint("s1", 3, ("a",))
 
 
-def test_error_of_the_service_drops_the_message_only(caplog):
+def test_error_of_the_service_drops_the_message_only(caplog: pytest.LogCaptureFixture) -> None:
     class Down:
-        def converge(self, *args):
+        def converge(self, *args: object) -> None:
             raise errors.Unavailable("the database is unreachable")
 
     ConvergeEndpoint(Down()).converge(None, message=messages.encode_hint("s1", 3, ["a"]))
     assert "the database is unreachable" in caplog.text
 
 
-def test_rabbit_queues_are_quorum_queues_and_bounded():
+def test_rabbit_queues_are_quorum_queues_and_bounded() -> None:
     conf = empty_conf()
     transport = create_transport(conf, url="rabbit://guest@127.0.0.1:1/")
     try:
