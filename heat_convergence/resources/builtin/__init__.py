@@ -1,1 +1,1 @@
-"""Resource types that need no cloud."""
+"""Resource types that the service implements itself, without another OpenStack service."""

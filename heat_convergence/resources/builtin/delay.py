@@ -1,9 +1,9 @@
-"""``OS::Heat::Delay``: lets time pass during the actions that it names.
+"""``OS::Heat::Delay``: waits during the actions that it lists.
 
-Decides when enough time has passed.  Found by entry point.  Must not sleep; the
-jitter is the view's randomness, the same at every look at one action.
+Decides when enough time has passed. Loaded by entry point. It must not sleep; the jitter is the
+context's randomness, the same at every observation of one action.
 
-Source: heat-facts ``resource_groups.md``, "Small types".
+Source: docs/reference/resource_groups.md, "Small types".
 """
 
 from __future__ import annotations
@@ -40,17 +40,19 @@ def _number(description: str, default: float) -> PropertySchema:
 
 
 class Delay(LocalType):
+    """A resource that takes time, so that its dependents start later."""
+
     name = "OS::Heat::Delay"
     schema = TypeSchema(
-        description="Takes a while, so that what needs it starts later.",
+        description="A resource that waits, so that the resources that depend on it start later.",
         support_status=SupportStatus(version="11.0.0"),
         properties={
-            "min_wait": _number("The least to wait, in seconds.", 0),
-            "max_jitter": _number("The most that chance adds, before it is multiplied.", 0),
-            "jitter_multiplier": _number("Seconds for one unit of jitter.", 1.0),
+            "min_wait": _number("Minimum time in seconds to wait.", 0),
+            "max_jitter": _number("Maximum jitter to add to the minimum wait time.", 0),
+            "jitter_multiplier": _number("Number of seconds of one unit of jitter.", 1.0),
             "actions": PropertySchema(
                 type=PropertyType.LIST,
-                description="The actions that wait.",
+                description="Actions during which to wait.",
                 default=["CREATE"],
                 update_allowed=True,
                 constraints=(AllowedValues(tuple(str(action) for action in _WAITS)),),
@@ -59,25 +61,31 @@ class Delay(LocalType):
     )
 
     def create(self, context: ResourceContext) -> VerbResult:
-        return self._passed(context, ObservedState.READY, physical_id=context.physical_name)
+        """Wait if CREATE is listed, then be ready."""
+        return self._wait_result(context, ObservedState.READY, physical_id=context.physical_name)
 
     def delete(self, context: ResourceContext) -> VerbResult:
-        return self._passed(context, ObservedState.ABSENT, physical_id=context.physical_id)
+        """Wait if DELETE is listed, then be absent."""
+        return self._wait_result(context, ObservedState.ABSENT, physical_id=context.physical_id)
 
     def suspend(self, context: ResourceContext) -> VerbResult:
-        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
+        """Wait if SUSPEND is listed."""
+        return self._wait_result(context, ObservedState.READY, physical_id=context.physical_id)
 
     def resume(self, context: ResourceContext) -> VerbResult:
-        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
+        """Wait if RESUME is listed."""
+        return self._wait_result(context, ObservedState.READY, physical_id=context.physical_id)
 
     def observe(self, context: ResourceContext) -> VerbResult:
+        """Return BUSY while the current action waits."""
         if context.action is Action.DELETE:
             return self.delete(context)
         if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        return self._passed(context, ObservedState.READY, physical_id=context.physical_id)
+        return self._wait_result(context, ObservedState.READY, physical_id=context.physical_id)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Refuse a wait that may exceed the stack's timeout."""
         names = ("min_wait", "max_jitter", "jitter_multiplier")
         if timeout_s is None or any(name not in properties for name in names):
             return
@@ -90,7 +98,7 @@ class Delay(LocalType):
                 f" into the stack's timeout of {timeout_s:g} s",
             )
 
-    def _passed(
+    def _wait_result(
         self, context: ResourceContext, then: ObservedState, *, physical_id: str | None
     ) -> VerbResult:
         left_s = remaining_s(context, _wait_s(context))

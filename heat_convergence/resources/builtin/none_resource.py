@@ -1,7 +1,7 @@
-"""``OS::Heat::None``: stands in for any type and does nothing.
+"""``OS::Heat::None``: a placeholder for any resource type, which does nothing.
 
-Decides nothing: takes every property, has every attribute, as null.  Found by
-entry point.  Must never ask for a replacement.
+Decides nothing: it takes every property and has every attribute, as null. Loaded by entry point.
+It must never request a replacement.
 """
 
 from __future__ import annotations
@@ -19,22 +19,27 @@ Json = Any
 
 
 class NoneResource(LocalType):
+    """A placeholder that accepts every property."""
+
     name = "OS::Heat::None"
     schema = TypeSchema(
-        description="Takes the place of any resource type and does nothing.",
+        description="A placeholder for any resource type, which does nothing.",
         support_status=SupportStatus(version="5.0.0"),
         accepts_any_property=True,
         accepts_any_attribute=True,
     )
 
     def create(self, context: ResourceContext) -> VerbResult:
-        made = uuid.UUID(int=context.random.getrandbits(128), version=4)
-        return VerbResult(ObservedState.READY, physical_id=str(made))
+        """Return READY with a random physical id."""
+        physical_id = uuid.UUID(int=context.random.getrandbits(128), version=4)
+        return VerbResult(ObservedState.READY, physical_id=str(physical_id))
 
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Return READY; every change happens in place."""
         return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
     def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return null for every attribute."""
         return None

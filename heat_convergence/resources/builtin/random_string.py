@@ -1,9 +1,9 @@
-"""``OS::Heat::RandomString``: a secret made once and never told apart from its row.
+"""``OS::Heat::RandomString``: a secret that is generated once and kept in its row.
 
-Decides which characters and how many of each.  Found by entry point.  Must draw
-from the system's randomness alone: what a view's seed could repeat is no secret.
+Decides which characters and how many of each. Loaded by entry point. It must use the system's
+randomness alone: what a context's seed could repeat is no secret.
 
-Source: heat-facts ``resource_groups.md``, "Small types".
+Source: docs/reference/resource_groups.md, "Small types".
 """
 
 from __future__ import annotations
@@ -43,28 +43,30 @@ CHARACTERS: Mapping[str, str] = {
 _CLASS = AllowedValues(tuple(CHARACTERS))
 _MINIMUM = PropertySchema(
     type=PropertyType.INTEGER,
-    description="The least number of characters from here.",
+    description="The minimum number of characters from this class or sequence.",
     default=1,
     constraints=(Range(min=1, max=MAX_LENGTH),),
 )
 
 
 class RandomString(LocalType):
+    """A random text, generated on create."""
+
     name = "OS::Heat::RandomString"
     secret_data = frozenset({"value"})
     schema = TypeSchema(
-        description="Makes a random string, such as a password, and keeps it.",
+        description="A resource which generates a random string, such as a password.",
         support_status=SupportStatus(version="2014.1"),
         properties={
             "length": PropertySchema(
                 type=PropertyType.INTEGER,
-                description="How many characters the string has.",
+                description="Length of the string to generate.",
                 default=32,
                 constraints=(Range(min=1, max=MAX_LENGTH),),
             ),
             "sequence": PropertySchema(
                 type=PropertyType.STRING,
-                description="The one class all characters are from; older than character_classes.",
+                description="Class of all characters; superseded by character_classes.",
                 constraints=(_CLASS,),
                 support_status=SupportStatus(
                     SupportLevel.HIDDEN,
@@ -74,14 +76,14 @@ class RandomString(LocalType):
             ),
             "character_classes": PropertySchema(
                 type=PropertyType.LIST,
-                description="Classes of characters, and how many at least of each.",
+                description="Character classes, with the minimum number of characters of each.",
                 default=[{"class": "lettersdigits", "min": 1}],
                 item=PropertySchema(
                     type=PropertyType.MAP,
                     schema={
                         "class": PropertySchema(
                             type=PropertyType.STRING,
-                            description="The name of a class of characters.",
+                            description="Name of a character class.",
                             default="lettersdigits",
                             constraints=(_CLASS,),
                         ),
@@ -91,13 +93,13 @@ class RandomString(LocalType):
             ),
             "character_sequences": PropertySchema(
                 type=PropertyType.LIST,
-                description="Characters written out, and how many at least of each.",
+                description="Character sequences, with the minimum number of characters of each.",
                 item=PropertySchema(
                     type=PropertyType.MAP,
                     schema={
                         "sequence": PropertySchema(
                             type=PropertyType.STRING,
-                            description="The characters to choose from.",
+                            description="Characters to choose from.",
                             required=True,
                         ),
                         "min": _MINIMUM,
@@ -106,19 +108,24 @@ class RandomString(LocalType):
             ),
             "salt": PropertySchema(
                 type=PropertyType.STRING,
-                description="Any text; another one asks for another random string.",
+                description="Any text; a change of it generates another random string.",
             ),
         },
         attributes={
             "value": AttributeSchema(
                 PropertyType.STRING,
-                "The string; it stays the same as long as the resource does.",
+                "The random string, which stays the same as long as the resource exists.",
                 cache_mode=CacheMode.NONE,
             ),
         },
     )
 
     def create(self, context: ResourceContext) -> VerbResult:
+        """Generate the string.
+
+        Raises:
+            StackValidationFailed: The properties leave no character to choose from.
+        """
         self.validate(context.properties, None)
         value = generate_string(context.properties)
         return VerbResult(
@@ -129,15 +136,19 @@ class RandomString(LocalType):
         )
 
     def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json] | None:
-        return None  # made once; never anew from the properties
+        """Return None: the string does not follow from the properties."""
+        return None  # generated once, never again from the properties
 
     def reference_id(self, context: ResourceContext) -> Json:
+        """Return the string."""
         return context.data.get("value", context.name)
 
     def attribute(self, context: ResourceContext, name: str) -> Json:
+        """Return the string from the resource's data."""
         return context.data.get("value") if name == "value" else super().attribute(context, name)
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check that there are characters to choose from, and that the length suffices."""
         if "character_classes" not in properties:
             return  # not known yet
         pools = _pools(properties)
@@ -155,7 +166,10 @@ class RandomString(LocalType):
 
 
 def generate_string(properties: Mapping[str, Json]) -> str:
-    """At least the asked number from each pool, the rest from any, in any order."""
+    """Return a random string with the minimum number of characters from each pool.
+
+    The other characters come from any pool, in random order.
+    """
     pools = _pools(properties)
     letters = [secrets.choice(pool) for pool, least in pools for _ in range(least)]
     while len(letters) < properties["length"]:
@@ -165,7 +179,7 @@ def generate_string(properties: Mapping[str, Json]) -> str:
 
 
 def _pools(properties: Mapping[str, Json]) -> Sequence[tuple[str, int]]:
-    """Characters to choose from, with the least number to be taken of them."""
+    """Return the characters of each pool with their minimum number."""
     classes = properties.get("character_classes") or []
     if properties.get("sequence"):
         classes = [{"class": properties["sequence"], "min": 1}]

@@ -1,9 +1,9 @@
-"""``OS::Heat::TestResource``: waits, fails or is replaced as its properties say.
+"""``OS::Heat::TestResource``: waits, fails or is replaced according to its properties.
 
-Decides from properties and time alone how far an action has come.  Found by entry
-point; used by tests, demos and benchmarks.  Must not sleep.
+Decides the progress of an action from properties and time alone. Loaded by entry point; used by
+tests, demonstrations and benchmarks. It must not sleep.
 
-Source: heat-facts ``resource_groups.md``, "Small types".
+Source: docs/reference/resource_groups.md, "Small types".
 """
 
 from __future__ import annotations
@@ -30,25 +30,27 @@ Json = Any
 _MAKING = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT, Action.ROLLBACK})
 
 
-def _wait(of: str) -> PropertySchema:
+def _wait(activity: str) -> PropertySchema:
     return PropertySchema(
         type=PropertyType.NUMBER,
-        description=f"How long {of} takes, in seconds, whatever wait_secs says.",
+        description=f"Seconds that {activity} takes; overrides wait_secs.",
         update_allowed=True,
     )
 
 
 class TestResource(LocalType):
+    """A resource whose behaviour its properties describe."""
+
     __test__ = False  # not a test case, in spite of its name
 
     name = "OS::Heat::TestResource"
     schema = TypeSchema(
-        description="Does what its properties say, so that everything around it can be tried.",
+        description="A resource which behaves as its properties specify, for tests.",
         support_status=SupportStatus(version="5.0.0"),
         properties={
             "constraint_prop_secs": PropertySchema(
                 type=PropertyType.NUMBER,
-                description="A number that the constraint test_constr looks at.",
+                description="A number that the custom constraint test_constr checks.",
                 default=0,
                 update_allowed=True,
                 constraints=(CustomConstraint("test_constr"),),
@@ -56,43 +58,43 @@ class TestResource(LocalType):
             ),
             "attr_wait_secs": PropertySchema(
                 type=PropertyType.NUMBER,
-                description="How many seconds later than the resource its attributes are known.",
+                description="Seconds until the attributes are available after the resource is.",
                 default=0,
                 update_allowed=True,
                 support_status=SupportStatus(version="6.0.0"),
             ),
             "value": PropertySchema(
                 type=PropertyType.STRING,
-                description="What the attribute output shows.",
+                description="Value of the attribute output.",
                 default="test_string",
                 update_allowed=True,
             ),
             "update_replace_value": PropertySchema(
                 type=PropertyType.STRING,
-                description="A text whose change always asks for a replacement.",
+                description="A text whose change always requires replacement.",
                 support_status=SupportStatus(version="7.0.0"),
             ),
             "fail": PropertySchema(
                 type=PropertyType.BOOLEAN,
-                description="Whether creating and updating end in failure.",
+                description="Fail when the resource is created or updated.",
                 default=False,
                 update_allowed=True,
             ),
             "update_replace": PropertySchema(
                 type=PropertyType.BOOLEAN,
-                description="Whether a new value asks for a replacement.",
+                description="Require replacement when value changes.",
                 default=False,
                 update_allowed=True,
             ),
             "wait_secs": PropertySchema(
                 type=PropertyType.NUMBER,
-                description="How many seconds an action takes; less than 0: for ever.",
+                description="Seconds that an action takes; a negative value never ends.",
                 default=0,
                 update_allowed=True,
             ),
             "action_wait_secs": PropertySchema(
                 type=PropertyType.MAP,
-                description="How many seconds single actions take.",
+                description="Seconds that single actions take.",
                 update_allowed=True,
                 schema={
                     "create": _wait("creating"),
@@ -102,26 +104,27 @@ class TestResource(LocalType):
             ),
             "client_name": PropertySchema(
                 type=PropertyType.STRING,
-                description="A service to ask about entity_name; kept, not used.",
+                description="A service that manages entity_name; accepted but not used.",
                 default="",
                 update_allowed=True,
             ),
             "entity_name": PropertySchema(
                 type=PropertyType.STRING,
-                description="A collection of the service client_name; kept, not used.",
+                description="A collection of the service client_name; accepted but not used.",
                 default="",
                 update_allowed=True,
             ),
         },
         attributes={
             "output": AttributeSchema(
-                description="The value given at the last create or update.",
+                description="The value at the last create or update.",
                 cache_mode=CacheMode.NONE,
             ),
         },
     )
 
     def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete after the wait."""
         left_s = remaining_s(context, _wait_s(context.properties, Action.DELETE))
         return (
             busy_result(left_s, physical_id=context.physical_id)
@@ -130,17 +133,20 @@ class TestResource(LocalType):
         )
 
     def observe(self, context: ResourceContext) -> VerbResult:
+        """Return BUSY while the current action waits."""
         if context.action is Action.DELETE:
             return self.delete(context)
         return super().observe(context)
 
     def check(self, context: ResourceContext) -> VerbResult:
+        """Observe the resource."""
         return self.observe(context)
 
     def needs_replace(
         self, before: Mapping[str, Json], after: Mapping[str, Json], changed: frozenset[str]
     ) -> bool:
-        # By value: names may stand in ``changed`` for want of knowing what they were.
+        """Return whether ``update_replace`` requires a replacement of this change."""
+        # By value, because ``changed`` contains names whose earlier values are not known.
         return bool(after.get("update_replace")) and any(
             before.get(name) != after.get(name) for name in ("value", "update_replace")
         )
@@ -148,6 +154,7 @@ class TestResource(LocalType):
     def to_result(
         self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
+        """Return BUSY during the wait, then FAILED if ``fail`` is set."""
         if context.action in _MAKING:
             left_s = remaining_s(context, _wait_s(properties, context.action))
             if left_s:
@@ -161,11 +168,12 @@ class TestResource(LocalType):
         return super().to_result(context, properties, physical_id=physical_id)
 
     def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the attribute ``output``."""
         return {"output": properties.get("value")}
 
 
 def _wait_s(properties: Mapping[str, Json], action: Action) -> float:
-    """``action_wait_secs`` where it names the action, else ``wait_secs``."""
+    """Return ``action_wait_secs`` of the action, or ``wait_secs``."""
     own = (properties.get("action_wait_secs") or {}).get(action.lower())
     wait = properties.get("wait_secs", 0) if own is None else own
     if wait >= 0 and action is not Action.DELETE:

@@ -1,9 +1,9 @@
-"""``OS::Heat::Value``: keeps a value, of a given type, to be read as an attribute.
+"""``OS::Heat::Value``: a value of an optional type, which is read as an attribute.
 
-Decides how the value reads as that type.  Found by entry point.  Must not change
-a value whose type is not given.
+Decides how the value converts to that type. Loaded by entry point. It must not change a value
+without a type.
 
-Source: heat-facts ``resource_groups.md``, "Small types".
+Source: docs/reference/resource_groups.md, "Small types".
 """
 
 from __future__ import annotations
@@ -39,34 +39,42 @@ _TYPES: Mapping[str, ParameterType] = {
 
 
 class Value(LocalType):
+    """A value that a template names once and reads several times."""
+
     name = "OS::Heat::Value"
     schema = TypeSchema(
-        description="Keeps a value that would otherwise be written down several times.",
+        description="A resource which exposes its value property as an attribute.",
         support_status=SupportStatus(version="7.0.0"),
         properties={
             "value": PropertySchema(
                 type=PropertyType.ANY,
-                description="What the attribute value shows.",
+                description="The value of the attribute value.",
                 required=True,
                 update_allowed=True,
             ),
             "type": PropertySchema(
                 type=PropertyType.STRING,
-                description="What the value is to be read as; left as it is if not given.",
+                description="The type to convert the value to; without it the value is unchanged.",
                 update_allowed=True,
                 constraints=(AllowedValues(tuple(_TYPES)),),
             ),
         },
-        attributes={"value": AttributeSchema(description="The value, read as its type.")},
+        attributes={"value": AttributeSchema(description="The value, converted to its type.")},
     )
 
     def compute_attributes(self, properties: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Convert the value.
+
+        Raises:
+            StackValidationFailed: It is not of the type.
+        """
         try:
             return {"value": convert_value(properties.get("type"), properties.get("value"))}
         except InvalidParameterValue as error:
             raise StackValidationFailed(f"Property error: properties.value: {error}") from error
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check that the value converts to the type."""
         if "value" not in properties:
             return
         try:
@@ -76,8 +84,11 @@ class Value(LocalType):
 
 
 def convert_value(value_type: str | None, value: Json) -> Json:
-    """The value as ``kind``, read as a parameter of that type would be; raises
-    ``InvalidParameterValue``."""
+    """Convert a value as a parameter of that type is converted.
+
+    Raises:
+        InvalidParameterValue: It cannot be converted.
+    """
     return (
         value
         if value_type is None

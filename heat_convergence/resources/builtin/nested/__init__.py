@@ -1,1 +1,1 @@
-"""Built-in types with a stack behind them."""
+"""Resource types with nested stacks whose template the service generates or fetches."""

@@ -1,8 +1,9 @@
-"""``OS::Heat::AutoScalingGroup``: members of one definition, as many as load asks for.
+"""``OS::Heat::AutoScalingGroup``: members of one definition, whose number policies change.
 
-Decides the members' names, which of them go first, and how a changed definition is
-rolled out.  How many there are is told by properties and by scaling policies
-(``nesting.scaling_notification``).  Source: heat-facts ``resource_groups.md``.
+Decides the members' names, the order of their removal, and how a changed definition is rolled
+out. Properties and scaling policies (``stacks.group_scaling``) decide their number.
+
+Source: docs/reference/resource_groups.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE, SIZE_ATTRIBUTE = (
     "outputs_list",
     "current_size",
 )
-_NAMED, _ROLLING = "named", "rolling"  # in data: how many names were given; a roll-out's size
+# Keys of data: the number of names assigned so far; the size of a rolling update.
+_NAMED, _ROLLING = "named", "rolling"
 _NAME_LENGTH = 12
 _SAMPLE = "member"
 
@@ -67,58 +69,58 @@ def _integer(description: str, **more: Any) -> PropertySchema:
 
 
 class AutoScalingGroup(GroupType, ScalableGroupType):
+    """A group whose size scaling policies change."""
+
     name = "OS::Heat::AutoScalingGroup"
     group_attributes = frozenset(
         {REFS, REFS_MAP, OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE, SIZE_ATTRIBUTE}
     )
     attributes_by_member = frozenset({OUTPUTS_ATTRIBUTE, OUTPUTS_LIST_ATTRIBUTE})
     schema = NestedTypeSchema(
-        description="Resources of one definition, whose number policies change.",
+        description="An autoscaling group that can scale arbitrary resources.",
         support_status=SupportStatus(version="2014.1"),
         properties={
             "resource": PropertySchema(
                 type=PropertyType.MAP,
-                description="What each member is, written as in a template.",
+                description="Resource definition for the members, in HOT format.",
                 required=True,
                 update_allowed=True,
             ),
             "max_size": _integer(
-                "How many members there may be.",
+                "Maximum number of members in the group.",
                 required=True,
                 update_allowed=True,
                 constraints=(Range(min=0),),
             ),
             "min_size": _integer(
-                "How many members there are at least.",
+                "Minimum number of members in the group.",
                 required=True,
                 update_allowed=True,
                 constraints=(Range(min=0),),
             ),
-            "cooldown": _integer(
-                "How many seconds after one scaling the next may begin.", update_allowed=True
-            ),
+            "cooldown": _integer("Cooldown period, in seconds.", update_allowed=True),
             "desired_capacity": _integer(
-                "How many members there are after a create or an update.", update_allowed=True
+                "Desired number of members after a create or an update.", update_allowed=True
             ),
             "rolling_updates": PropertySchema(
                 type=PropertyType.MAP,
-                description="How members change when their definition does.",
+                description="Policy for rolling updates of the members.",
                 default={"min_in_service": 0, "max_batch_size": 1, "pause_time": 0},
                 update_allowed=True,
                 schema={
                     "min_in_service": _integer(
-                        "Members that stay as they are meanwhile.",
+                        "Minimum number of members in service during an update.",
                         default=0,
                         constraints=(Range(min=0),),
                     ),
                     "max_batch_size": _integer(
-                        "How many members change at once, at most.",
+                        "Maximum number of members in a batch.",
                         default=1,
                         constraints=(Range(min=1),),
                     ),
                     "pause_time": PropertySchema(
                         type=PropertyType.NUMBER,
-                        description="Seconds to wait between two batches.",
+                        description="Seconds to wait between batches.",
                         default=0,
                         constraints=(Range(min=0),),
                     ),
@@ -128,102 +130,107 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
         attributes={
             OUTPUTS_ATTRIBUTE: AttributeSchema(
                 PropertyType.MAP,
-                "One attribute of all members, by their names.",
+                "Map of member names to the specified attribute of each.",
                 support_status=SupportStatus(version="2014.2"),
             ),
             OUTPUTS_LIST_ATTRIBUTE: AttributeSchema(
                 PropertyType.LIST,
-                "One attribute of all members, the oldest first.",
+                "List of the specified attribute of each member, the oldest first.",
                 support_status=SupportStatus(version="2014.2"),
             ),
             SIZE_ATTRIBUTE: AttributeSchema(
                 PropertyType.INTEGER,
-                "How many members there are.",
+                "Current number of members.",
                 support_status=SupportStatus(version="2015.1"),
             ),
             REFS: AttributeSchema(
                 PropertyType.LIST,
-                "The members' reference ids, the oldest first.",
+                "Reference IDs of the members, the oldest first.",
                 support_status=SupportStatus(version="7.0.0"),
             ),
             REFS_MAP: AttributeSchema(
                 PropertyType.MAP,
-                "The members' reference ids by their names.",
+                "Map of member names to their reference IDs.",
                 support_status=SupportStatus(version="7.0.0"),
             ),
         },
     )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check the sizes.
+
+        Raises:
+            StackValidationFailed: They contradict each other.
+        """
         least, most = properties.get("min_size"), properties.get("max_size")
         desired = properties.get("desired_capacity")
         if least is not None and most is not None and least > most:
             raise StackValidationFailed(
                 f"min_size {least} is more than max_size {most}", path="min_size"
             )
-        above = desired is not None and most is not None and desired > most
-        if above or (desired is not None and least is not None and desired < least):
+        too_many = desired is not None and most is not None and desired > most
+        if too_many or (desired is not None and least is not None and desired < least):
             raise StackValidationFailed(
                 f"desired_capacity {desired} is not between min_size {least} and max_size {most}",
                 path="desired_capacity",
             )
 
-    # -- the stack behind it
-
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
-        definition = dict(ask.properties["resource"])
-        adopted = _adopted(ask)
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the template of the next batch, or of the requested size."""
+        definition = dict(request.properties["resource"])
+        adopted = _adopted(request)
         if adopted:
             return NestedStackSource(build_template_text(dict.fromkeys(adopted, definition)))
-        old = _in_order(current_members(ask), ask.load_members())
-        final = _wanted_size(ask, old)
-        names = _Names(ask)
-        pace = RollingUpdatePolicy.from_policy(ask.properties.get("rolling_updates") or {})
+        old = _in_order(current_members(request), request.load_members())
+        final = _desired_size(request, old)
+        names = _Names(request)
+        policy = RollingUpdatePolicy.from_policy(request.properties.get("rolling_updates") or {})
         outdated = [name for name in old.present if old.present[name] != definition]
-        data = {key: ask.data[key] for key in (COOLDOWN_END_KEY,) if key in ask.data}
-        if not outdated or ask.requested_size is not None:
+        data = {key: request.data[key] for key in (COOLDOWN_END_KEY,) if key in request.data}
+        if not outdated or request.requested_size is not None:
             members = _resized(old.present, definition, final, names)
             return NestedStackSource(
-                build_template_text(members), data={**data, _NAMED: names.given}
+                build_template_text(members), data={**data, _NAMED: names.assigned}
             )
-        target = ask.data.get(_ROLLING) or max(old.working, 1)
-        pace.check_timeout(target, ask.timeout_s)
-        members = roll_by_order(old.present, definition, target, pace, names.next)
+        target = request.data.get(_ROLLING) or max(old.working, 1)
+        policy.check_timeout(target, request.timeout_s)
+        members = roll_by_order(old.present, definition, target, policy, names.next)
         more = len(members) != final or any(each != definition for each in members.values())
         if more:
             data[_ROLLING] = target
         return NestedStackSource(
             build_template_text(members),
-            data={**data, _NAMED: names.given},
+            data={**data, _NAMED: names.assigned},
             has_next_step=more,
-            pause_s=pace.pause_s,
+            pause_s=policy.pause_s,
         )
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        definition = ask.properties.get("resource")
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return a template with one member, if its type is known."""
+        definition = request.properties.get("resource")
         if not isinstance(definition, Mapping) or not isinstance(definition.get("type"), str):
             return None
         return NestedStackSource(
             build_template_text({_SAMPLE: with_placeholders(dict(definition))})
         )
 
-    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        if not is_known({**ask.properties, "resource": None}):
+    def final_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the template after the last batch, if all properties are known."""
+        if not is_known({**request.properties, "resource": None}):
             return None
-        definition = with_placeholders(dict(ask.properties["resource"]))
-        old = _in_order(current_members(ask), ask.load_members())
+        definition = with_placeholders(dict(request.properties["resource"]))
+        old = _in_order(current_members(request), request.load_members())
         present = dict.fromkeys(old.present, definition)
-        members = _resized(present, definition, _wanted_size(ask, old), _Names(ask))
+        members = _resized(present, definition, _desired_size(request, old), _Names(request))
         return NestedStackSource(build_template_text(members))
 
-    def member_count(self, ask: NestedStackRequest) -> int:
-        given = ask.properties
-        found = given.get("desired_capacity") or given.get("min_size")
+    def member_count(self, request: NestedStackRequest) -> int:
+        """Return the number of members, 1 while it is not known."""
+        found = request.properties.get("desired_capacity") or request.properties.get("min_size")
         return found if isinstance(found, int) else 1
 
-    # -- scaling
-
     def scaling_bounds(self, properties: Mapping[str, Json]) -> ScalingBounds:
+        """Return the bounds that the properties set."""
         return ScalingBounds(
             int(properties["min_size"]),
             int(properties["max_size"]),
@@ -233,7 +240,7 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
     def data_after_completion(
         self, data: Mapping[str, Json], now: datetime
     ) -> Mapping[str, Json] | None:
-        """The time to cool down begins when the scaling is over."""
+        """Return the data after an action; a scaling's cooldown starts at its end."""
         scaling = data.get(SCALING_KEY)
         if scaling is None:
             return None
@@ -242,55 +249,64 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
         return {**kept, COOLDOWN_END_KEY: {until.isoformat(): scaling["why"]}}
 
     def shown_metadata(
-        self, context: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
+        """Return the metadata with the state of scaling and cooldown."""
         return {
-            **given,
+            **metadata,
             COOLDOWN_END_KEY: context.data.get(COOLDOWN_END_KEY) or {},
             "scaling_in_progress": SCALING_KEY in context.data,
         }
 
-    # -- attributes
-
-    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
-        """The oldest first, without those that have failed."""
-        rows = behind.load_inputs(names).rows
+    def order_members(self, nested_stack: NestedStackView, names: Sequence[str]) -> list[str]:
+        """Return the members, the oldest first, without those that have failed."""
+        rows = nested_stack.load_inputs(names).rows
         found = [rows[name] for name in names if name in rows]
         working = [row for row in found if row.status is not Status.FAILED]
         return [row.name for row in sorted(working, key=lambda row: (row.created_at, row.name))]
 
     def resolve_member_name(self, part: str, names: Sequence[str]) -> str:
-        """N counts members as they are ordered."""
+        """Return the member at a position in ``order_members``, or no name."""
         at = int(part) if part.isdecimal() else len(names)
         return names[at] if at < len(names) else ""
 
     def group_attribute_values(
-        self, behind: NestedStackView, names: Sequence[str]
+        self, nested_stack: NestedStackView, names: Sequence[str]
     ) -> dict[str, Json]:
+        """Return the current size."""
         return {SIZE_ATTRIBUTE: len(names)}
 
-    def _value(self, behind: NestedStackView, names: Sequence[str], read: AttributePath) -> Json:
+    def _value(
+        self, nested_stack: NestedStackView, names: Sequence[str], read: AttributePath
+    ) -> Json:
         name, *path = read
         if name == OUTPUTS_ATTRIBUTE:
-            return {each: behind.member_value(each, path) for each in names} if path else None
+            return (
+                {each: nested_stack.member_value(each, path) for each in names} if path else None
+            )
         if name == OUTPUTS_LIST_ATTRIBUTE:
-            return [behind.member_value(each, path) for each in names] if path else None
-        return super()._value(behind, names, read)
+            return [nested_stack.member_value(each, path) for each in names] if path else None
+        return super()._value(nested_stack, names, read)
 
     def member_attribute_paths(
         self, reads: Collection[AttributePath], members: Collection[str]
     ) -> dict[str, set[AttributePath]]:
-        """Which member is the N-th is known when they are there: all may be."""
+        """Return the paths for every member, because positions are not known yet."""
         inner = (
             path
             for name, *path in reads
             if name in self.attributes_by_member or name.startswith(MEMBER_ATTRIBUTE_PREFIX)
         )
-        below = {normalize_attribute_path(path[0], path[1:]) for path in inner if path} - {None}
-        return {each: {read for read in below if read} for each in members} if below else {}
+        paths = {normalize_attribute_path(path[0], path[1:]) for path in inner if path} - {None}
+        return {each: {read for read in paths if read} for each in members} if paths else {}
 
     def check_attribute_path(self, name: str, path: Sequence[Json]) -> None:
-        """Raises ``InvalidTemplateAttribute`` for what can't be read."""
+        """Check the path of an attribute that a template reads.
+
+        Raises:
+            InvalidTemplateAttribute: An attribute by member is read without the name of an
+                attribute.
+        """
         if name in self.attributes_by_member and not path:
             raise InvalidTemplateAttribute(
                 f'The attribute "{name}" of {self.name} takes the name of another'
@@ -298,19 +314,24 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
 
 
 class _Members:
-    """Definitions in the order in which members go: those that failed, then the oldest;
-    ``track`` is how many have not failed."""
+    """Definitions in order of removal, failed members first, then the oldest.
+
+    ``working`` is the number of members that have not failed.
+    """
 
     def __init__(self, present: Mapping[str, Json], working: int) -> None:
+        """Keep the ordered definitions and the number of working members."""
         self.present = present
         self.working = working
 
 
-def _adopted(ask: NestedStackRequest) -> list[str]:
-    """Names of members that come with a group which is handed over: they keep them,
-    for under others they would be made anew."""
-    document = ask.data.get(ADOPTED_STACK)
-    if ask.load_template() is not None or not isinstance(document, Mapping):
+def _adopted(request: NestedStackRequest) -> list[str]:
+    """Return the names of members of a group that is being adopted.
+
+    They keep their names, because others would be created under new names.
+    """
+    document = request.data.get(ADOPTED_STACK)
+    if request.load_template() is not None or not isinstance(document, Mapping):
         return []
     return sorted(document.get("resources") or {})
 
@@ -320,6 +341,7 @@ def _in_order(definitions: Mapping[str, Json], rows: Sequence[Resource]) -> _Mem
     failed = {name for name, row in known.items() if row.status is Status.FAILED}
 
     def place(name: str) -> tuple[Any, ...]:
+        """Return the sort key of a member."""
         at = known[name].created_at.timestamp() if name in known else float("inf")
         return (name not in failed, at, name)
 
@@ -328,16 +350,16 @@ def _in_order(definitions: Mapping[str, Json], rows: Sequence[Resource]) -> _Mem
     return _Members(present, len(definitions.keys() - failed))
 
 
-def _wanted_size(ask: NestedStackRequest, old: _Members) -> int:
-    given = ask.properties
-    if ask.requested_size is not None:
-        found = ask.requested_size
-    elif ask.load_template() is None:
-        found = given.get("desired_capacity") or given["min_size"]
+def _desired_size(request: NestedStackRequest, old: _Members) -> int:
+    properties = request.properties
+    if request.requested_size is not None:
+        found = request.requested_size
+    elif request.load_template() is None:
+        found = properties.get("desired_capacity") or properties["min_size"]
     else:
-        desired = given.get("desired_capacity")
-        found = ask.data.get(_ROLLING) or old.working if desired is None else desired
-    return int(min(max(found, given["min_size"]), given["max_size"]))
+        desired = properties.get("desired_capacity")
+        found = request.data.get(_ROLLING) or old.working if desired is None else desired
+    return int(min(max(found, properties["min_size"]), properties["max_size"]))
 
 
 def _resized(
@@ -349,14 +371,18 @@ def _resized(
 
 
 class _Names:
-    """New members' names: never one twice, and the same when asked again for the same
-    step after a crash."""
+    """Names of new members.
 
-    def __init__(self, ask: NestedStackRequest) -> None:
-        self.given = int(ask.data.get(_NAMED) or 0)
-        self._seed = ask.random_seed
+    They are unique, and the same again for a step that is repeated after a crash.
+    """
+
+    def __init__(self, request: NestedStackRequest) -> None:
+        """Continue after the names that the group's data counts."""
+        self.assigned = int(request.data.get(_NAMED) or 0)
+        self._seed = request.random_seed
 
     def next(self) -> str:
-        digest = hashlib.sha256(f"{self._seed} {self.given}".encode()).digest()
-        self.given += 1
+        """Return another name."""
+        digest = hashlib.sha256(f"{self._seed} {self.assigned}".encode()).digest()
+        self.assigned += 1
         return base64.b32encode(digest).decode("ascii").lower()[:_NAME_LENGTH]

@@ -1,7 +1,9 @@
-"""What groups have in common: a template made of members, and attributes over them.
+"""The base of groups: a template generated from members, and attributes over all members.
 
-Decides how member definitions become a template and how ``refs``, ``attributes`` and
-members' attributes are read.  Source: heat-facts ``resource_groups.md``.
+Decides how member definitions become a template, and how ``refs``, ``attributes`` and members'
+attributes are read.
+
+Source: docs/reference/resource_groups.md.
 """
 
 from __future__ import annotations
@@ -29,87 +31,97 @@ from heat_convergence.template.parsing.template_versions import TEMPLATE_VERSION
 Json = Any
 TEMPLATE_VERSION = "2015-04-30"
 REFS, REFS_MAP, ATTRIBUTES = "refs", "refs_map", "attributes"
-_SHARED, _LONG = "shared_value_", 1024
+_SHARED, _MIN_SHARED_LENGTH = "shared_value_", 1024
 _FUNCTIONS = frozenset(
     {*TEMPLATE_VERSIONS[f"heat_template_version.{TEMPLATE_VERSION}"].functions, UNKNOWN_VALUE_NAME}
 )
 
 
 class GroupType(NestedType):
-    """Members of a stack that are alike."""
+    """A nested stack whose members have similar definitions."""
 
-    group_attributes: frozenset[str] = frozenset({REFS, REFS_MAP, ATTRIBUTES})  # of all members
-    attributes_by_member: frozenset[str] = frozenset({ATTRIBUTES})  # that take the name of another
+    group_attributes: frozenset[str] = frozenset({REFS, REFS_MAP, ATTRIBUTES})
+    attributes_by_member: frozenset[str] = frozenset({ATTRIBUTES})  # read a member's attribute
 
     @abstractmethod
-    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
-        """The members in the order in which lists show them."""
+    def order_members(self, nested_stack: NestedStackView, names: Sequence[str]) -> list[str]:
+        """Return the members in the order of list attributes."""
 
     def resolve_member_name(self, part: str, names: Sequence[str]) -> str:
-        """The member that ``resource.PART`` means."""
+        """Return the member that ``resource.PART`` refers to."""
         return part
 
     def read_attributes(
-        self, behind: NestedStackView, reads: Collection[AttributePath]
+        self, nested_stack: NestedStackView, reads: Collection[AttributePath]
     ) -> dict[str, Json]:
-        names = self.order_members(behind, behind.load_resource_names())
-        inputs = behind.load_inputs(names)
+        """Return the values of attributes, for the paths that are read."""
+        names = self.order_members(nested_stack, nested_stack.load_resource_names())
+        inputs = nested_stack.load_inputs(names)
         refs = {name: inputs.reference_id(name) for name in names if name in inputs.rows}
         reading = AttributeRecorder()
         for read in reads:
             if read[0] not in self.group_attributes or read[0] in self.attributes_by_member:
-                reading.record(read, partial(self._value, behind, names, read))
+                reading.record(read, partial(self._value, nested_stack, names, read))
         return {
             REFS: [refs.get(name) for name in names],
             REFS_MAP: refs,
-            **self.group_attribute_values(behind, names),
+            **self.group_attribute_values(nested_stack, names),
             **reading.as_attributes(),
         }
 
     def group_attribute_values(
-        self, behind: NestedStackView, names: Sequence[str]
+        self, nested_stack: NestedStackView, names: Sequence[str]
     ) -> dict[str, Json]:
-        """Further attributes of the group itself."""
+        """Return further attributes of the group itself."""
         return {}
 
-    def _value(self, behind: NestedStackView, names: Sequence[str], read: AttributePath) -> Json:
+    def _value(
+        self, nested_stack: NestedStackView, names: Sequence[str], read: AttributePath
+    ) -> Json:
         name, *path = read
         if name.startswith(MEMBER_ATTRIBUTE_PREFIX):
             part = name.removeprefix(MEMBER_ATTRIBUTE_PREFIX)
-            return behind.existing_member_value(part, self.resolve_member_name(part, names), path)
+            return nested_stack.existing_member_value(
+                part, self.resolve_member_name(part, names), path
+            )
         if name == ATTRIBUTES:
-            return {each: behind.member_value(each, path) for each in names} if path else None
-        return [behind.member_value(each, read) for each in names]
+            return (
+                {each: nested_stack.member_value(each, path) for each in names} if path else None
+            )
+        return [nested_stack.member_value(each, read) for each in names]
 
     def member_attribute_paths(
         self, reads: Collection[AttributePath], members: Collection[str]
     ) -> dict[str, set[AttributePath]]:
+        """Return member → paths that reads of group attributes need from it."""
         found: dict[str, set[AttributePath]] = {}
         for read in reads:
             name, *path = read
-            below = normalize_attribute_path(path[0], path[1:]) if path else None
+            nested_path = normalize_attribute_path(path[0], path[1:]) if path else None
             if name.startswith(MEMBER_ATTRIBUTE_PREFIX):
                 part = self.resolve_member_name(
                     name.removeprefix(MEMBER_ATTRIBUTE_PREFIX), list(members)
                 )
-                if below is not None:
-                    found.setdefault(part, set()).add(below)
+                if nested_path is not None:
+                    found.setdefault(part, set()).add(nested_path)
                 continue
             if name not in self.group_attributes:
-                below = normalize_attribute_path(name, path)
+                nested_path = normalize_attribute_path(name, path)
             elif name != ATTRIBUTES:
                 continue
-            if below is not None:
+            if nested_path is not None:
                 for each in members:
-                    found.setdefault(each, set()).add(below)
+                    found.setdefault(each, set()).add(nested_path)
         return found
 
 
 def build_template_text(members: Mapping[str, Json]) -> str:
-    """The template with these definitions by name; a long property that several have
-    stands there once, as a parameter's default."""
+    """Return the template with these definitions by name.
+
+    A long property that several members share is written once, as a parameter's default.
+    """
     texts: dict[int, str] = {}
-    found = Counter(key for each in members.values() for _n, key in _long(each, texts))
+    found = Counter(key for each in members.values() for _n, key in _long_properties(each, texts))
     names = {key: f"{_SHARED}{at}" for at, key in enumerate(k for k in found if found[k] > 1)}
     template: dict[str, Json] = {"heat_template_version": TEMPLATE_VERSION}
     if names:
@@ -117,26 +129,32 @@ def build_template_text(members: Mapping[str, Json]) -> str:
             name: {"type": "json", "default": json.loads(key)} for key, name in names.items()
         }
     template["resources"] = {
-        name: _lean(each, {prop: names[key] for prop, key in _long(each, texts) if key in names})
+        name: _with_shared_parameters(
+            each, {prop: names[key] for prop, key in _long_properties(each, texts) if key in names}
+        )
         for name, each in members.items()
     }
     return json.dumps(template, ensure_ascii=False)
 
 
-def _long(definition: Mapping[str, Json], texts: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """Names of long properties, with their values as text.  ``texts`` has those seen
-    already, by identity: members mostly have the same objects."""
+def _long_properties(
+    definition: Mapping[str, Json], texts: dict[int, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the names of long properties, with their values as text.
+
+    ``texts`` caches texts by identity of the value, because members mostly share objects.
+    """
     for name, value in (definition.get("properties") or {}).items():
         if isinstance(value, Mapping | list):
             if id(value) not in texts:
                 text = json.dumps(value, ensure_ascii=False)
-                plain = len(text) >= _LONG and _FUNCTIONS.isdisjoint(iter_keys(value))
+                plain = len(text) >= _MIN_SHARED_LENGTH and _FUNCTIONS.isdisjoint(iter_keys(value))
                 texts[id(value)] = text if plain else ""
             if texts[id(value)]:
                 yield name, texts[id(value)]
 
 
-def _lean(definition: Mapping[str, Json], shared: Mapping[str, str]) -> Json:
+def _with_shared_parameters(definition: Mapping[str, Json], shared: Mapping[str, str]) -> Json:
     if not shared:
         return definition
     properties = dict(definition["properties"])
@@ -144,18 +162,18 @@ def _lean(definition: Mapping[str, Json], shared: Mapping[str, str]) -> Json:
     return {**definition, "properties": properties}
 
 
-def current_members(ask: NestedStackRequest) -> dict[str, Json]:
-    """The definitions of the stack as it was last given."""
-    template = ask.load_template()
+def current_members(request: NestedStackRequest) -> dict[str, Json]:
+    """Return the definitions in the nested stack's current template."""
+    template = request.load_template()
     if template is None:
         return {}
     section = template.section(template.version.dialect.resources)
     shared = template.section(template.version.dialect.parameters)
-    return {name: _full(each, shared) for name, each in section.items()}
+    return {name: _without_shared_parameters(each, shared) for name, each in section.items()}
 
 
-def _full(definition: Json, shared: Mapping[str, Json]) -> Json:
-    """What ``_lean`` made lean."""
+def _without_shared_parameters(definition: Json, shared: Mapping[str, Json]) -> Json:
+    """Restore the properties that ``_with_shared_parameters`` replaced."""
     properties = definition.get("properties") or {}
     full = {
         name: shared[value["get_param"]]["default"]
@@ -166,7 +184,7 @@ def _full(definition: Json, shared: Mapping[str, Json]) -> Json:
 
 
 def iter_keys(value: Json) -> Iterator[str]:
-    """Every key of every map in it."""
+    """Yield every key of every map in a value."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield key
@@ -177,7 +195,7 @@ def iter_keys(value: Json) -> Iterator[str]:
 
 
 def with_placeholders(value: Json) -> Json:
-    """With a call of ``LATER`` for what is not known yet."""
+    """Replace expressions by a call that stands for an unknown value."""
     if is_known(value):
         return value
     if isinstance(value, Expression):

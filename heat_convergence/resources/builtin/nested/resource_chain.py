@@ -1,7 +1,8 @@
-"""``OS::Heat::ResourceChain``: resources of several types with the same properties,
-one after the other.
+"""``OS::Heat::ResourceChain``: resources of several types with the same properties, in order.
 
-Source: heat-facts ``resource_groups.md``.
+Decides the members and their dependencies.
+
+Source: docs/reference/resource_groups.md.
 """
 
 from __future__ import annotations
@@ -34,56 +35,62 @@ Json = Any
 
 
 class ResourceChain(GroupType):
+    """A group whose members have the same properties and types of their own."""
+
     name = "OS::Heat::ResourceChain"
     group_attributes = frozenset({REFS, ATTRIBUTES})
     schema = NestedTypeSchema(
-        description="Resources of the types in a list, each made after the one before.",
+        description="Creates one or more resources with the same configuration, in order.",
         support_status=SupportStatus(version="6.0.0"),
         accepts_any_attribute=True,
         properties={
             "resources": PropertySchema(
                 type=PropertyType.LIST,
-                description="The members' types, in their order.",
+                description="The list of resource types to create, in order.",
                 required=True,
                 update_allowed=True,
             ),
             "concurrent": PropertySchema(
                 type=PropertyType.BOOLEAN,
-                description="Whether members are made side by side.",
+                description="Create the members concurrently, without dependencies.",
                 default=False,
             ),
             "resource_properties": PropertySchema(
-                type=PropertyType.MAP, description="The properties of every member."
+                type=PropertyType.MAP, description="Properties of every member."
             ),
         },
         attributes={
-            REFS: AttributeSchema(PropertyType.LIST, "The members' reference ids in order."),
+            REFS: AttributeSchema(PropertyType.LIST, "Reference IDs of the members, in order."),
             ATTRIBUTES: AttributeSchema(
-                PropertyType.MAP, "One attribute of all members, by their names."
+                PropertyType.MAP, "Map of member names to the specified attribute of each."
             ),
         },
     )
 
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the template with a member for each type."""
         members: dict[str, Json] = {}
-        for at, member_type in enumerate(ask.properties.get("resources") or ()):
+        for at, member_type in enumerate(request.properties.get("resources") or ()):
             members[str(at)] = {"type": member_type}
-            if ask.properties.get("resource_properties"):
-                members[str(at)]["properties"] = ask.properties["resource_properties"]
-            if at and not ask.properties.get("concurrent"):
+            if request.properties.get("resource_properties"):
+                members[str(at)]["properties"] = request.properties["resource_properties"]
+            if at and not request.properties.get("concurrent"):
                 members[str(at)]["depends_on"] = [str(at - 1)]
         return NestedStackSource(build_template_text(members))
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        types = ask.properties.get("resources")
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the template, if the types are known, for validation."""
+        types = request.properties.get("resources")
         if not isinstance(types, list) or not is_known(types):
             return None
-        return self.source(ask.with_properties(with_placeholders(ask.properties)))
+        return self.source(request.with_properties(with_placeholders(request.properties)))
 
-    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
+    def order_members(self, nested_stack: NestedStackView, names: Sequence[str]) -> list[str]:
+        """Return the names in order of their numbers."""
         return sorted(names, key=lambda name: (len(name), name))
 
     def group_attribute_values(
-        self, behind: NestedStackView, names: Sequence[str]
+        self, nested_stack: NestedStackView, names: Sequence[str]
     ) -> dict[str, Json]:
+        """Return no further attributes."""
         return {}

@@ -1,7 +1,8 @@
-"""``OS::Heat::ResourceGroup``: a number of members that differ by their index alone.
+"""``OS::Heat::ResourceGroup``: a number of members that differ in their index alone.
 
-Decides the members' names and definitions, and how they change in batches.
-Source: heat-facts ``resource_groups.md``.
+Decides the members' names and definitions, and their batches.
+
+Source: docs/reference/resource_groups.md.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from heat_convergence.template.parameters.constraints import AllowedValues, Leng
 Json = Any
 REMOVED_ATTRIBUTE = "removed_rsrc_list"
 DEFAULT_INDEX_VAR = "%index%"
-_MOST_GAPS = 10_000  # numbers that a document leaves out
+_MAX_GAPS = 10_000  # missing member numbers in an adopted stack's data
 
 
 def _text(description: str, **more: Any) -> PropertySchema:
@@ -67,65 +68,67 @@ def _integer(description: str, default: int, least: int) -> PropertySchema:
 
 _PAUSE = PropertySchema(
     type=PropertyType.NUMBER,
-    description="Seconds to wait between two batches.",
+    description="Seconds to wait between batches.",
     default=0,
     constraints=(Range(min=0),),
 )
-_BATCH = _integer("How many members change at once, at most.", 1, 1)
+_BATCH = _integer("Maximum number of members in a batch.", 1, 1)
 
 
 class ResourceGroup(GroupType):
+    """A group of identical members, numbered from 0."""
+
     name = "OS::Heat::ResourceGroup"
     group_attributes = frozenset({REFS, REFS_MAP, ATTRIBUTES, REMOVED_ATTRIBUTE})
     schema = NestedTypeSchema(
-        description="A number of resources of one definition, numbered from 0.",
+        description="Creates one or more identically configured nested resources.",
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
         properties={
             "count": PropertySchema(
                 type=PropertyType.INTEGER,
-                description="How many members there are.",
+                description="Number of members to create.",
                 default=1,
                 update_allowed=True,
                 constraints=(Range(min=0),),
             ),
             "index_var": _text(
-                "What stands for the member's number in strings of its properties.",
+                "Placeholder of the member's index in strings of its properties.",
                 default=DEFAULT_INDEX_VAR,
                 constraints=(Length(min=3),),
                 support_status=SupportStatus(version="2014.2"),
             ),
             "resource_def": _map(
-                "What each member is.",
+                "Definition of the members.",
                 required=True,
                 update_allowed=True,
                 schema={
-                    "type": _text("The members' type.", required=True),
-                    "properties": _map("The members' properties."),
+                    "type": _text("Type of the members.", required=True),
+                    "properties": _map("Properties of the members."),
                     "metadata": _map(
-                        "The members' metadata.", support_status=SupportStatus(version="5.0.0")
+                        "Metadata of the members.", support_status=SupportStatus(version="5.0.0")
                     ),
                 },
             ),
             "removal_policies": PropertySchema(
                 type=PropertyType.LIST,
-                description="Which members are to go, whatever the count.",
+                description="Policies for removal of members on update.",
                 default=[],
                 update_allowed=True,
                 support_status=SupportStatus(version="2015.1"),
                 item=_map(
-                    "A list of members.",
+                    "Policy for removal of members.",
                     schema={
                         "resource_list": PropertySchema(
                             type=PropertyType.LIST,
-                            description="Names or reference ids of members.",
+                            description="Names or reference IDs of the members to remove.",
                             default=[],
                         )
                     },
                 ),
             ),
             "removal_policies_mode": _text(
-                "Whether removals add to earlier ones or take their place.",
+                "Whether removals are appended to earlier ones or replace them.",
                 default="append",
                 update_allowed=True,
                 constraints=(AllowedValues(("append", "update")),),
@@ -133,116 +136,128 @@ class ResourceGroup(GroupType):
             ),
         },
         attributes={
-            REFS: AttributeSchema(PropertyType.LIST, "The members' reference ids, by number."),
+            REFS: AttributeSchema(PropertyType.LIST, "Reference IDs of the members, in order."),
             REFS_MAP: AttributeSchema(
                 PropertyType.MAP,
-                "The members' reference ids by their names.",
+                "Map of member names to their reference IDs.",
                 support_status=SupportStatus(version="7.0.0"),
             ),
             ATTRIBUTES: AttributeSchema(
                 PropertyType.MAP,
-                "One attribute of all members, by their names.",
+                "Map of member names to the specified attribute of each.",
                 support_status=SupportStatus(version="2014.2"),
             ),
             REMOVED_ATTRIBUTE: AttributeSchema(
                 PropertyType.LIST,
-                "The names of members that were removed.",
+                "Names of the members that have been removed.",
                 support_status=SupportStatus(version="7.0.0"),
             ),
         },
         update_policy={
             "rolling_update": _map(
-                "How members change when their definition does.",
+                "Batches of an update.",
                 support_status=SupportStatus(version="5.0.0"),
                 schema={
-                    "min_in_service": _integer("Members that stay as they are meanwhile.", 0, 0),
+                    "min_in_service": _integer("Minimum number of members in service.", 0, 0),
                     "max_batch_size": _BATCH,
                     "pause_time": _PAUSE,
                 },
             ),
             "batch_create": _map(
-                "How members are made at first.",
+                "Batches of a create.",
                 support_status=SupportStatus(version="5.0.0"),
                 schema={"max_batch_size": _BATCH, "pause_time": _PAUSE},
             ),
         },
     )
 
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
-        old = current_members(ask)
-        removed = _removed(ask, old)
-        target = list(islice(_names(removed), int(ask.properties.get("count") or 0)))
-        members, more, pace = self._members(ask, old, target, removed)
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the template of the next batch."""
+        old = current_members(request)
+        removed = _removed(request, old)
+        target = list(islice(_names(removed), int(request.properties.get("count") or 0)))
+        members, more, policy = self._members(request, old, target, removed)
         return NestedStackSource(
             build_template_text(members),
-            data={"removed": removed, "making": more and _is_made(ask)},
+            data={"removed": removed, "making": more and _is_creating(request)},
             has_next_step=more,
-            pause_s=pace.pause_s,
+            pause_s=policy.pause_s,
         )
 
     def _members(
         self,
-        ask: NestedStackRequest,
+        request: NestedStackRequest,
         old: Mapping[str, Json],
         target: Sequence[str],
         removed: Sequence[str],
     ) -> tuple[dict[str, Json], bool, RollingUpdatePolicy]:
         def new(name: str) -> Json:
-            return member_definition(ask.properties, name)
+            """Return a member's new definition."""
+            return member_definition(request.properties, name)
 
-        policy = ask.update_policy
-        making = _is_made(ask)
-        section = policy.get("batch_create" if making else "rolling_update")
-        if ADOPTED_STACK in ask.data and ask.load_template() is None:
-            section = None  # all of them are there, and are taken over at once
+        creating = _is_creating(request)
+        section = request.update_policy.get("batch_create" if creating else "rolling_update")
+        if ADOPTED_STACK in request.data and request.load_template() is None:
+            section = None  # all members exist, and are adopted at once
         kept = {name: item for name, item in old.items() if name not in removed}
         changed = any(kept[name] != new(name) for name in kept)
-        if section is None or not (making or changed):
+        if section is None or not (creating or changed):
             return {name: new(name) for name in target}, False, RollingUpdatePolicy()
-        pace = RollingUpdatePolicy.from_policy(section)
-        pace.check_timeout(len(target), ask.timeout_s)
-        if making:
-            size = min(len(kept) + pace.batch_size, len(target))
-            return {name: new(name) for name in target[:size]}, size < len(target), pace
+        policy = RollingUpdatePolicy.from_policy(section)
+        policy.check_timeout(len(target), request.timeout_s)
+        if creating:
+            size = min(len(kept) + policy.batch_size, len(target))
+            return {name: new(name) for name in target[:size]}, size < len(target), policy
 
         def name_of(at: int) -> str:
+            """Return the n-th name that may be used."""
             return next(islice(_names(removed), at, None))
 
-        members, more = roll_by_name(kept, new, target, name_of, pace)
-        return members, more, pace
+        members, more = roll_by_name(kept, new, target, name_of, policy)
+        return members, more, policy
 
     def data_after_adoption(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
-        return {"removed": _told(document)}
+        """Return the data with the numbers that must not be used."""
+        return {"removed": _document_removals(document)}
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        if ask.properties.get("count") == 0:
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return a template with one member, if its type is known."""
+        if request.properties.get("count") == 0:
             return None
-        definition = member_definition(ask.properties, "0")
+        definition = member_definition(request.properties, "0")
         if not isinstance(definition["type"], str):
             return None
         return NestedStackSource(build_template_text({"0": with_placeholders(definition)}))
 
-    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        if not is_known({**ask.properties, "resource_def": None}):
+    def final_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the template after the last batch, if all properties are known."""
+        if not is_known({**request.properties, "resource_def": None}):
             return None
         return self.source(
-            replace(ask, properties=with_placeholders(ask.properties), update_policy={})
+            replace(request, properties=with_placeholders(request.properties), update_policy={})
         )
 
-    def member_count(self, ask: NestedStackRequest) -> int:
-        number = ask.properties.get("count")
+    def member_count(self, request: NestedStackRequest) -> int:
+        """Return the number of members, 1 while it is not known."""
+        number = request.properties.get("count")
         return number if isinstance(number, int) else 1
 
-    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
+    def order_members(self, nested_stack: NestedStackView, names: Sequence[str]) -> list[str]:
+        """Return the names in order of their numbers."""
         return sorted(names, key=lambda name: (len(name), name))
 
     def group_attribute_values(
-        self, behind: NestedStackView, names: Sequence[str]
+        self, nested_stack: NestedStackView, names: Sequence[str]
     ) -> dict[str, Json]:
-        return {REMOVED_ATTRIBUTE: list(behind.owner_resource.data.get("removed") or ())}
+        """Return the names of removed members."""
+        return {REMOVED_ATTRIBUTE: list(nested_stack.owner_resource.data.get("removed") or ())}
 
     def check_attribute_path(self, name: str, path: Sequence[Json]) -> None:
-        """Raises ``InvalidTemplateAttribute`` for what can't be read."""
+        """Check the path of an attribute that a template reads.
+
+        Raises:
+            InvalidTemplateAttribute: ``attributes`` is read without the name of an attribute.
+        """
         if name == ATTRIBUTES and not path:
             raise InvalidTemplateAttribute(
                 f'The attribute "{ATTRIBUTES}" of {self.name} takes the name of another'
@@ -250,18 +265,20 @@ class ResourceGroup(GroupType):
 
 
 def member_definition(properties: Mapping[str, Json], name: str) -> dict[str, Json]:
-    """A member's definition, its number put in; null properties are dropped."""
+    """Return a member's definition with its number; null properties are dropped."""
     definition = properties.get("resource_def")
     definition = definition if isinstance(definition, Mapping) else {}
     mark = properties.get("index_var")
     mark = mark if isinstance(mark, str) and mark else DEFAULT_INDEX_VAR
-    given = definition.get("properties")
+    properties_of_member = definition.get("properties")
     found: dict[str, Json] = {"type": definition.get("type")}
-    if isinstance(given, Mapping):
-        numbered = {key: _numbered(value, mark, name) for key, value in given.items()}
+    if isinstance(properties_of_member, Mapping):
+        numbered = {
+            key: _numbered(value, mark, name) for key, value in properties_of_member.items()
+        }
         found["properties"] = {k: v for k, v in numbered.items() if v is not None}
-    elif given is not None:
-        found["properties"] = given  # as a whole not known yet
+    elif properties_of_member is not None:
+        found["properties"] = properties_of_member  # an expression, not known yet
     if definition.get("metadata"):
         found["metadata"] = definition["metadata"]
     return found
@@ -277,61 +294,65 @@ def _numbered(value: Json, mark: str, name: str) -> Json:
     return value
 
 
-def _is_made(ask: NestedStackRequest) -> bool:
-    """Whether the group is being made, perhaps in batches."""
-    return ask.load_template() is None or bool(ask.data.get("making"))
+def _is_creating(request: NestedStackRequest) -> bool:
+    """Return whether the group is being created, perhaps in batches."""
+    return request.load_template() is None or bool(request.data.get("making"))
 
 
 def _names(removed: Iterable[str]) -> Iterable[str]:
-    gone = set(removed)
-    return (name for name in map(str, count()) if name not in gone)
+    unused = set(removed)
+    return (name for name in map(str, count()) if name not in unused)
 
 
-def _removed(ask: NestedStackRequest, old: Mapping[str, Json]) -> list[str]:
-    """Names that are not used (again), sorted by number."""
-    before = _handed(ask) or [str(name) for name in ask.data.get("removed") or ()]
-    asked = [
+def _removed(request: NestedStackRequest, old: Mapping[str, Json]) -> list[str]:
+    """Return the names that must not be used (again), sorted by number."""
+    before = _adopted_removals(request) or [
+        str(name) for name in request.data.get("removed") or ()
+    ]
+    requested = [
         str(each)
-        for policy in ask.properties.get("removal_policies") or ()
+        for policy in request.properties.get("removal_policies") or ()
         for each in (policy.get("resource_list") or ())
     ]
     found = set()
-    if asked:
-        by_reference = _references(ask)
+    if requested:
+        by_reference = _references(request)
         known = {*old, *before}
-        for each in asked:
+        for each in requested:
             if each in known:
                 found.add(each)
             elif each in by_reference:
                 found.add(by_reference[each])
-    if ask.properties.get("removal_policies_mode") != "update":
+    if request.properties.get("removal_policies_mode") != "update":
         found.update(before)
     return sorted(found, key=lambda name: (len(name), name))
 
 
-def _handed(ask: NestedStackRequest) -> list[str]:
-    """Of a group that is handed over."""
-    document = ask.data.get(ADOPTED_STACK)
-    if not isinstance(document, Mapping) or ask.load_template() is not None:
+def _adopted_removals(request: NestedStackRequest) -> list[str]:
+    """Return the removed names in the data of a group that is being adopted."""
+    document = request.data.get(ADOPTED_STACK)
+    if not isinstance(document, Mapping) or request.load_template() is not None:
         return []
-    return _told(document)
+    return _document_removals(document)
 
 
-def _told(document: Mapping[str, Json]) -> list[str]:
-    """What the document tells and, for it may be an old one that tells nothing, the
-    numbers that its members leave out."""
+def _document_removals(document: Mapping[str, Json]) -> list[str]:
+    """Return the removed names in an adopted stack's data.
+
+    Data of older releases lacks them: the numbers that its members leave out count as removed.
+    """
     data = document.get("resource_data")
-    told = data.get("removed") if isinstance(data, Mapping) else None
-    there = {str(name) for name in document.get("resources") or ()}
-    highest = max((int(name) for name in there if name.isdecimal()), default=-1)
-    gaps = {*map(str, range(min(highest, len(there) + _MOST_GAPS)))} - there
-    return sorted(gaps.union(map(str, told if isinstance(told, list) else ())))
+    recorded = data.get("removed") if isinstance(data, Mapping) else None
+    present = {str(name) for name in document.get("resources") or ()}
+    highest = max((int(name) for name in present if name.isdecimal()), default=-1)
+    gaps = {*map(str, range(min(highest, len(present) + _MAX_GAPS)))} - present
+    return sorted(gaps.union(map(str, recorded if isinstance(recorded, list) else ())))
 
 
-def _references(ask: NestedStackRequest) -> dict[str, str]:
-    """Reference id → member's name, as far as rows tell."""
+def _references(request: NestedStackRequest) -> dict[str, str]:
+    """Return reference id → member's name, of members with rows."""
     found = {}
-    for row in ask.load_members():
+    for row in request.load_members():
         for reference in (row.physical_id, row.attributes.get(REFERENCE_ID_KEY)):
             if isinstance(reference, str):
                 found[reference] = row.name

@@ -1,1 +1,1 @@
-"""Built-in types that take signals, or wait for them."""
+"""Resource types that take signals, and the conditions that wait for them."""

@@ -1,7 +1,9 @@
-"""``OS::Heat::ScalingPolicy``: a signal to it changes the size of a group.
+"""``OS::Heat::ScalingPolicy``: changes the size of a group when it is signalled.
 
-Says what is wanted of the group; ``nesting.scaling_notification`` does it, or passes it over.
-Source: heat-facts ``resource_groups.md``.
+Decides the requested adjustment; ``stacks.group_scaling`` applies it, or ignores it during a
+cooldown.
+
+Source: docs/reference/resource_groups.md.
 """
 
 from __future__ import annotations
@@ -36,29 +38,31 @@ from heat_convergence.resources.protocol.schema import (
 from heat_convergence.template.parameters.constraints import AllowedValues, Range
 
 Json = Any
-_GROUP, _STEP, _KIND = "auto_scaling_group_id", "min_adjustment_step", "adjustment_type"
+_GROUP, _STEP, _TYPE = "auto_scaling_group_id", "min_adjustment_step", "adjustment_type"
 
 
 class ScalingPolicy(SignalResponder):
+    """A policy that adjusts a scaling group."""
+
     name = "OS::Heat::ScalingPolicy"
     schema = TypeSchema(
-        description="Makes a scaling group larger or smaller when it is signalled.",
+        description="A resource to manage scaling of a group, which a signal triggers.",
         properties={
             _GROUP: PropertySchema(
                 type=PropertyType.STRING,
-                description="The reference id of the group, which is in the same stack.",
+                description="Reference id of the group, which is in the same stack.",
                 required=True,
             ),
             "scaling_adjustment": PropertySchema(
                 type=PropertyType.NUMBER,
-                description="By how much, or to how much, the group's size changes.",
+                description="Size of the adjustment.",
                 required=True,
                 update_allowed=True,
             ),
-            _KIND: PropertySchema(
+            _TYPE: PropertySchema(
                 type=PropertyType.STRING,
-                description="What the adjustment counts: members more, members in all, or"
-                " percents more.",
+                description="Type of adjustment: a change of capacity, an exact capacity or a"
+                " percentage change of capacity.",
                 required=True,
                 update_allowed=True,
                 constraints=(
@@ -69,13 +73,13 @@ class ScalingPolicy(SignalResponder):
             ),
             "cooldown": PropertySchema(
                 type=PropertyType.NUMBER,
-                description="How many seconds after this scaling the next may begin; the"
-                " group's own if not given.",
+                description="Cooldown period in seconds after this scaling; the group's own if"
+                " not specified.",
                 update_allowed=True,
             ),
             _STEP: PropertySchema(
                 type=PropertyType.INTEGER,
-                description="How many members a change of some percents is at least.",
+                description="Minimum number of members that a percentage change adds or removes.",
                 update_allowed=True,
                 constraints=(Range(min=0),),
             ),
@@ -83,52 +87,66 @@ class ScalingPolicy(SignalResponder):
         attributes={
             "alarm_url": AttributeSchema(
                 PropertyType.STRING,
-                "A signed URL: who has it signals the policy.",
+                "A signed URL to signal the policy, without further credentials.",
                 cache_mode=CacheMode.NONE,
             ),
             "signal_url": AttributeSchema(
                 PropertyType.STRING,
-                "The URL at which the policy is signalled with a token.",
+                "A URL to signal the policy with a token.",
                 support_status=SupportStatus(version="5.0.0"),
             ),
         },
     )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        adjustment_type = properties.get(_KIND)
+        """Refuse a minimum step for an adjustment that is no percentage.
+
+        Raises:
+            ResourcePropertyValueDependency: There is one.
+        """
+        adjustment_type = properties.get(_TYPE)
         applicable = adjustment_type in (None, AdjustmentType.PERCENT)
         if properties.get(_STEP) is not None and not applicable:
             raise ResourcePropertyValueDependency(
-                f"{_STEP} goes with the {_KIND} {AdjustmentType.PERCENT},"
+                f"{_STEP} goes with the {_TYPE} {AdjustmentType.PERCENT},"
                 f" not with {adjustment_type}."
             )
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
+        """Return True: ``alarm_url`` is signed."""
         return True
 
     def initial_state(
-        self, context: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+        """Return the attributes with the policy's URLs."""
         urls = {
-            "alarm_url": signed_signal_url(context, guest, "signal", "POST"),
-            "signal_url": native_signal_url(context, guest),
+            "alarm_url": signed_signal_url(context, signal_user, "signal", "POST"),
+            "signal_url": native_signal_url(context, signal_user),
         }
         return urls, {}
 
     def scaled_group_id(self, properties: Mapping[str, Json]) -> str | None:
+        """Return the reference id of the group."""
         found = properties.get(_GROUP)
         return None if found is None else str(found)
 
     def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        """Return the adjustment; the signal's body is ignored.
+
+        Raises:
+            ResourceNotAvailable: The policy has not been created, or not observed after its
+                adoption.
+        """
         require_created(context)
-        given = context.properties
-        if not given:  # adopted, and not looked at yet
+        properties = context.properties
+        if not properties:  # adopted, and not observed yet
             raise ResourceNotAvailable(context.name)
         return SignalResult(
             scaling_adjustment=ScalingAdjustment(
-                adjustment_type=AdjustmentType(given[_KIND]),
-                amount=float(given["scaling_adjustment"]),
-                min_adjustment_step=given.get(_STEP),
-                cooldown_s=given.get("cooldown"),
+                adjustment_type=AdjustmentType(properties[_TYPE]),
+                amount=float(properties["scaling_adjustment"]),
+                min_adjustment_step=properties.get(_STEP),
+                cooldown_s=properties.get("cooldown"),
             )
         )

@@ -1,7 +1,8 @@
-"""Signals as a handle keeps them, and what they come to: pure.
+"""The signals that a handle keeps, and their count: pure functions.
 
-Called by handles, which store them, and by wait conditions, which count them.
-Source: heat-facts ``resource_groups.md``, "Signals and waiting".
+Called by handles, which store signals, and by wait conditions, which count them.
+
+Source: docs/reference/resource_groups.md, "Signals and waiting".
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ Json = Any
 SignalLog = Mapping[str, Mapping[str, Json]]
 SIGNALS = "signals"  # among a handle's data: id → status, reason, data
 SUCCESS, FAILURE = "SUCCESS", "FAILURE"
-MAX_SIGNALS = 10_000  # that one handle keeps
-MAX_SIGNALS_LENGTH = 4_000_000  # characters of all of them as JSON
+MAX_SIGNALS = 10_000  # of one handle
+MAX_SIGNALS_LENGTH = 4_000_000  # characters of all signals of a handle as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class SignalFormat:
-    """What the parts of a signal are called; ``all_required``: all must be given."""
+    """The keys of a signal's body; with ``all_required`` all of them are mandatory."""
 
     status_key: str
     reason_key: str
@@ -33,6 +34,7 @@ class SignalFormat:
 
     @property
     def all_keys(self) -> frozenset[str]:
+        """All keys that a signal may have."""
         return frozenset({self.status_key, self.reason_key, self.data_key, self.id_key})
 
 
@@ -41,38 +43,44 @@ CFN_FORMAT = SignalFormat("Status", "Reason", "Data", "UniqueId", all_required=T
 
 
 def add_signal(
-    before: SignalLog, details: Json, words: SignalFormat
+    before: SignalLog, details: Json, signal_format: SignalFormat
 ) -> tuple[dict[str, Json], str]:
-    """All signals with this one, and what to tell of it; one of the same id goes.
+    """Add a signal, replacing one of the same id; return all signals and the event's reason.
 
-    Raises ``Invalid`` for a signal that can't be read, ``RequestLimitExceeded`` when
-    there is no more room.
+    Args:
+        before: Id → signal, as stored.
+        details: The body of the signal.
+        signal_format: The keys of the body.
+
+    Raises:
+        Invalid: The signal cannot be read.
+        RequestLimitExceeded: There is no room for it.
     """
-    given = _read(details, words)
+    body = _read(details, signal_format)
     number = len(before) + 1
-    status = given.get(words.status_key, SUCCESS)
+    status = body.get(signal_format.status_key, SUCCESS)
     if status not in (SUCCESS, FAILURE):
         raise Invalid(
-            f'"{words.status_key}" of a signal is {SUCCESS} or {FAILURE}, not {status!r}'
+            f'"{signal_format.status_key}" of a signal is {SUCCESS} or {FAILURE}, not {status!r}'
         )
-    reason = given.get(words.reason_key, f"Signal {number} received")
-    key = str(given.get(words.id_key, number))
-    signal = {"status": status, "reason": reason, "data": given.get(words.data_key)}
+    reason = body.get(signal_format.reason_key, f"Signal {number} received")
+    key = str(body.get(signal_format.id_key, number))
+    signal = {"status": status, "reason": reason, "data": body.get(signal_format.data_key)}
     after = {**before, key: signal}
     _check_room(after)
     return after, f"status:{status} reason:{reason}"
 
 
-def _read(details: Json, words: SignalFormat) -> Mapping[str, Json]:
-    given: Mapping[str, Json] = details if isinstance(details, Mapping) else {}
-    unknown = sorted(str(name) for name in given.keys() - words.all_keys)
+def _read(details: Json, signal_format: SignalFormat) -> Mapping[str, Json]:
+    body: Mapping[str, Json] = details if isinstance(details, Mapping) else {}
+    unknown = sorted(str(name) for name in body.keys() - signal_format.all_keys)
     if unknown:
-        known = ", ".join(sorted(words.all_keys))
+        known = ", ".join(sorted(signal_format.all_keys))
         raise Invalid(f"a signal has no {', '.join(unknown)}; it may have {known}")
-    missing = sorted(words.all_keys - given.keys())
-    if words.all_required and missing:
+    missing = sorted(signal_format.all_keys - body.keys())
+    if signal_format.all_required and missing:
         raise Invalid(f"a signal to this handle needs {', '.join(missing)}")
-    return given
+    return body
 
 
 def _check_room(signals: SignalLog) -> None:
@@ -84,15 +92,18 @@ def _check_room(signals: SignalLog) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SignalCounts:
-    """What signals come to."""
+    """The reasons of failures and successes, and the data of signals by id."""
 
     failures: tuple[str, ...]
-    successes: tuple[str, ...]  # their reasons, like those of failures
+    successes: tuple[str, ...]
     data: Mapping[str, Json]
 
     @classmethod
     def from_signals(cls, signals: SignalLog) -> SignalCounts:
+        """Count stored signals."""
+
         def reasons(*, good: bool) -> tuple[str, ...]:
+            """Return the reasons of successes or of failures."""
             found = (s for s in signals.values() if (s["status"] == SUCCESS) is good)
             return tuple(str(signal["reason"]) for signal in found)
 
@@ -100,6 +111,6 @@ class SignalCounts:
         return cls(reasons(good=False), reasons(good=True), data)
 
     def describe_progress(self, count: int) -> str:
-        """How many of how many, as events tell it."""
-        told = f"{len(self.successes)} of {count} received"
-        return f"{told} - {';'.join(self.successes)}" if self.successes else told
+        """Return the number of successes and their reasons, for events."""
+        text = f"{len(self.successes)} of {count} received"
+        return f"{text} - {';'.join(self.successes)}" if self.successes else text

@@ -1,10 +1,9 @@
-"""What types have in common that are signalled from outside: a user who may do it, and
-URLs to do it at.
+"""The base of resource types that are signalled from outside, by a user and URLs of their own.
 
-Base of wait condition handles and of scaling policies.  Decides what such a user is
-given; the user is made under the resource's physical name, so that one of a lost call
-is found again (RULE 4).  Without Keystone there are no users: a signal is then a
-request like any other.
+Base of wait condition handles, scaling policies and software deployments. Decides the credentials
+of such a user, who is created under the resource's physical name, so that one of a lost call is
+found again (RULE 4). Without Keystone there are no users: a signal is then a request like any
+other.
 """
 
 from __future__ import annotations
@@ -32,8 +31,10 @@ USER_ID, PROJECT_ID, PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL = (
 
 @dataclass(frozen=True, slots=True)
 class SignalUser:
-    """Who may signal: ``user`` None where there are no users.  ``project_id`` is the
-    one that native URLs name."""
+    """The user who may signal a resource.
+
+    ``user`` is None where there are no users. ``project_id`` is the project in native URLs.
+    """
 
     project_id: str
     user: StackUser | None = None
@@ -41,7 +42,7 @@ class SignalUser:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Json], project_id: str) -> SignalUser:
-        """As a row's data tell; without any, of that project."""
+        """Return the user that a row's data records; without one, only the project."""
         project_id = data.get(PROJECT_ID) or project_id
         if USER_ID not in data:
             return cls(project_id)
@@ -51,7 +52,7 @@ class SignalUser:
         return cls(project_id, StackUser(data[USER_ID], project_id, data[PASSWORD]), keys)
 
     def to_data(self) -> dict[str, Json]:
-        """For the row."""
+        """Return the data to record in the row."""
         found: dict[str, Json] = {PROJECT_ID: self.project_id}
         if self.user is not None:
             found |= {USER_ID: self.user.id, PASSWORD: self.user.password}
@@ -61,76 +62,82 @@ class SignalUser:
 
 
 class SignalResponder(ResourceType):
-    """``made`` says what else the row is to know of a new one."""
+    """A resource type with a user who may signal it."""
 
     secret_data: ClassVar[frozenset[str]] = frozenset(
         {PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL}
     )
 
     def create(self, context: ResourceContext) -> VerbResult:
-        guest = self._guest(context)
-        physical_id = context.physical_name if guest.user is None else guest.user.id
-        attributes, data = self.initial_state(context, guest)
+        """Create the user, and the state of the type."""
+        signal_user = self._ensure_signal_user(context)
+        physical_id = context.physical_name if signal_user.user is None else signal_user.user.id
+        attributes, data = self.initial_state(context, signal_user)
         return VerbResult(
             ObservedState.READY,
             physical_id=physical_id,
             attributes=attributes,
-            data={**guest.to_data(), **data},
+            data={**signal_user.to_data(), **data},
         )
 
     def initial_state(
-        self, context: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        """Attributes and further data of a new one."""
+        """Return the attributes and further data of a new resource."""
         return {}, {}
 
     def needs_user(self, context: ResourceContext) -> bool:
-        """Whether anybody outside is to signal it."""
+        """Return whether a user is to signal it."""
         return True
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
-        """Whether URLs are signed for its user, who needs keys then."""
+        """Return whether its user signs URLs, which requires EC2 keys."""
         return False
 
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Return READY; nothing outside the row changes."""
         return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
     def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the user."""
         if context.cloud is not None and context.cloud.users is not None and context.physical_id:
             context.cloud.users.delete_user(context.data.get(USER_ID) or context.physical_id)
         return VerbResult(ObservedState.ABSENT)
 
     def observe(self, context: ResourceContext) -> VerbResult:
+        """Return READY, or ABSENT for a resource being deleted."""
         if context.action is Action.DELETE or context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
         return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
     def find(self, context: ResourceContext) -> str | None:
+        """Return the id of the user that a lost create made."""
         if context.cloud is None or context.cloud.users is None:
             return None
         found: str | None = context.cloud.users.find_user(context.physical_name)
         return found
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
-        return self.create(context)  # its password was lost with the answer
+        """Create again, because the password was lost with the response."""
+        return self.create(context)
 
     def suspend(self, context: ResourceContext) -> VerbResult:
-        return self._enabled(context, enabled=False)
+        """Disable the user."""
+        return self._set_user_enabled(context, enabled=False)
 
     def resume(self, context: ResourceContext) -> VerbResult:
-        return self._enabled(context, enabled=True)
+        """Enable the user."""
+        return self._set_user_enabled(context, enabled=True)
 
-    # -- below
-
-    def _enabled(self, context: ResourceContext, *, enabled: bool) -> VerbResult:
+    def _set_user_enabled(self, context: ResourceContext, *, enabled: bool) -> VerbResult:
         user_id = context.data.get(USER_ID)
         if context.cloud is not None and user_id is not None:
             context.cloud.users.set_user_enabled(user_id, enabled=enabled)
         return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
-    def _guest(self, context: ResourceContext) -> SignalUser:
+    def _ensure_signal_user(self, context: ResourceContext) -> SignalUser:
         if context.cloud is None or context.cloud.users is None or not self.needs_user(context):
             return SignalUser(context.project_id)
         users = context.cloud.users
@@ -144,31 +151,41 @@ class SignalResponder(ResourceType):
 
 
 def require_created(context: ResourceContext) -> None:
-    """Raises ``ResourceNotAvailable``: what a signal would say is to be kept, and is
-    not as long as what was made is not recorded."""
+    """Check that the creation of the resource is recorded.
+
+    Raises:
+        ResourceNotAvailable: It is not, so that a signal could not be kept.
+    """
     if context.physical_id is None:
         raise ResourceNotAvailable(context.name)
 
 
-def native_signal_url(context: ResourceContext, guest: SignalUser) -> str | None:
-    """Where the guest signals with a token; None where this service's own address is
-    not known."""
+def native_signal_url(context: ResourceContext, signal_user: SignalUser) -> str | None:
+    """Return the URL to signal with a token; None if the service's own URL is not known."""
     root = None if context.cloud is None else context.cloud.heat_base_url
     if root is None:
         return None
-    return endpoints.signal_url(root, guest.project_id, _place(context))
+    return endpoints.signal_url(root, signal_user.project_id, _locator(context))
 
 
 def signed_signal_url(
-    context: ResourceContext, guest: SignalUser, signal_type: str, verb: str
+    context: ResourceContext, signal_user: SignalUser, signal_type: str, verb: str
 ) -> str | None:
-    """Where anybody signals who has the URL; None where nobody can sign."""
-    if guest.ec2_keys is None:
+    """Return the URL to signal without credentials; None where nobody can sign.
+
+    Args:
+        context: The resource.
+        signal_user: The user whose keys sign.
+        signal_type: The part of the URL that selects the kind of signal, ``signal`` or
+        ``waitcondition``.
+        verb: The HTTP method that the signature permits.
+    """
+    if signal_user.ec2_keys is None:
         return None
     base = context.cloud.signed_url_base(signal_type)
-    url = endpoints.signed_url_path(base, context.project_id, _place(context))
-    return signed_urls.sign_url(url, guest.ec2_keys, http_method=verb)
+    url = endpoints.signed_url_path(base, context.project_id, _locator(context))
+    return signed_urls.sign_url(url, signal_user.ec2_keys, http_method=verb)
 
 
-def _place(context: ResourceContext) -> endpoints.ResourceLocator:
+def _locator(context: ResourceContext) -> endpoints.ResourceLocator:
     return endpoints.ResourceLocator(context.stack_name, context.stack_id, context.name)

@@ -1,7 +1,8 @@
-"""Wait condition handles: they take signals and keep them.
+"""Wait condition handles, which take signals and keep them.
 
-Decides how somebody outside is told to signal (``signal_transport``).
-Source: heat-facts ``resource_groups.md``, "Signals and waiting".
+Decides the credentials or URLs with which a server signals (``signal_transport``).
+
+Source: docs/reference/resource_groups.md, "Signals and waiting".
 """
 
 from __future__ import annotations
@@ -40,24 +41,32 @@ from heat_convergence.template.parameters.constraints import AllowedValues
 Json = Any
 _TRANSPORT = "signal_transport"
 _CFN, _TOKEN, _HEAT, _NONE = "CFN_SIGNAL TOKEN_SIGNAL HEAT_SIGNAL NO_SIGNAL".split()
-_SERVED = (_CFN, _HEAT, _NONE, _TOKEN)
-_ELSEWHERE = {"TEMP_URL_SIGNAL": "Object Storage", "ZAQAR_SIGNAL": "Messaging"}
+_SUPPORTED = (_CFN, _HEAT, _NONE, _TOKEN)
+_UNSUPPORTED_SERVICES = {"TEMP_URL_SIGNAL": "Object Storage", "ZAQAR_SIGNAL": "Messaging"}
 
 
 class SignalHandle(SignalResponder):
-    """Keeps signals whose parts are called as in ``words``."""
+    """A handle that keeps signals of its ``signal_format``."""
 
     signal_format: ClassVar[SignalFormat] = NATIVE_FORMAT
 
     def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        """Keep the signal.
+
+        Raises:
+            ResourceNotAvailable: The handle has not been created.
+            Invalid: The signal cannot be read.
+            RequestLimitExceeded: The handle is full.
+        """
         require_created(context)
-        signals, told = add_signal(context.data.get(SIGNALS) or {}, details, self.signal_format)
-        return SignalResult(reason=told, data={**context.data, SIGNALS: signals})
+        signals, reason = add_signal(context.data.get(SIGNALS) or {}, details, self.signal_format)
+        return SignalResult(reason=reason, data={**context.data, SIGNALS: signals})
 
     def shown_metadata(
-        self, context: ResourceContext, given: Mapping[str, Json]
+        self, context: ResourceContext, metadata: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        return {**given, **(context.data.get(SIGNALS) or {})}
+        """Return the metadata with the signals by their ids."""
+        return {**metadata, **(context.data.get(SIGNALS) or {})}
 
 
 def _attribute(description: str) -> AttributeSchema:
@@ -65,15 +74,17 @@ def _attribute(description: str) -> AttributeSchema:
 
 
 class WaitConditionHandle(SignalHandle):
+    """A handle that is signalled in the way its transport selects."""
+
     name = "OS::Heat::WaitConditionHandle"
     schema = TypeSchema(
-        description="Takes the signals that a wait condition waits for.",
+        description="A handle that receives the signals which a wait condition waits for.",
         support_status=SupportStatus(version="2014.2"),
         properties={
             _TRANSPORT: PropertySchema(
                 type=PropertyType.STRING,
-                description="How it is signalled: with a token, with a password, by a signed"
-                " URL, or not at all.",
+                description="How to signal the handle: with a token, with a password, by a"
+                " signed URL, or not at all.",
                 default=_TOKEN,
                 constraints=(
                     AllowedValues((_CFN, "TEMP_URL_SIGNAL", _HEAT, _NONE, "ZAQAR_SIGNAL", _TOKEN)),
@@ -82,74 +93,91 @@ class WaitConditionHandle(SignalHandle):
             ),
         },
         attributes={
-            "token": _attribute("A token to signal with, for TOKEN_SIGNAL."),
-            "endpoint": _attribute("The URL to signal at, for TOKEN_SIGNAL."),
-            "curl_cli": _attribute("A curl command that lacks the signal, for TOKEN_SIGNAL."),
-            "signal": _attribute("All that its transport takes to signal, as JSON."),
+            "token": _attribute("Token to signal with, for TOKEN_SIGNAL."),
+            "endpoint": _attribute("URL to signal, for TOKEN_SIGNAL."),
+            "curl_cli": _attribute("curl command to append a signal to, for TOKEN_SIGNAL."),
+            "signal": _attribute("JSON document with all that a signal by the transport needs."),
         },
     )
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Refuse transports whose service is not implemented.
+
+        Raises:
+            StackValidationFailed: The transport is one of those.
+        """
         chosen = properties.get(_TRANSPORT)
-        if chosen in _ELSEWHERE:
+        if chosen in _UNSUPPORTED_SERVICES:
             raise StackValidationFailed(
                 f"{chosen} is not supported: signals are not fetched from the"
-                f" {_ELSEWHERE[chosen]} service; one of {', '.join(_SERVED)} is",
+                f" {_UNSUPPORTED_SERVICES[chosen]} service; one of {', '.join(_SUPPORTED)} is",
                 path=_TRANSPORT,
             )
 
     def needs_user(self, context: ResourceContext) -> bool:
+        """Return whether the transport has a user."""
         return bool(context.properties[_TRANSPORT] != _NONE)
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
+        """Return whether the transport has a signed URL."""
         return bool(context.properties[_TRANSPORT] == _CFN)
 
     def initial_state(
-        self, context: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+        """Return the attributes of the transport and no signals."""
         transport = context.properties[_TRANSPORT]
         attributes: dict[str, Json] = {}
-        endpoint = native_signal_url(context, guest)
-        told: dict[str, Json] = {}
+        endpoint = native_signal_url(context, signal_user)
+        signal: dict[str, Json] = {}
         if transport == _TOKEN:
-            token = None if guest.user is None else context.cloud.users.issue_token(guest.user)
+            token = (
+                None
+                if signal_user.user is None
+                else context.cloud.users.issue_token(signal_user.user)
+            )
             attributes = {
                 "token": token,
                 "endpoint": endpoint,
                 "curl_cli": _curl(context, token, endpoint),
             }
-            told = {"alarm_url": endpoint, "auth_token": token}
+            signal = {"alarm_url": endpoint, "auth_token": token}
         elif transport == _CFN:
-            told = {"alarm_url": signed_signal_url(context, guest, "waitcondition", "PUT")}
+            signal = {"alarm_url": signed_signal_url(context, signal_user, "waitcondition", "PUT")}
         elif transport == _HEAT:
-            told = {"alarm_url": endpoint, **_credentials(context, guest)}
-        attributes["signal"] = json.dumps(told)
+            signal = {"alarm_url": endpoint, **_credentials(context, signal_user)}
+        attributes["signal"] = json.dumps(signal)
         return attributes, {SIGNALS: {}}
 
 
 class CfnWaitConditionHandle(SignalHandle):
+    """A handle whose reference id is a signed URL."""
+
     name = "AWS::CloudFormation::WaitConditionHandle"
     signal_format = CFN_FORMAT
     schema = TypeSchema(
-        description="Takes the signals that a wait condition waits for, at a signed URL.",
+        description="A handle that receives the signals of a wait condition at a signed URL.",
         support_status=SupportStatus(version="2014.1"),
     )
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
+        """Return True: the reference id is signed."""
         return True
 
     def initial_state(
-        self, context: ResourceContext, guest: SignalUser
+        self, context: ResourceContext, signal_user: SignalUser
     ) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        url = signed_signal_url(context, guest, "waitcondition", "PUT")
+        """Return no signals and, where users can sign, the signed URL."""
+        url = signed_signal_url(context, signal_user, "waitcondition", "PUT")
         return {}, {SIGNALS: {}, **({} if url is None else {SIGNED_URL: url})}
 
     def reference_id(self, context: ResourceContext) -> Json:
+        """Return the signed URL."""
         return context.data.get(SIGNED_URL) or super().reference_id(context)
 
 
 class UpdateWaitConditionHandle(CfnWaitConditionHandle):
-    """So that every update is waited for anew: what reads it gets another URL."""
+    """A handle that every update replaces, so that its URL changes."""
 
     name = "OS::Heat::UpdateWaitConditionHandle"
     replace_on_update = True
@@ -168,15 +196,15 @@ def _curl(context: ResourceContext, token: str | None, endpoint: str | None) -> 
     )
 
 
-def _credentials(context: ResourceContext, guest: SignalUser) -> dict[str, Json]:
-    if guest.user is None:
+def _credentials(context: ResourceContext, signal_user: SignalUser) -> dict[str, Json]:
+    if signal_user.user is None:
         return {}
     return {
         "auth_url": context.cloud.server_auth_url,
         "username": context.physical_name,
-        "user_id": guest.user.id,
-        "password": guest.user.password,
-        "project_id": guest.project_id,
+        "user_id": signal_user.user.id,
+        "password": signal_user.user.password,
+        "project_id": signal_user.project_id,
         "domain_id": context.cloud.users.domain_id,
         "region_name": context.cloud.region,
     }

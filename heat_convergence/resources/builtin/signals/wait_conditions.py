@@ -1,8 +1,9 @@
-"""Wait conditions: ready when their handle has been signalled often enough.
+"""Wait conditions, which are ready when their handle has received enough signals.
 
-Decides by the handle's signals and by time alone.  Nothing waits for it: a signal has
-it looked at, and so does the end of its time.
-Source: heat-facts ``resource_groups.md``, "Signals and waiting".
+Decides by the handle's signals and by time alone. It must not wait: a signal, or the end of its
+timeout, triggers an observation.
+
+Source: docs/reference/resource_groups.md, "Signals and waiting".
 """
 
 from __future__ import annotations
@@ -28,17 +29,23 @@ from heat_convergence.resources.protocol.schema import (
 from heat_convergence.template.parameters.constraints import Range
 
 Json = Any
-_LONGEST_S = 43_200
-_WAITING = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK})
+_MAX_TIMEOUT_S = 43_200
+_WAITING_ACTIONS = frozenset({Action.CREATE, Action.UPDATE, Action.ROLLBACK})
 
 
 def _schema(
     version: str, *, handle: str, seconds: PropertyType, named: Callable[[str], str] = str
 ) -> TypeSchema:
-    """``named`` spells names as the type's template language does; ``seconds`` is of what
-    type a time is there; ``handle`` describes what names the handle."""
+    """Return the schema of a wait condition.
+
+    Args:
+        version: Heat's version that introduced the type.
+        handle: The description of the property that refers to the handle.
+        seconds: The property type of times.
+        named: Spells a name as the type's template language does.
+    """
     return TypeSchema(
-        description="Ready when its handle has been signalled as often as it says.",
+        description="A resource that is ready when its handle has received enough signals.",
         support_status=SupportStatus(version=version),
         properties={
             named("handle"): PropertySchema(
@@ -46,13 +53,13 @@ def _schema(
             ),
             named("timeout"): PropertySchema(
                 type=seconds,
-                description="How many seconds to wait before that counts as a failure.",
+                description="Seconds to wait for the signals before the condition fails.",
                 required=True,
-                constraints=(Range(min=1, max=_LONGEST_S),),
+                constraints=(Range(min=1, max=_MAX_TIMEOUT_S),),
             ),
             named("count"): PropertySchema(
                 type=PropertyType.INTEGER,
-                description="How many signals of success it takes.",
+                description="Number of success signals to wait for.",
                 default=1,
                 update_allowed=True,
                 constraints=(Range(min=1),),
@@ -61,7 +68,7 @@ def _schema(
         attributes={
             named("data"): AttributeSchema(
                 PropertyType.STRING,
-                "What the signals brought along, by their ids, as JSON.",
+                "JSON document with the data of the signals by their ids.",
                 cache_mode=CacheMode.NONE,
             ),
         },
@@ -69,19 +76,23 @@ def _schema(
 
 
 class WaitCondition(LocalType):
+    """A resource that waits for signals of a handle in the same stack."""
+
     name = "OS::Heat::WaitCondition"
     observes_dependencies = True
     spell_name: ClassVar[Callable[[str], str]] = str
     schema = _schema(
         "2014.2",
-        handle="The reference id of the handle whose signals count.",
+        handle="Reference id of the wait condition handle.",
         seconds=PropertyType.NUMBER,
     )
 
     def find(self, context: ResourceContext) -> str | None:
-        return context.physical_name  # so that a create that was never recorded is deleted, too
+        """Return the physical name, which every create uses as the physical id."""
+        return context.physical_name  # so that a create that was never recorded is deleted
 
     def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the condition, and the signals that its handle has."""
         handle = self._handle(context, context.properties.get(self.spell_name("handle")))
         resets = {} if handle is None else {handle.resource_id: {SIGNALS: {}}}
         return VerbResult(ObservedState.ABSENT, data_resets=resets)
@@ -89,32 +100,31 @@ class WaitCondition(LocalType):
     def to_result(
         self, context: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
-        if context.action not in _WAITING:
+        """Return the state that the handle's signals and the timeout result in."""
+        if context.action not in _WAITING_ACTIONS:
             return VerbResult(ObservedState.READY, physical_id=physical_id)
         handle = self._handle(context, properties[self.spell_name("handle")])
         if handle is None:
             reason = f"{self.spell_name('handle')} is no wait condition handle of this stack"
             return VerbResult(ObservedState.FAILED, physical_id, reason=reason)
-        tally, count = (
-            SignalCounts.from_signals(handle.data[SIGNALS]),
-            int(properties[self.spell_name("count")]),
-        )
-        if tally.failures:
+        counts = SignalCounts.from_signals(handle.data[SIGNALS])
+        count = int(properties[self.spell_name("count")])
+        if counts.failures:
             return VerbResult(
                 ObservedState.FAILED,
                 physical_id,
-                reason=";".join(tally.failures),
+                reason=";".join(counts.failures),
                 error_name="WaitConditionFailure",
             )
-        if len(tally.successes) >= count:
-            told = {self.spell_name("data"): json.dumps(tally.data, ensure_ascii=False)}
-            return VerbResult(ObservedState.READY, physical_id, attributes=told)
+        if len(counts.successes) >= count:
+            attributes = {self.spell_name("data"): json.dumps(counts.data, ensure_ascii=False)}
+            return VerbResult(ObservedState.READY, physical_id, attributes=attributes)
         left_s = remaining_s(context, float(properties[self.spell_name("timeout")]))
         if left_s <= 0:
             return VerbResult(
                 ObservedState.FAILED,
                 physical_id,
-                reason=tally.describe_progress(count),
+                reason=counts.describe_progress(count),
                 error_name="WaitConditionTimeout",
             )
         return VerbResult(ObservedState.BUSY, physical_id, poll_after_s=left_s)
@@ -131,11 +141,13 @@ class WaitCondition(LocalType):
 
 
 class CfnWaitCondition(WaitCondition):
+    """A wait condition with CloudFormation's property names."""
+
     name = "AWS::CloudFormation::WaitCondition"
     spell_name = staticmethod(str.capitalize)
     schema = _schema(
         "2014.1",
-        handle="The URL of the handle whose signals count.",
+        handle="URL of the wait condition handle.",
         seconds=PropertyType.INTEGER,
         named=str.capitalize,
     )

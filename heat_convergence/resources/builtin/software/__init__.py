@@ -1,1 +1,1 @@
-"""Built-in types of software configuration."""
+"""Software configurations and their deployments on servers."""

@@ -1,8 +1,9 @@
 """Software configurations as resources: texts for servers, stored once and never changed.
 
-Decides what is stored of each type; any change is a new one.  A configuration has its
+Decides what each type stores; any change requires a new resource. A configuration has its
 resource's id, so that what a lost call stored is found again (RULE 4).
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ def _values(description: str, **more: PropertySchema) -> PropertySchema:
         type=PropertyType.LIST,
         description=description,
         item=_map(
-            "One of them.",
+            "Schema of one entry.",
             schema={
-                "name": _text("Its name.", required=True),
-                "description": _text("What it is for."),
+                "name": _text("Name of the input or output.", required=True),
+                "description": _text("Description of the input or output."),
                 "type": _text(
-                    "What its value is.", default="String", constraints=(AllowedValues(_TYPES),)
+                    "Type of the value.", default="String", constraints=(AllowedValues(_TYPES),)
                 ),
                 **more,
             },
@@ -66,42 +67,43 @@ def _values(description: str, **more: PropertySchema) -> PropertySchema:
     )
 
 
-GROUP_PROPERTY = _text("Which tool on the server takes it.", default=_UNGROUPED)
+GROUP_PROPERTY = _text("Namespace of the tool that applies it on a server.", default=_UNGROUPED)
 INPUTS_PROPERTY = _values(
-    "What it takes when it is deployed.",
-    default=PropertySchema(type=PropertyType.ANY, description="The value where none is given."),
-    replace_on_change=_flag("Whether another value is deployed by a new deployment."),
+    "Inputs of the configuration.",
+    default=PropertySchema(type=PropertyType.ANY, description="Value if none is specified."),
+    replace_on_change=_flag("Replace the deployment when the value changes."),
 )
 OUTPUTS_PROPERTY = _values(
-    "What it gives back.",
-    error_output=_flag("Whether giving it at all means that the deployment failed."),
+    "Outputs of the configuration.",
+    error_output=_flag("Any value of this output indicates that the deployment has failed."),
 )
-OPTIONS_PROPERTY = _map("What the tool is to know beside it.")
-_ATTRIBUTES = {CONFIG: AttributeSchema(PropertyType.STRING, "The configuration as it is stored.")}
+OPTIONS_PROPERTY = _map("Options for the tool.")
+_ATTRIBUTES = {CONFIG: AttributeSchema(PropertyType.STRING, "The stored configuration.")}
 
 
 class StoredConfig(ResourceType):
-    """``build_content`` is what is stored under ``config``."""
+    """The base of types that store their content as a configuration."""
 
-    default_group: ClassVar[str] = _UNGROUPED  # where no property says otherwise
+    default_group: ClassVar[str] = _UNGROUPED  # without the property group
 
     def build_content(self, context: ResourceContext) -> Json:
-        """The configuration."""
+        """Return the content to store under ``config``."""
         return context.properties.get(CONFIG)
 
     def create(self, context: ResourceContext) -> VerbResult:
-        given, content = context.properties, self.build_content(context)
+        """Store the configuration."""
+        properties, content = context.properties, self.build_content(context)
         require_config_store(context).store_config(
             SoftwareConfigRow(
                 id=context.resource_id,
                 project_id=context.project_id,
                 name=context.physical_name,
-                group=given.get("group") or self.default_group,
+                group=properties.get("group") or self.default_group,
                 body={
                     CONFIG: "" if content is None else content,
-                    "inputs": given.get("inputs") or [],
-                    "outputs": given.get("outputs") or [],
-                    "options": given.get("options") or {},
+                    "inputs": properties.get("inputs") or [],
+                    "outputs": properties.get("outputs") or [],
+                    "options": properties.get("options") or {},
                 },
                 created_at=context.now,
             )
@@ -111,40 +113,44 @@ class StoredConfig(ResourceType):
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Return READY; a change of any stored property requires replacement."""
         return VerbResult(ObservedState.READY, context.physical_id)
 
     def delete(self, context: ResourceContext) -> VerbResult:
+        """Delete the configuration."""
         if context.physical_id is not None:
             require_config_store(context).delete_config(context.project_id, context.physical_id)
         return VerbResult(ObservedState.ABSENT)
 
     def observe(self, context: ResourceContext) -> VerbResult:
+        """Return READY if the configuration is stored, ABSENT otherwise."""
         if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        there = (
-            require_config_store(context).find_config(context.project_id, context.physical_id)
-            is not None
-        )
-        return VerbResult(
-            ObservedState.READY if there else ObservedState.ABSENT, context.physical_id
-        )
+        store = require_config_store(context)
+        found = store.find_config(context.project_id, context.physical_id)
+        observed = ObservedState.READY if found is not None else ObservedState.ABSENT
+        return VerbResult(observed, context.physical_id)
 
     def find(self, context: ResourceContext) -> str | None:
+        """Find the configuration by the resource's id."""
         found = require_config_store(context).find_config(context.project_id, context.resource_id)
         return None if found is None else found.id
 
     def resume_create(self, context: ResourceContext) -> VerbResult:
-        return self.create(context)  # which stores nothing again
+        """Create again, which stores nothing twice."""
+        return self.create(context)
 
 
 class SoftwareConfig(StoredConfig):
+    """A configuration that is a text."""
+
     name = "OS::Heat::SoftwareConfig"
     schema = TypeSchema(
-        description="A script, or another text for a tool on servers.",
+        description="A resource for a script or another text that a tool applies on servers.",
         support_status=SupportStatus(version="2014.1"),
         properties={
             "group": GROUP_PROPERTY,
-            CONFIG: _text("The text."),
+            CONFIG: _text("Text of the configuration."),
             "options": OPTIONS_PROPERTY,
             "inputs": INPUTS_PROPERTY,
             "outputs": OUTPUTS_PROPERTY,
@@ -154,63 +160,67 @@ class SoftwareConfig(StoredConfig):
 
 
 class StructuredConfig(StoredConfig):
+    """A configuration that is a map."""
+
     name = "OS::Heat::StructuredConfig"
     schema = TypeSchema(
-        description="A map for a tool on servers.",
+        description="A resource for a map that a tool applies on servers.",
         support_status=SupportStatus(version="2014.1"),
         properties={
             "group": GROUP_PROPERTY,
             "options": OPTIONS_PROPERTY,
             "inputs": INPUTS_PROPERTY,
             "outputs": OUTPUTS_PROPERTY,
-            CONFIG: _map("The map."),
+            CONFIG: _map("Map of the configuration."),
         },
         attributes=_ATTRIBUTES,
     )
 
 
 class CloudConfig(StoredConfig):
+    """A configuration for cloud-init."""
+
     name = "OS::Heat::CloudConfig"
     schema = TypeSchema(
-        description="What cloud-init does when a server starts, as a map.",
+        description="A configuration for cloud-init, as a map.",
         support_status=SupportStatus(version="2014.1"),
-        properties={"cloud_config": _map("Cloud-init's own words.")},
+        properties={"cloud_config": _map("Map in the format of cloud-config.")},
         attributes=_ATTRIBUTES,
     )
 
     def build_content(self, context: ResourceContext) -> Json:
-        told = yaml.safe_dump(
-            context.properties.get("cloud_config") or {},
-            default_flow_style=False,
-            allow_unicode=True,
-        )
-        return f"#cloud-config\n{told}"
+        """Return the map as YAML with cloud-init's header."""
+        config = context.properties.get("cloud_config") or {}
+        text = yaml.safe_dump(config, default_flow_style=False, allow_unicode=True)
+        return f"#cloud-config\n{text}"
 
 
 class SoftwareComponent(StoredConfig):
+    """Configurations for different actions."""
+
     name = "OS::Heat::SoftwareComponent"
     default_group = "component"
     schema = TypeSchema(
-        description="Several configurations of one piece of software, one for each action.",
+        description="A resource for several configurations of a component, for different actions.",
         support_status=SupportStatus(version="2014.2"),
         properties={
             "configs": PropertySchema(
                 type=PropertyType.LIST,
-                description="The configurations.",
+                description="Configurations, each for certain actions.",
                 required=True,
                 constraints=(Length(min=1),),
                 item=_map(
-                    "One of them.",
+                    "Schema of one entry.",
                     schema={
                         "actions": PropertySchema(
                             type=PropertyType.LIST,
-                            description="In which actions it is deployed.",
+                            description="Actions in which it is deployed.",
                             default=["CREATE", "UPDATE"],
                             constraints=(Length(min=1),),
-                            item=_text("An action of the stack, or a word of the author's."),
+                            item=_text("A stack action or a custom action."),
                         ),
-                        CONFIG: _text("The text."),
-                        "tool": _text("Which tool on the server takes it.", required=True),
+                        CONFIG: _text("Text of the configuration."),
+                        "tool": _text("Tool that applies it on a server.", required=True),
                     },
                 ),
             ),
@@ -222,15 +232,21 @@ class SoftwareComponent(StoredConfig):
     )
 
     def build_content(self, context: ResourceContext) -> Json:
+        """Return the list of configurations."""
         return {"configs": context.properties["configs"]}
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        named: set[str] = set()
+        """Refuse two configurations for one action.
+
+        Raises:
+            StackValidationFailed: An action has two.
+        """
+        actions: set[str] = set()
         for at, config in enumerate(properties.get("configs") or ()):
             for action in (config or {}).get("actions") or ():
-                if action in named:
+                if action in actions:
                     raise StackValidationFailed(
                         f'the action "{action}" has a configuration already',
                         path=f"configs[{at}].actions",
                     )
-                named.add(action)
+                actions.add(action)

@@ -1,6 +1,8 @@
-"""One configuration on many servers: a group whose members are named by the servers.
+"""Deployments of one configuration on many servers: a group with a member for each server.
 
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Decides the members' names, which are the keys of ``servers``, and their batches.
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -45,27 +47,27 @@ from heat_convergence.resources.protocol.schema import (
 from heat_convergence.template.parameters.constraints import Range
 
 Json = Any
-_OF_ALL = {  # attribute of the group → of its members
+_COLLECTED_ATTRIBUTES = {  # attribute of the group → attribute of its members
     "deploy_stdouts": deployment_inputs.STDOUT,
     "deploy_stderrs": deployment_inputs.STDERR,
     "deploy_status_codes": deployment_inputs.STATUS_CODE,
 }
-_MAKING = "making"
+_CREATING = "making"
 
 
 def _schema(
     description: str, version: str, more: Mapping[str, PropertySchema]
 ) -> NestedTypeSchema:
-    pace = {
+    policy = {
         "max_batch_size": PropertySchema(
             type=PropertyType.INTEGER,
-            description="How many servers are at it at once, at most.",
+            description="Maximum number of servers in a batch.",
             default=1,
             constraints=(Range(min=1),),
         ),
         "pause_time": PropertySchema(
             type=PropertyType.NUMBER,
-            description="Seconds to wait between two batches.",
+            description="Seconds to wait between batches.",
             default=0,
             constraints=(Range(min=0),),
         ),
@@ -78,7 +80,7 @@ def _schema(
         properties={
             "servers": PropertySchema(
                 type=PropertyType.MAP,
-                description="Ids of the servers, by the names that members are to have.",
+                description="Map of member names to IDs of servers.",
                 required=True,
                 update_allowed=True,
             ),
@@ -86,23 +88,27 @@ def _schema(
             **more,
         },
         attributes={
-            "deploy_stdouts": AttributeSchema(PropertyType.MAP, "What each wrote."),
-            "deploy_stderrs": AttributeSchema(PropertyType.MAP, "What each wrote of errors."),
+            "deploy_stdouts": AttributeSchema(
+                PropertyType.MAP, "Captured standard output of each."
+            ),
+            "deploy_stderrs": AttributeSchema(
+                PropertyType.MAP, "Captured standard error of each."
+            ),
             "deploy_status_codes": AttributeSchema(
-                PropertyType.MAP, "The status that each ended with."
+                PropertyType.MAP, "Returned status code of each."
             ),
         },
         update_policy={
             "rolling_update": PropertySchema(
                 type=PropertyType.MAP,
-                description="How many servers change at once.",
-                schema=pace,
+                description="Batches of an update.",
+                schema=policy,
                 support_status=SupportStatus(version="7.0.0"),
             ),
             "batch_create": PropertySchema(
                 type=PropertyType.MAP,
-                description="How many servers begin at once.",
-                schema=pace,
+                description="Batches of a create.",
+                schema=policy,
                 support_status=SupportStatus(version="7.0.0"),
             ),
         },
@@ -110,37 +116,44 @@ def _schema(
 
 
 class SoftwareDeploymentGroup(GroupType):
+    """A group of deployments, one for each server."""
+
     name = "OS::Heat::SoftwareDeploymentGroup"
     member_type: ClassVar[SoftwareDeployment] = SoftwareDeployment()
-    schema = _schema("Puts one configuration on many servers.", "5.0.0", {})
+    schema = _schema("A group of deployments of one configuration on many servers.", "5.0.0", {})
 
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
-        old = current_members(ask)
-        target = self._members(ask.properties)
-        making = ask.load_template() is None or bool(ask.data.get(_MAKING))
-        section = ask.update_policy.get("batch_create" if making else "rolling_update")
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the template of the next batch."""
+        old = current_members(request)
+        target = self._members(request.properties)
+        creating = request.load_template() is None or bool(request.data.get(_CREATING))
+        section = request.update_policy.get("batch_create" if creating else "rolling_update")
         kept = {name: old[name] for name in sorted(old) if name in target}
         if section is None:
             return NestedStackSource(build_template_text(target))
-        pace = RollingUpdatePolicy.from_policy(section)
-        pace.check_timeout(len(target), ask.timeout_s)
+        policy = RollingUpdatePolicy.from_policy(section)
+        policy.check_timeout(len(target), request.timeout_s)
         order = [*kept, *sorted(target.keys() - kept.keys())]
-        if making:
-            size = min(len(kept) + pace.batch_size, len(order))
+        if creating:
+            size = min(len(kept) + policy.batch_size, len(order))
             members, more = {name: target[name] for name in order[:size]}, size < len(order)
         else:
-            members, more = roll_by_name(kept, target.__getitem__, order, order.__getitem__, pace)
+            members, more = roll_by_name(
+                kept, target.__getitem__, order, order.__getitem__, policy
+            )
         return NestedStackSource(
             build_template_text(members),
-            data={_MAKING: more and making},
+            data={_CREATING: more and creating},
             has_next_step=more,
-            pause_s=pace.pause_s,
+            pause_s=policy.pause_s,
         )
 
-    def _members(self, given: Mapping[str, Json]) -> dict[str, Json]:
+    def _members(self, properties: Mapping[str, Json]) -> dict[str, Json]:
         names = self.member_type.schema.properties.keys() - {"server"}
-        common = {name: given[name] for name in sorted(names) if given.get(name) is not None}
-        servers = given.get("servers") or {}
+        common = {
+            name: properties[name] for name in sorted(names) if properties.get(name) is not None
+        }
+        servers = properties.get("servers") or {}
         return {
             str(name): {
                 "type": self.member_type.name,
@@ -149,25 +162,33 @@ class SoftwareDeploymentGroup(GroupType):
             for name in sorted(servers)
         }
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        if not ask.properties.get("servers"):
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return a template with one member, of an unknown server."""
+        if not request.properties.get("servers"):
             return None
-        asked = replace(ask, properties={**ask.properties, "servers": {"server": "server"}})
-        return NestedStackSource(build_template_text(
-            {name: with_placeholders(each) for name, each in self._members(asked.properties).items()}  # noqa: E501
-        ))  # fmt: skip
-
-    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        members = self._members(ask.properties)
+        members = self._members({**request.properties, "servers": {"server": "server"}})
         return NestedStackSource(
             build_template_text({name: with_placeholders(members[name]) for name in members})
         )
 
-    def member_count(self, ask: NestedStackRequest) -> int:
-        servers = ask.properties.get("servers")
+    def final_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the template after the last batch."""
+        members = self._members(request.properties)
+        return NestedStackSource(
+            build_template_text({name: with_placeholders(members[name]) for name in members})
+        )
+
+    def member_count(self, request: NestedStackRequest) -> int:
+        """Return the number of servers, 1 while it is not known."""
+        servers = request.properties.get("servers")
         return len(servers) if isinstance(servers, Mapping) else 1
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
+        """Check the members' properties and names.
+
+        Raises:
+            StackValidationFailed: A property or a name is wrong.
+        """
         self.member_type.validate(properties, timeout_s)
         for name in properties.get("servers") or {}:
             if not str(name) or "/" in str(name):
@@ -175,44 +196,52 @@ class SoftwareDeploymentGroup(GroupType):
                     f'"{name}" can\'t be the name of a member', path="servers"
                 )
 
-    # -- attributes: maps by the members' names
-
-    def order_members(self, behind: NestedStackView, names: Sequence[str]) -> list[str]:
+    def order_members(self, nested_stack: NestedStackView, names: Sequence[str]) -> list[str]:
+        """Return the names sorted."""
         return sorted(names)
 
     def read_attributes(
-        self, behind: NestedStackView, reads: Collection[AttributePath]
+        self, nested_stack: NestedStackView, reads: Collection[AttributePath]
     ) -> dict[str, Json]:
-        names = self.order_members(behind, behind.load_resource_names())
-        found = super().read_attributes(behind, reads)
-        behind.load_inputs(names)
-        of_all = {
-            name: {each: behind.member_value(each, [theirs]) for each in names}
-            for name, theirs in _OF_ALL.items()
+        """Return the attributes, maps by the members' names."""
+        names = self.order_members(nested_stack, nested_stack.load_resource_names())
+        found = super().read_attributes(nested_stack, reads)
+        nested_stack.load_inputs(names)
+        collected = {
+            name: {each: nested_stack.member_value(each, [member_attribute]) for each in names}
+            for name, member_attribute in _COLLECTED_ATTRIBUTES.items()
         }
-        return {**of_all, RECORDED_VALUES_KEY: found[RECORDED_VALUES_KEY]}
+        return {**collected, RECORDED_VALUES_KEY: found[RECORDED_VALUES_KEY]}
 
-    def _value(self, behind: NestedStackView, names: Sequence[str], read: AttributePath) -> Json:
+    def _value(
+        self, nested_stack: NestedStackView, names: Sequence[str], read: AttributePath
+    ) -> Json:
         name, *path = read
         if name.startswith(MEMBER_ATTRIBUTE_PREFIX):
-            return super()._value(behind, names, read)
-        theirs = _OF_ALL.get(name, name)
-        if name in _OF_ALL and path:
-            return behind.member_value(path[0], [theirs, *path[1:]]) if path[0] in names else None
-        return {each: behind.member_value(each, [theirs, *path]) for each in names}
+            return super()._value(nested_stack, names, read)
+        member_attribute = _COLLECTED_ATTRIBUTES.get(name, name)
+        if name in _COLLECTED_ATTRIBUTES and path:
+            return (
+                nested_stack.member_value(path[0], [member_attribute, *path[1:]])
+                if path[0] in names
+                else None
+            )
+        return {each: nested_stack.member_value(each, [member_attribute, *path]) for each in names}
 
     def member_attribute_paths(
         self, reads: Collection[AttributePath], members: Collection[str]
     ) -> dict[str, set[AttributePath]]:
-        """Members are deployments, behind which there is no stack."""
+        """Return nothing: members have no nested stacks."""
         return {}
 
 
 class StructuredDeploymentGroup(SoftwareDeploymentGroup):
+    """A group of structured deployments, one for each server."""
+
     name = "OS::Heat::StructuredDeploymentGroup"
     member_type: ClassVar[SoftwareDeployment] = StructuredDeployment()
     schema = _schema(
-        "Puts one map with its inputs' values on many servers.",
+        "A group of deployments of one map, with the values of its inputs, on many servers.",
         "5.0.0",
         {
             name: StructuredDeployment.schema.properties[name]
@@ -229,14 +258,14 @@ _HIDDEN = SupportStatus(
 
 
 class SoftwareDeployments(SoftwareDeploymentGroup):
-    """By its old name."""
+    """The old name of ``OS::Heat::SoftwareDeploymentGroup``."""
 
     name = "OS::Heat::SoftwareDeployments"
     schema = replace(SoftwareDeploymentGroup.schema, support_status=_HIDDEN)
 
 
 class StructuredDeployments(StructuredDeploymentGroup):
-    """By its old name."""
+    """The old name of ``OS::Heat::StructuredDeploymentGroup``."""
 
     name = "OS::Heat::StructuredDeployments"
     schema = replace(StructuredDeploymentGroup.schema, support_status=_HIDDEN)

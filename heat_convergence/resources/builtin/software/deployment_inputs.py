@@ -1,7 +1,8 @@
-"""What a deployment puts on a server: its configuration with all values filled in.  Pure.
+"""The content of a deployment: its configuration with the values of its inputs. Pure functions.
 
-Called by deployments for every action that they take part in.
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Called by deployments for every action in which they deploy.
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _COMPONENT = "component"
 
 
 def select_config(config: SoftwareConfigRow | None, action: str) -> tuple[str, Json] | None:
-    """Tool and content for the action; None where a component has nothing to do in it."""
+    """Return the tool and content for an action; None if a component has none for it."""
     if config is None:
         return "Heat::Ungrouped", ""
     content = config.body.get("config")
@@ -33,8 +34,13 @@ def select_config(config: SoftwareConfigRow | None, action: str) -> tuple[str, J
 def build_inputs(
     config: SoftwareConfigRow | None, values: Mapping[str, Json], further: Mapping[str, Json]
 ) -> list[dict[str, Json]]:
-    """The declared ones with value or default, then the others, then
-    ``build_create_arguments``."""
+    """Return the inputs of a deployment: declared ones, other values, further inputs.
+
+    Args:
+        config: The configuration, which declares inputs and their defaults.
+        values: Input → value.
+        further: Inputs that the deployment adds.
+    """
     declared = [] if config is None else list(config.body.get("inputs") or ())
     found = [
         {
@@ -55,7 +61,7 @@ def build_inputs(
 def inputs_require_replacement(
     config: SoftwareConfigRow | None, before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> bool:
-    """Whether an input changes that a deployment does not change in place."""
+    """Return whether an input changes that requires a new deployment."""
     declared = [] if config is None else config.body.get("inputs") or ()
     return any(
         each.get("replace_on_change")
@@ -68,13 +74,18 @@ def inputs_require_replacement(
 def substitute_inputs(
     content: Json, values: Mapping[str, Json], key: str, *, strict: bool
 ) -> Json:
-    """With each ``{key: name}`` replaced by that input's value; one that has none is
-    null or, ``strict``, a ``ResourceFailure``."""
+    """Replace each ``{key: name}`` in the content by the value of that input.
+
+    An input without a value becomes null.
+
+    Raises:
+        ResourceFailure: An input has no value, and ``strict`` is set.
+    """
     if isinstance(content, Mapping):
         if len(content) == 1 and isinstance(content.get(key), str):
             name = content[key]
             if strict and name not in values:
-                raise ResourceFailure(f'the configuration reads the input "{name}", of no value')
+                raise ResourceFailure(f'the input "{name}" of the configuration has no value')
             return values.get(name)
         return {
             each: substitute_inputs(item, values, key, strict=strict)
@@ -86,13 +97,13 @@ def substitute_inputs(
 
 
 def failure_reasons(config: SoftwareConfigRow | None, outputs: Mapping[str, Json]) -> list[str]:
-    """What of the outputs says that it failed."""
-    told = []
+    """Return the reasons for which the outputs count as a failure."""
+    reasons = []
     code = outputs.get(STATUS_CODE)
     if code is not None and str(code) != "0":
-        told.append(f"{STATUS_CODE} : Deployment exited with non-zero status code: {code}")
+        reasons.append(f"{STATUS_CODE} : Deployment exited with non-zero status code: {code}")
     declared = [] if config is None else config.body.get("outputs") or ()
     for each in declared:
         if each.get("error_output") and outputs.get(each["name"]):
-            told.append(f"{each['name']} : {outputs[each['name']]}")
-    return told
+            reasons.append(f"{each['name']} : {outputs[each['name']]}")
+    return reasons

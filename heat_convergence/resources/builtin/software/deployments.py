@@ -1,10 +1,11 @@
-"""Software deployments: a configuration on a server, done when the server says so.
+"""Software deployments: a configuration on a server, complete when the server signals.
 
-Decides what is deployed in which action, and what a server's signal comes to.  Nothing
-waits for it: a signal has the deployment looked at.  What is deployed has an id that
-follows from the resource, its action and when that began, so that a repeated call
-deploys nothing twice (RULE 4), and a signal is known to be of it.
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Decides what is deployed in which action, and the result of a server's signal. It must not wait: a
+signal triggers an observation. A derived configuration has an id that follows from the resource,
+its action and the action's start, so that a repeated call deploys nothing twice (RULE 4), and a
+signal is attributed to it.
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     signed_signal_url,
 )
 from heat_convergence.resources.builtin.software import deployment_inputs
-from heat_convergence.resources.builtin.software.server_existence import server_is_gone
+from heat_convergence.resources.builtin.software.server_existence import server_is_missing
 from heat_convergence.resources.protocol.resource_type import (
     NeedsReplacement,
     ResourceContext,
@@ -48,11 +49,14 @@ from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
 CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-_ELSEWHERE = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
+_UNSUPPORTED_TRANSPORTS = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
 _ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
-_NAMING = (Action.CREATE, Action.UPDATE)  # after which other outputs may be read
+_CONFIG_ACTIONS = (
+    Action.CREATE,
+    Action.UPDATE,
+)  # record the configuration's outputs even if unlisted
 _SIGNAL, _KNOWN = "signal", "$known"
-_LOOK_AGAIN_S = 60.0  # a deployment may be ended by a request to the API, too
+_POLL_AFTER_S = 60.0  # a request to the API may complete a deployment as well
 
 
 def _text(description: str, **more: Any) -> PropertySchema:
@@ -60,23 +64,23 @@ def _text(description: str, **more: Any) -> PropertySchema:
 
 
 DEPLOYMENT_PROPERTIES = {
-    "config": _text("The id of the configuration.", update_allowed=True),
-    "server": _text("The id of the server.", required=True),
+    "config": _text("ID of the software configuration to deploy.", update_allowed=True),
+    "server": _text("ID of the server to deploy to.", required=True),
     "input_values": PropertySchema(
         type=PropertyType.MAP,
-        description="Values of the configuration's inputs, by their names.",
+        description="Values of the inputs of the configuration, by name.",
         update_allowed=True,
     ),
     "actions": PropertySchema(
         type=PropertyType.LIST,
-        description="The actions in which it is deployed.",
+        description="Stack actions in which the configuration is deployed.",
         default=["CREATE", "UPDATE"],
         update_allowed=True,
         constraints=(AllowedValues(_ACTIONS),),
     ),
-    "name": _text("What the server is told as its name.", update_allowed=True),
+    "name": _text("Name of the derived configuration on the server.", update_allowed=True),
     "signal_transport": _text(
-        "How the server says that it is done.",
+        "How the server signals its output values.",
         default=CFN_SIGNAL,
         constraints=(
             AllowedValues((CFN_SIGNAL, "TEMP_URL_SIGNAL", HEAT_SIGNAL, NO_SIGNAL, "ZAQAR_SIGNAL")),
@@ -84,36 +88,35 @@ DEPLOYMENT_PROPERTIES = {
     ),
 }
 DEPLOYMENT_ATTRIBUTES = {
-    deployment_inputs.STDOUT: AttributeSchema(PropertyType.STRING, "What it wrote."),
-    deployment_inputs.STDERR: AttributeSchema(PropertyType.STRING, "What it wrote of errors."),
-    deployment_inputs.STATUS_CODE: AttributeSchema(
-        PropertyType.STRING, "The status that it ended with."
-    ),
+    deployment_inputs.STDOUT: AttributeSchema(PropertyType.STRING, "Captured standard output."),
+    deployment_inputs.STDERR: AttributeSchema(PropertyType.STRING, "Captured standard error."),
+    deployment_inputs.STATUS_CODE: AttributeSchema(PropertyType.STRING, "Returned status code."),
 }
 
 
 class SoftwareDeployment(SignalResponder):
+    """A deployment of one configuration on one server."""
+
     name = "OS::Heat::SoftwareDeployment"
     no_signal_actions: ClassVar[frozenset[Action]] = frozenset()
     server_property: ClassVar[str | None] = "server"
     schema = TypeSchema(
-        description="Puts a configuration on a server, and waits until the server is done.",
+        description="A resource which deploys a configuration and waits for the server's signal.",
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
         properties=DEPLOYMENT_PROPERTIES,
         attributes=DEPLOYMENT_ATTRIBUTES,
     )
 
-    # -- verbs
-
     def create(self, context: ResourceContext) -> VerbResult:
-        guest = self._guest(context)
-        result = self._deploy(context, context.properties, guest)
+        """Create the user who signals, and deploy."""
+        signal_user = self._ensure_signal_user(context)
+        result = self._deploy(context, context.properties, signal_user)
         return VerbResult(
             result.observed,
             context.resource_id,
             attributes=result.attributes,
-            data=guest.to_data(),
+            data=signal_user.to_data(),
             reason=result.reason,
             poll_after_s=result.poll_after_s,
         )
@@ -121,6 +124,11 @@ class SoftwareDeployment(SignalResponder):
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Deploy the new properties.
+
+        Raises:
+            NeedsReplacement: An input changes that requires a new deployment.
+        """
         config = self._config(context, context.properties.get("config"))
         values = [each.get("input_values") or {} for each in (context.properties, after)]
         if deployment_inputs.inputs_require_replacement(config, *values):
@@ -128,34 +136,37 @@ class SoftwareDeployment(SignalResponder):
         return self._deploy(context, after, SignalUser.from_data(context.data, context.project_id))
 
     def delete(self, context: ResourceContext) -> VerbResult:
+        """Deploy for DELETE where that is listed, then delete the deployment."""
         if context.physical_id is not None and context.data:
-            guest = SignalUser.from_data(context.data, context.project_id)
-            result = self._deploy(context, context.properties, guest)
-            if result.observed is ObservedState.BUSY:
-                return result
-            if result.observed is ObservedState.FAILED:
+            signal_user = SignalUser.from_data(context.data, context.project_id)
+            result = self._deploy(context, context.properties, signal_user)
+            if result.observed in (ObservedState.BUSY, ObservedState.FAILED):
                 return result
         return self._undeploy(context)
 
     def suspend(self, context: ResourceContext) -> VerbResult:
+        """Deploy for SUSPEND where that is listed."""
         return self._deploy(
             context, context.properties, SignalUser.from_data(context.data, context.project_id)
         )
 
     def resume(self, context: ResourceContext) -> VerbResult:
+        """Deploy for RESUME where that is listed."""
         return self._deploy(
             context, context.properties, SignalUser.from_data(context.data, context.project_id)
         )
 
     def observe(self, context: ResourceContext) -> VerbResult:
+        """Return the deployment's state, deleting it after a completed DELETE."""
         if context.physical_id is None:
             return VerbResult(ObservedState.ABSENT)
-        result = self._look(context, context.properties)
+        result = self._observe_deployment(context, context.properties)
         if context.action is Action.DELETE and result.observed is ObservedState.READY:
             return self._undeploy(context)
         return result
 
     def find(self, context: ResourceContext) -> str | None:
+        """Find the deployment or the user that a lost create made."""
         found = require_config_store(context).find_deployment(
             context.project_id, context.resource_id
         )
@@ -163,21 +174,24 @@ class SoftwareDeployment(SignalResponder):
         return context.resource_id if found is not None or user is not None else None
 
     def signal(self, context: ResourceContext, details: Json) -> SignalResult:
+        """Keep the outputs of the action's deployment; later signals are ignored."""
         require_created(context)
         outputs = dict(details) if isinstance(details, Mapping) else {}
-        this = _derived_id(context)
+        config_id = _derived_id(context)
         before = context.data.get(_SIGNAL)
-        if before is not None and before["of"] == this:
+        if before is not None and before["of"] == config_id:
             return SignalResult(reason=f"deployment {context.physical_id} has ended already")
         code = outputs.get(deployment_inputs.STATUS_CODE)
-        told = "succeeded" if code is None or str(code) == "0" else f"failed ({code})"
-        data = {**context.data, _SIGNAL: {"of": this, "outputs": outputs}}
-        return SignalResult(reason=f"deployment {context.physical_id} {told}", data=data)
-
-    # -- what clients see
+        outcome = "succeeded" if code is None or str(code) == "0" else f"failed ({code})"
+        data = {**context.data, _SIGNAL: {"of": config_id, "outputs": outputs}}
+        return SignalResult(reason=f"deployment {context.physical_id} {outcome}", data=data)
 
     def attribute(self, context: ResourceContext, name: str) -> Json:
-        """Raises ``InvalidTemplateAttribute`` for what is no output."""
+        """Return an output's value.
+
+        Raises:
+            InvalidTemplateAttribute: The configuration has no such output.
+        """
         known = context.attributes.get(_KNOWN)
         if known is not None and name not in (*known, *DEPLOYMENT_ATTRIBUTES, "show"):
             raise InvalidTemplateAttribute(
@@ -186,35 +200,41 @@ class SoftwareDeployment(SignalResponder):
         return context.attributes.get(name)
 
     def attribute_names(self, context: ResourceContext) -> Iterable[str]:
+        """Return the names of all outputs."""
         return sorted({*DEPLOYMENT_ATTRIBUTES, *(context.attributes.get(_KNOWN) or ())})
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
-        if properties.get("signal_transport") in _ELSEWHERE:
+        """Refuse transports whose service is not implemented.
+
+        Raises:
+            StackValidationFailed: The transport is one of those.
+        """
+        if properties.get("signal_transport") in _UNSUPPORTED_TRANSPORTS:
             raise StackValidationFailed(
                 f"{properties['signal_transport']} is not supported: one of"
                 f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL} is",
                 path="signal_transport",
             )
 
-    # -- what is deployed
-
     def build_content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
-        """What of the configuration the server is given."""
+        """Return the configuration's content for the server."""
         return content
 
     def needs_user(self, context: ResourceContext) -> bool:
+        """Return whether the transport has a user."""
         return bool(context.properties["signal_transport"] != NO_SIGNAL)
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
+        """Return whether the transport has a signed URL."""
         return bool(context.properties["signal_transport"] == CFN_SIGNAL)
 
     def _deploy(
-        self, context: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
+        self, context: ResourceContext, properties: Mapping[str, Json], signal_user: SignalUser
     ) -> VerbResult:
-        """READY at once where the action is none of its own."""
-        action = _told(context.action)
+        """Deploy for the context's action; READY at once if the action is not listed."""
+        action = _deployed_action(context.action)
         listed = action in properties["actions"]
-        if not listed and context.action not in _NAMING:
+        if not listed and context.action not in _CONFIG_ACTIONS:
             return VerbResult(ObservedState.READY, context.physical_id)
         config = self._config(context, properties.get("config"))
         found = deployment_inputs.select_config(config, action) if listed else None
@@ -224,14 +244,14 @@ class SoftwareDeployment(SignalResponder):
             )
         tool, content = found
         values = properties.get("input_values") or {}
-        given = {
+        input_values = {
             each["name"]: each["value"]
             for each in deployment_inputs.build_inputs(config, values, {})
         }
         body = {
-            "config": self.build_content(content, properties, given),
+            "config": self.build_content(content, properties, input_values),
             "inputs": deployment_inputs.build_inputs(
-                config, values, self._further(context, properties, guest)
+                config, values, self._deploy_inputs(context, properties, signal_user)
             ),
             "outputs": [] if config is None else config.body.get("outputs") or [],
             "options": {} if config is None else config.body.get("options") or {},
@@ -240,7 +260,7 @@ class SoftwareDeployment(SignalResponder):
         new = SoftwareConfigRow(
             _derived_id(context), context.project_id, name, tool, body, context.now
         )
-        at_once = properties["signal_transport"] == NO_SIGNAL
+        unsignalled = properties["signal_transport"] == NO_SIGNAL
         require_config_store(context).store_deployment(
             SoftwareDeploymentRow(
                 id=context.resource_id,
@@ -248,39 +268,43 @@ class SoftwareDeployment(SignalResponder):
                 server_id=properties["server"],
                 config_id=new.id,
                 action=action,
-                status="COMPLETE" if at_once else "IN_PROGRESS",
+                status="COMPLETE" if unsignalled else "IN_PROGRESS",
                 status_reason="Not waiting for outputs signal"
-                if at_once
+                if unsignalled
                 else "Deploy data available",
                 created_at=context.now,
-                stack_user_project_id=guest.project_id,
+                stack_user_project_id=signal_user.project_id,
                 input_values=dict(values),
             ),
             new,
         )
-        result = self._look(context, properties)
+        result = self._observe_deployment(context, properties)
         return result if result.attributes else _with(result, _attributes(context, config))
 
-    def _look(self, context: ResourceContext, properties: Mapping[str, Json]) -> VerbResult:
-        this, store = _derived_id(context), require_config_store(context)
-        there = store.find_deployment(context.project_id, context.resource_id)
-        if there is None or there.config_id != this:
+    def _observe_deployment(
+        self, context: ResourceContext, properties: Mapping[str, Json]
+    ) -> VerbResult:
+        config_id, store = _derived_id(context), require_config_store(context)
+        deployment = store.find_deployment(context.project_id, context.resource_id)
+        if deployment is None or deployment.config_id != config_id:
             return VerbResult(ObservedState.READY, context.physical_id)  # nothing was deployed
         signal = context.data.get(_SIGNAL) or {}
-        if there.status == "IN_PROGRESS" and signal.get("of") == this:
-            config = store.find_config(context.project_id, this)
+        if deployment.status == "IN_PROGRESS" and signal.get("of") == config_id:
+            config = store.find_config(context.project_id, config_id)
             failures = deployment_inputs.failure_reasons(config, signal["outputs"])
             status = "FAILED" if failures else "COMPLETE"
             reason = ", ".join(failures) or "Outputs received"
-            there = store.complete_deployment(there, status, reason, signal["outputs"])
-        if there.status == "IN_PROGRESS":
-            if context.action is Action.DELETE and server_is_gone(context, properties["server"]):
+            deployment = store.complete_deployment(deployment, status, reason, signal["outputs"])
+        if deployment.status == "IN_PROGRESS":
+            if context.action is Action.DELETE and server_is_missing(
+                context, properties["server"]
+            ):
                 return VerbResult(ObservedState.READY, context.physical_id)
-            return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=_LOOK_AGAIN_S)
-        config = store.find_config(context.project_id, this)
-        attributes = {**_attributes(context, config), **(there.output_values or {})}
-        if there.status == "FAILED":
-            reason = f"Deployment to server failed: {there.status_reason}"
+            return VerbResult(ObservedState.BUSY, context.physical_id, poll_after_s=_POLL_AFTER_S)
+        config = store.find_config(context.project_id, config_id)
+        attributes = {**_attributes(context, config), **(deployment.output_values or {})}
+        if deployment.status == "FAILED":
+            reason = f"Deployment to server failed: {deployment.status_reason}"
             return VerbResult(ObservedState.FAILED, context.physical_id, attributes, reason=reason)
         return VerbResult(ObservedState.READY, context.physical_id, attributes)
 
@@ -297,46 +321,48 @@ class SoftwareDeployment(SignalResponder):
             raise ResourceFailure(f"there is no software config {config_id}")
         return found
 
-    def _further(
-        self, context: ResourceContext, properties: Mapping[str, Json], guest: SignalUser
+    def _deploy_inputs(
+        self, context: ResourceContext, properties: Mapping[str, Json], signal_user: SignalUser
     ) -> dict[str, Json]:
         transport = properties["signal_transport"]
         found = {
             "deploy_server_id": properties["server"],
-            "deploy_action": _told(context.action),
+            "deploy_action": _deployed_action(context.action),
             "deploy_stack_id": f"{context.stack_name}/{context.stack_id}",
             "deploy_resource_name": context.name,
             "deploy_signal_transport": transport,
         }
         if transport == CFN_SIGNAL:
-            url = signed_signal_url(context, guest, "signal", "POST")
-            found["deploy_signal_id"] = url or native_signal_url(context, guest)
+            url = signed_signal_url(context, signal_user, "signal", "POST")
+            found["deploy_signal_id"] = url or native_signal_url(context, signal_user)
             found["deploy_signal_verb"] = "POST"
-        elif transport == HEAT_SIGNAL and guest.user is not None:
+        elif transport == HEAT_SIGNAL and signal_user.user is not None:
             found |= {
                 "deploy_auth_url": context.cloud.server_auth_url,
                 "deploy_username": context.physical_name,
-                "deploy_user_id": guest.user.id,
-                "deploy_password": guest.user.password,
-                "deploy_project_id": guest.project_id,
+                "deploy_user_id": signal_user.user.id,
+                "deploy_password": signal_user.user.password,
+                "deploy_project_id": signal_user.project_id,
                 "deploy_region_name": context.cloud.region,
             }
         return found
 
 
 class StructuredDeployment(SoftwareDeployment):
+    """A deployment of a map in which inputs are substituted."""
+
     name = "OS::Heat::StructuredDeployment"
     schema = TypeSchema(
-        description="Puts a map with its inputs' values on a server, and waits for the server.",
+        description="A resource which deploys a map, with the values of its inputs, to a server.",
         support_status=SupportStatus(version="2014.1"),
         accepts_any_attribute=True,
         properties={
             **DEPLOYMENT_PROPERTIES,
             "input_key": _text(
-                "The name that stands for an input in the map.", default="get_input"
+                "Name of the key that refers to an input in the map.", default="get_input"
             ),
             "input_values_validate": _text(
-                "Whether every input that is read must have a value.",
+                "Whether an input without a value is an error (STRICT) or null (LAX).",
                 default="LAX",
                 constraints=(AllowedValues(("LAX", "STRICT")),),
             ),
@@ -345,6 +371,7 @@ class StructuredDeployment(SoftwareDeployment):
     )
 
     def build_content(self, content: Json, properties: Mapping[str, Json], values: Json) -> Json:
+        """Substitute the inputs."""
         return deployment_inputs.substitute_inputs(
             content,
             values,
@@ -354,18 +381,21 @@ class StructuredDeployment(SoftwareDeployment):
 
 
 def _derived_id(context: ResourceContext) -> str:
-    """Of what is deployed in the view's action, which tries again begin anew."""
-    began = f"{_told(context.action)} {context.started_at.timestamp():.3f}"
+    """Return the id of the derived configuration of the context's action.
+
+    Attempts of one action have the same id.
+    """
+    began = f"{_deployed_action(context.action)} {context.started_at.timestamp():.3f}"
     return str(uuid.uuid5(uuid.UUID(context.resource_id), began))
 
 
-def _told(action: Action) -> str:
-    """A rollback updates, a restored snapshot too."""
+def _deployed_action(action: Action) -> str:
+    """Return the action as servers know it: rollbacks and restores are updates."""
     return str(action) if str(action) in _ACTIONS else str(Action.UPDATE)
 
 
 def _attributes(context: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
-    """What was, with the names that may be read now."""
+    """Return the recorded attributes with the names of the configuration's outputs."""
     outputs = [] if config is None else config.body.get("outputs") or ()
     return {**context.attributes, _KNOWN: [each["name"] for each in outputs]}
 

@@ -1,6 +1,8 @@
 """``OS::Heat::MultipartMime``: several texts as one document that cloud-init reads.
 
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Decides the document's form. Loaded by entry point.
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from heat_convergence.resources.protocol.software_config_store import config_tex
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
-_WHOLE = "multipart"
+_MULTIPART = "multipart"
 
 
 def _text(description: str, **more: Any) -> PropertySchema:
@@ -35,59 +37,60 @@ def _text(description: str, **more: Any) -> PropertySchema:
 
 
 class MultipartMime(StoredConfig):
+    """A configuration that is a MIME message of several parts."""
+
     name = "OS::Heat::MultipartMime"
     schema = TypeSchema(
-        description="A document of several parts that a server is given to start with.",
+        description="A collection of software configurations as a multi-part MIME message.",
         support_status=SupportStatus(version="2014.1"),
         properties={
             "group": _text(
-                "Which tool on the server takes it.",
+                "Namespace of the tool that applies it on a server.",
                 default="Heat::Ungrouped",
                 support_status=SupportStatus(version="14.0.0"),
             ),
             "parts": PropertySchema(
                 type=PropertyType.LIST,
-                description="The parts in their order.",
+                description="Parts of the message, in order.",
                 default=[],
                 item=PropertySchema(
                     type=PropertyType.MAP,
-                    description="One of them.",
+                    description="Part of the message.",
                     schema={
                         CONFIG: _text(
-                            "The text, or the id of a configuration that has it.", required=True
+                            "Text of the part, or ID of a configuration with it.", required=True
                         ),
-                        "filename": _text("The file's name in the document."),
+                        "filename": _text("File name of the part."),
                         "type": _text(
-                            "Whether the text is a document of several parts itself, whose parts"
-                            " are taken.",
+                            "Whether the text is a single part, or a multi-part message whose"
+                            " parts are added.",
                             default="text",
-                            constraints=(AllowedValues(("text", _WHOLE)),),
+                            constraints=(AllowedValues(("text", _MULTIPART)),),
                         ),
-                        "subtype": _text("What kind of text it is, after text/."),
+                        "subtype": _text("Subtype of the media type text."),
                     },
                 ),
             ),
         },
-        attributes={
-            CONFIG: AttributeSchema(PropertyType.STRING, "The configuration as it is stored.")
-        },
+        attributes={CONFIG: AttributeSchema(PropertyType.STRING, "The stored configuration.")},
     )
 
     def build_content(self, context: ResourceContext) -> Json:
+        """Return the message; its boundary follows from its parts."""
         parts = [
             part
-            for given in context.properties.get("parts") or ()
-            for part in _parts(given, config_text(context, given[CONFIG]))
+            for item in context.properties.get("parts") or ()
+            for part in _parts(item, config_text(context, item[CONFIG]))
         ]
-        told = "".join(part.as_string() for part in parts)
-        digest = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
-        whole = MIMEMultipart(boundary=f"==============={digest[:19]}==", _subparts=parts)
-        return whole.as_string()
+        text = "".join(part.as_string() for part in parts)
+        digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        message = MIMEMultipart(boundary=f"==============={digest[:19]}==", _subparts=parts)
+        return message.as_string()
 
 
-def _parts(given: Mapping[str, Json], text: str) -> Iterator[Message]:
-    if given.get("type") != _WHOLE:
-        yield _part(text, given.get("subtype"), given.get("filename"))
+def _parts(item: Mapping[str, Json], text: str) -> Iterator[Message]:
+    if item.get("type") != _MULTIPART:
+        yield _part(text, item.get("subtype"), item.get("filename"))
         return
     for found in email.message_from_string(text).walk():
         if not found.is_multipart():
@@ -101,7 +104,7 @@ def _body(found: Message) -> str:
 
 
 def _part(text: str, subtype: str | None, filename: str | None) -> Message:
-    """Without a subtype it is the file's name without its ending."""
+    """Return one part; without a subtype it is the file's name without its extension."""
     text_subtype = subtype or os.path.splitext(filename or "")[0] or "plain"
     part = MIMEText(text, text_subtype, "us-ascii" if text.isascii() else "utf-8")
     if filename:

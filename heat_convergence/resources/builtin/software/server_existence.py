@@ -1,7 +1,8 @@
-"""Whether the server that a deployment is on is gone.
+"""The check for whether a deployment's server still exists.
 
-Called by deployments that are to go: a server that is gone signals nothing.
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Called by deployments that are being deleted: a missing server sends no signal.
+
+Source: docs/reference/resource_groups.md, "Software configuration".
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from heat_convergence.resources.driver.declarative_steps import require_cloud
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 
 _SERVICE = "compute"
-_SLOTS = RequestLimiter(4)  # of those who look for a server
+_SLOTS = RequestLimiter(4)  # concurrent requests for servers
 
 
-def server_is_gone(context: ResourceContext, server_id: str) -> bool:
-    """Whether the compute service says so; where there is none nobody knows."""
+def server_is_missing(context: ResourceContext, server_id: str) -> bool:
+    """Return whether the compute service has no such server; False without the service."""
     if context.cloud is None or isinstance(context.cloud, NoAuthCloud):
         return False
     cloud = require_cloud(context, _SLOTS)
