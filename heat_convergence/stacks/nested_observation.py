@@ -1,7 +1,7 @@
-"""How the stacks behind resources look: ``traversal.NestedStatusReader`` for the observer.
+"""Observation of nested stacks: ``traversal.NestedStatusReader`` for the observer.
 
-Reads rows of the database only, inside the transaction in which it matters; a
-stack that is still at work costs one statement.
+Reads rows of the database only, inside the transaction that acts on them; a stack that
+is still in progress costs one statement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from heat_convergence.convergence.model.job import DesiredState, ObservedState, 
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
-from heat_convergence.resources.nested.nested_type import NestedStackView, NestedType
+from heat_convergence.resources.nested.nested_type import (
+    MEMBER_ATTRIBUTE_PREFIX,
+    NestedStackView,
+    NestedType,
+)
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -29,13 +33,13 @@ from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
-SUPERSEDED_REASON = "another request came over the nested stack's "  # and what was to be done
+SUPERSEDED_REASON = "was superseded by"  # between the desired action and the actual one
 _MEMBER_FAILED = re.compile(r"Resource \w+ failed: (\w+): (resources\..*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class NestedStackObserver:
-    """``convergence.traversal.NestedStatusReader``."""
+    """The reader of nested stacks, ``traversal.NestedStatusReader``."""
 
     registry: ResourceTypeRegistry
     clock: Clock
@@ -44,26 +48,27 @@ class NestedStackObserver:
     template_cache: TemplateCache = field(default_factory=TemplateCache)
 
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Observation]:
-        kinds = {row.id: self.registry.find(row.implementation) for row in rows}
-        nested = [row for row in rows if isinstance(kinds[row.id], NestedType)]
+        """Return how the nested stacks of these rows are, by row id."""
+        types = {row.id: self.registry.find(row.implementation) for row in rows}
+        nested = [row for row in rows if isinstance(types[row.id], NestedType)]
         stacks = tx.stacks.get_many({row.physical_id for row in nested if row.physical_id})
-        behind = {row.id: stacks.get(row.physical_id or "") for row in nested}
-        ended = {key: stack for key, stack in behind.items() if stack and not stack.in_progress}
-        whole = {row.id: row for row in tx.resources.get(ended)}
-        living = [stack for stack in ended.values() if stack.deleted_at is None]
-        goals = tx.goals.get_rows({stack.goal_id for stack in living})
+        by_row = {row.id: stacks.get(row.physical_id or "") for row in nested}
+        at_rest = {key: stack for key, stack in by_row.items() if stack and not stack.in_progress}
+        full_rows = {row.id: row for row in tx.resources.get(at_rest)}
+        existing = [stack for stack in at_rest.values() if stack.deleted_at is None]
+        goals = tx.goals.get_rows({stack.goal_id for stack in existing})
         found = {}
         for row in nested:
-            kind = kinds[row.id]
-            if row.id in whole and isinstance(kind, NestedType):
-                stack = ended[row.id]
+            resource_type = types[row.id]
+            if row.id in full_rows and isinstance(resource_type, NestedType):
+                stack = at_rest[row.id]
                 goal = goals.get(stack.goal_id)
-                found[row.id] = self._ended(tx, whole[row.id], stack, goal, kind)
+                found[row.id] = self._at_rest(tx, full_rows[row.id], stack, goal, resource_type)
             else:
-                found[row.id] = _unended(row, behind[row.id])
+                found[row.id] = _in_progress(row, by_row[row.id])
         return found
 
-    def _ended(
+    def _at_rest(
         self,
         tx: Transaction,
         row: Resource,
@@ -72,8 +77,8 @@ class NestedStackObserver:
         resource_type: NestedType,
     ) -> Observation:
         if stack.deleted_at is not None:
-            return _gone(row)
-        told = None
+            return _missing(row)
+        attributes = None
         failed = row.desired is DesiredState.ABSENT or stack.status is Status.FAILED
         if not failed or row.job is None:
             if goal is None:
@@ -81,72 +86,78 @@ class NestedStackObserver:
                 return Observation(
                     ObservedState.FAILED, owner_failure_reason(row.name, str(error))
                 )
-            behind = self._behind(tx, row, stack, goal)
-            told = behind.redact_errors(
-                resource_type.read_attributes(behind, stored_attribute_paths(row.definition))
-            )
+            paths = stored_attribute_paths(row.definition)
+            view = self._nested_stack_view(tx, row, stack, goal)
+            attributes = view.redact_errors(resource_type.read_attributes(view, paths))
         data = resource_type.data_after_completion(row.data, self.clock())
-        reason = stack.status_reason if failed else _overtaken(row, stack)
+        reason = stack.status_reason if failed else _superseded(row, stack)
         if reason:
             reason = owner_failure_reason(row.name, reason)
             return Observation(
-                ObservedState.FAILED, reason, attributes=told, data=data, is_permanent=True
+                ObservedState.FAILED, reason, attributes=attributes, data=data, is_permanent=True
             )
         converging = row.job in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
         progress = (row.data.get("steps") or {}) if converging else {}
         return Observation(
             ObservedState.BUSY if progress.get("more") else ObservedState.READY,
             "state changed",
-            attributes=told,
+            attributes=attributes,
             data=data,
             has_next_step=bool(progress.get("more")),
             recheck_after_s=progress.get("pause_s", 0.0),
         )
 
-    def _behind(self, tx: Transaction, row: Resource, stack: Stack, goal: Goal) -> NestedStackView:
-        known: dict[str, InputResource] = {}
-        asked: set[str] = set()
+    def _nested_stack_view(
+        self, tx: Transaction, row: Resource, stack: Stack, goal: Goal
+    ) -> NestedStackView:
+        requested: set[str] = set()
         for name, data in goal.outputs.items():
-            asked |= referenced_resources(OutputDefinition.load(name, data).value)
-        asked |= {
-            read[0].split(".", 1)[1]
-            for read in stored_attribute_paths(row.definition)
-            if read[0].startswith("resource.")
+            requested |= referenced_resources(OutputDefinition.load(name, data).value)
+        requested |= {
+            path[0].removeprefix(MEMBER_ATTRIBUTE_PREFIX)
+            for path in stored_attribute_paths(row.definition)
+            if path[0].startswith(MEMBER_ATTRIBUTE_PREFIX)
         }
-        known.update(tx.incarnations.get_inputs(stack.id, asked))
+        known: dict[str, InputResource] = dict(tx.incarnations.get_inputs(stack.id, requested))
 
-        def inputs(names: Collection[str]) -> RowInputs:
-            missing = set(names) - asked
+        def load_inputs(names: Collection[str]) -> RowInputs:
+            missing = set(names) - requested
             if missing:
                 known.update(tx.incarnations.get_inputs(stack.id, missing))
-                asked.update(missing)
+                requested.update(missing)
             return RowInputs(known, stack, self.registry, self.clock())
 
-        def names() -> Sequence[str]:
+        def load_resource_names() -> Sequence[str]:
             template = self.template_cache.template(goal.template_hash, tx.contents.get)
             return template.resource_names
 
-        return NestedStackView(stack, goal, row, inputs, names, self.limits, self.functions)
+        return NestedStackView(
+            stack, goal, row, load_inputs, load_resource_names, self.limits, self.functions
+        )
 
 
-def _overtaken(row: Resource, stack: Stack) -> str:
-    """What is wrong with a stack that is well, but not what the row waits for: a user's
-    request about it came over that."""
+def _superseded(row: Resource, stack: Stack) -> str:
+    """Return what is wrong with a healthy nested stack that is not what its row waits for.
+
+    A user's own request to the nested stack superseded that of its parent.
+    """
     if row.job is None:
         return ""
     if row.job in (Verb.CONVERGE, Verb.ADOPT):
-        back = stack.action is Action.ROLLBACK  # to a goal, and not to this one
-        wanted, right = str(row.action), stack.goal_reached and not back
+        rolled_back = stack.action is Action.ROLLBACK  # to a goal, but not to this one
+        desired, reached = str(row.action), stack.goal_reached and not rolled_back
     else:
-        wanted, right = str(row.job), stack.action == row.job
-    return "" if right else f"{SUPERSEDED_REASON}{wanted}: it is {stack.action}_{stack.status}"
+        desired, reached = str(row.job), str(stack.action) == str(row.job)
+    return "" if reached else f"nested stack {desired} {SUPERSEDED_REASON} {stack.action}"
 
 
-def _unended(row: Resource, stack: Stack | None) -> Observation:
-    return _gone(row) if stack is None else Observation(ObservedState.BUSY, recheck_after_s=None)
+def _in_progress(row: Resource, stack: Stack | None) -> Observation:
+    return (
+        _missing(row) if stack is None else Observation(ObservedState.BUSY, recheck_after_s=None)
+    )
 
 
-def _gone(row: Resource) -> Observation:
+def _missing(row: Resource) -> Observation:
     if row.desired is DesiredState.ABSENT:
         return Observation(ObservedState.ABSENT, "state changed")
     reason = f"ResourceInError: resources.{row.name}: the nested stack is gone"
@@ -154,7 +165,7 @@ def _gone(row: Resource) -> Observation:
 
 
 def owner_failure_reason(name: str, reason: str) -> str:
-    """A nested stack's reason as its owner's: with the path from the owner down."""
+    """Return a nested stack's status reason with the path from its resource on."""
     found = _MEMBER_FAILED.fullmatch(reason)
     if found is None:
         return f"ResourceInError: resources.{name}: {reason}"

@@ -116,7 +116,7 @@ def _snapshots_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _all_ends_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """However a nested stack has ended, it has done what was asked of it."""
-    monkeypatch.setattr(nested_observation, "_overtaken", lambda row, stack: "")
+    monkeypatch.setattr(nested_observation, "_superseded", lambda row, stack: "")
 
 
 @pytest.mark.parametrize(

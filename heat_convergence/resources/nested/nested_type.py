@@ -1,8 +1,8 @@
-"""What a resource type with a stack behind it decides: the template of that stack,
-and what of it is read as the resource's attributes.
+"""The base of resource types that have a nested stack.
 
-The engine makes and changes the stack in its own transactions; the observer reads
-it.  A type only says what is wanted, and must not reach for rows itself.
+A type decides the template of its nested stack and which values of it are the resource's
+attributes.  The engine creates and changes the stack in its own transactions, the
+observer reads it; a type must not read rows itself.
 """
 
 from __future__ import annotations
@@ -48,25 +48,29 @@ from heat_convergence.template.text_redaction import redact, sensitive_texts
 
 Json = Any
 AttributePath = tuple[str, ...]
-"""What others read of a resource: the attribute's name and the path into it."""
+"""An attribute that others read of a resource: its name and the path into it."""
 
-RECORDED_VALUES_KEY, REFERENCE_ID_KEY = "$reads", "$reference"  # among the recorded attributes
-ATTRIBUTE_ERRORS_KEY = "$untold"  # there: key of a read → why it has no value
+# Names among the recorded attributes, beside those of outputs.
+RECORDED_VALUES_KEY, REFERENCE_ID_KEY = "$reads", "$reference"
+ATTRIBUTE_ERRORS_KEY = "$untold"  # attribute path key → why it has no value
 MEMBER_ATTRIBUTE_PREFIX = "resource."
 COOLDOWN_END_KEY, SCALING_KEY = "cooldown_end", "scaling"  # names in a group's data
 UNKNOWN_VALUE_NAME = "$later"
-"""What a sample's template calls where a value is not known yet."""
+"""The function that a sample's template calls where a value is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class NestedStackRequest:
-    """For which resource a template is wanted, and what there is.
+    """A request for the template of a resource's nested stack.
 
-    ``definition`` is the stored one, ``data`` what the type has remembered;
-    ``members`` gives the rows of the stack as it is now, none before there is one.
-    ``current`` gives the template that the stack was last given.  ``size`` is how many
-    members a signal asks for; ``seed`` tells the resource from every other one;
-    ``timeout_s`` is how long the stack's action may take, where that is known.
+    Attributes:
+        definition: the stored one.
+        data: what the type has recorded of the resource.
+        load_members: gives the rows of the nested stack as it is now, none before it exists.
+        load_template: gives the nested stack's current template.
+        requested_size: how many members a signal asks for.
+        random_seed: differs between any two resources.
+        timeout_s: how long the stack's action may take, where that is known.
     """
 
     name: str
@@ -85,16 +89,17 @@ class NestedStackRequest:
     timeout_s: float | None = None
 
     def with_properties(self, properties: Mapping[str, Json]) -> NestedStackRequest:
-        """The same with other properties."""
+        """Return the same request with other properties."""
         return replace(self, properties=properties)
 
 
 @dataclass(frozen=True, slots=True)
 class NestedStackSource:
-    """A nested stack as a type wants it.
+    """A nested stack as its type wants it to be.
 
-    ``data`` is remembered with the resource; ``more`` says that another step follows
-    when the stack has ended, after ``pause_s``.
+    Attributes:
+        data: to be recorded with the resource.
+        has_next_step: whether another step follows, ``pause_s`` after this one.
     """
 
     text: str
@@ -107,28 +112,34 @@ class NestedStackSource:
 
 @dataclass(frozen=True, slots=True)
 class NestedStackView:
-    """A nested stack that has ended, as its owner's type reads it."""
+    """A nested stack at rest, as the type of its resource reads it.
+
+    Attributes:
+        owner_resource: the resource whose nested stack it is.
+        load_inputs: gives the nested stack's resources by their names.
+        load_resource_names: gives the names of all resources in its template.
+    """
 
     stack: Stack
     goal: Goal
-    owner_resource: Resource | InputResource  # the owner's
+    owner_resource: Resource | InputResource
     load_inputs: Callable[[Collection[str]], RowInputs]
-    load_resource_names: Callable[[], Sequence[str]]  # of the resources in its template
+    load_resource_names: Callable[[], Sequence[str]]
     limits: TemplateLimits = DEFAULT_LIMITS
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
 
     def evaluate_outputs(self) -> tuple[dict[str, Json], dict[str, str]]:
-        """Every output's value, null where it can't be told; and why not, by name."""
+        """Return every output's value, null where it has none, and the reasons, by name."""
         values: dict[str, Json] = {}
-        untold: dict[str, str] = {}
+        errors: dict[str, str] = {}
         inputs = self.load_inputs(())
         for name, data in sorted(self.goal.outputs.items()):
             values[name] = None
             try:
                 values[name] = self._value(OutputDefinition.load(name, data), inputs)
             except Error as error:
-                untold[name] = str(error)
-        return values, untold
+                errors[name] = str(error)
+        return values, errors
 
     def _value(self, output: OutputDefinition, inputs: RowInputs) -> Json:
         if not output.enabled:
@@ -138,23 +149,32 @@ class NestedStackView:
             output.value, inputs, limits=self.limits, functions=self.functions, location=where
         )
 
-    def redact_errors(self, told: Mapping[str, Json]) -> Mapping[str, Json]:
-        """The same attributes, where reasons quote none of the values inside."""
-        if ATTRIBUTE_ERRORS_KEY not in told:
-            return told
-        given = [OutputDefinition.load(*each).value for each in self.goal.outputs.items()]
+    def redact_errors(self, attributes: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the attributes with reasons that quote no value of the nested stack."""
+        if ATTRIBUTE_ERRORS_KEY not in attributes:
+            return attributes
+        outputs = [OutputDefinition.load(*each).value for each in self.goal.outputs.items()]
         rows = self.load_inputs(()).rows.values()
-        secrets = set(sensitive_texts([given, [(row.attributes, row.properties) for row in rows]]))
+        secrets = set(
+            sensitive_texts([outputs, [(row.attributes, row.properties) for row in rows]])
+        )
         return {
-            **told,
+            **attributes,
             ATTRIBUTE_ERRORS_KEY: {
-                key: redact(why, secrets) for key, why in told[ATTRIBUTE_ERRORS_KEY].items()
+                key: redact(why, secrets) for key, why in attributes[ATTRIBUTE_ERRORS_KEY].items()
             },
         }
 
     def member_value(self, name: str, path: Sequence[Json]) -> Json:
-        """The reference, or an attribute, of a resource inside; null for one that is not
-        there.  Raises what keeps that attribute from being told."""
+        """Return the reference, or an attribute, of a member; null if it does not exist.
+
+        Args:
+            name: the member's.
+            path: the attribute's name and the path into it; empty for the reference.
+
+        Raises:
+            Error: the attribute has no value.
+        """
         inputs = self.load_inputs((name,))
         if name not in inputs.rows:
             return None
@@ -166,15 +186,19 @@ class NestedStackView:
         return select_path(value, list(path[1:]), missing=None)
 
     def existing_member_value(self, part: str, name: str, path: Sequence[Json]) -> Json:
-        """What ``resource.PART`` reads, which is that resource.  Raises ``NotFound``
-        where there is none."""
+        """Return what ``resource.PART`` reads of the member that it names.
+
+        Raises:
+            NotFound: there is no such member.
+            Error: the attribute has no value.
+        """
         if name not in self.load_inputs((name,)).rows:
             raise NotFound(f"{self.owner_resource.name} has no resource {part} inside")
         return self.member_value(name, path)
 
 
 def normalize_attribute_path(name: str, path: Sequence[Json]) -> AttributePath | None:
-    """``resource.a.b`` as ``resource.a``, ``b``; None where the path is not known."""
+    """Return ``resource.a.b`` as ``resource.a``, ``b``; None where the path is not known."""
     if not all(isinstance(part, str | int) for part in path):
         return None
     if name.startswith(MEMBER_ATTRIBUTE_PREFIX) and name.count(".") > 1:
@@ -184,14 +208,15 @@ def normalize_attribute_path(name: str, path: Sequence[Json]) -> AttributePath |
 
 
 class NestedTypeSchema(TypeSchema):
-    """Whose attributes also reach inside: ``resource.CONSOLE_URLS``."""
+    """A schema with the members' attributes, as ``resource.NAME``, beside the declared ones."""
 
     def has_attribute(self, name: str) -> bool:
+        """Return whether the attribute is declared or a member's."""
         return name.startswith(MEMBER_ATTRIBUTE_PREFIX) or TypeSchema.has_attribute(self, name)
 
 
 class NestedType(ResourceType):
-    """A type with a stack behind it; what it does is that stack's traversals."""
+    """A type with a nested stack, whose traversals are the resource's actions."""
 
     local = True
     has_nested_stack = True
@@ -199,33 +224,41 @@ class NestedType(ResourceType):
     error_path_label: ClassVar[str] = "<nested_stack>"  # after the resource's name, in errors
 
     @abstractmethod
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
-        """The stack that the resource wants now; raises where it can't be told."""
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the nested stack to create or update now.
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        """The stack to validate before there is one; None: there is nothing to check.
-        Parameters that are not known yet are ``MISSING_REFERENCES``."""
-        return self.source(ask)
+        Raises:
+            Error: a mistake in the properties or the template.
+        """
 
-    def final_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        """The stack that the resource will want in the end, for previews; None where that
-        hangs on what is not known yet."""
-        return self.validation_source(ask)
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the nested stack to validate before it exists; None if nothing is to check.
 
-    def member_count(self, ask: NestedStackRequest) -> int:
-        """How many times the sample's resources there will be."""
+        Parameters that are not known yet are ``UNKNOWN``.
+        """
+        return self.source(request)
+
+    def final_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the nested stack after all steps, for previews.
+
+        None where it depends on values that are not known yet.
+        """
+        return self.validation_source(request)
+
+    def member_count(self, request: NestedStackRequest) -> int:
+        """Return how many times the resources to validate will exist."""
         return 1
 
     @abstractmethod
     def read_attributes(
-        self, behind: NestedStackView, reads: Collection[AttributePath]
+        self, view: NestedStackView, reads: Collection[AttributePath]
     ) -> dict[str, Json]:
-        """The attributes to record."""
+        """Return the attributes to record."""
 
     def member_attribute_paths(
         self, reads: Collection[AttributePath], members: Collection[str]
     ) -> dict[str, set[AttributePath]]:
-        """What of its members is read when these of it are: member → reads."""
+        """Return what is read of each member when these attributes are read of the resource."""
         found: dict[str, set[AttributePath]] = {}
         for name, *path in reads:
             if name.startswith(MEMBER_ATTRIBUTE_PREFIX) and path:
@@ -235,32 +268,36 @@ class NestedType(ResourceType):
         return found
 
     def data_after_adoption(self, document: Mapping[str, Json]) -> Mapping[str, Json]:
-        """What to remember of a stack that is made as it was handed over, before another
-        goal changes it."""
+        """Return what to record of a nested stack that is adopted before its next goal."""
         return {}
 
     def data_after_completion(
         self, data: Mapping[str, Json], now: datetime
     ) -> Mapping[str, Json] | None:
-        """What to remember when the stack has come to an end; None: nothing new."""
+        """Return what to record when the nested stack is at rest, None if nothing changes."""
         return None
 
     def check_attribute_path(self, name: str, path: Sequence[Json]) -> None:
-        """Raises for an attribute that can't be read so."""
+        """Raise for an attribute that cannot be read so."""
 
-    def error_path_suffix(self, ask: NestedStackRequest) -> str:
-        """What stands for the stack in the path of an error."""
+    def error_path_suffix(self, request: NestedStackRequest) -> str:
+        """Return the nested stack's part of an error's path."""
         return self.error_path_label
 
     def attribute(self, view: ResourceContext, name: str) -> Json:
+        """Return the recorded value."""
         return self._recorded(view, name, ())
 
     def attribute_at_path(self, view: ResourceContext, name: str, path: tuple[Json, ...]) -> Json:
-        """Raises ``TemplateOutputError`` for what could not be told."""
-        untold = view.attributes.get(ATTRIBUTE_ERRORS_KEY)
-        if untold:
+        """Return the recorded value.
+
+        Raises:
+            TemplateOutputError: it could not be evaluated.
+        """
+        errors = view.attributes.get(ATTRIBUTE_ERRORS_KEY)
+        if errors:
             read = normalize_attribute_path(name, path) or (name,)
-            why = untold.get(attribute_path_key(read)) or untold.get(attribute_path_key((name,)))
+            why = errors.get(attribute_path_key(read)) or errors.get(attribute_path_key((name,)))
             if why is not None:
                 raise TemplateOutputError(view.name, name, why)
         return self._recorded(view, name, path)
@@ -274,23 +311,28 @@ class NestedType(ResourceType):
         return view.attributes.get(name)
 
     def attribute_names(self, view: ResourceContext) -> list[str]:
+        """Return the names of the recorded outputs."""
         return sorted(name for name in view.attributes if not name.startswith("$"))
 
     def create(self, view: ResourceContext) -> VerbResult:
-        raise self._not_here()
+        """Refuse: the engine creates nested stacks in its own transactions."""
+        raise self._not_supported()
 
     def update(
         self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        raise self._not_here()
+        """Refuse, as ``create`` does."""
+        raise self._not_supported()
 
     def delete(self, view: ResourceContext) -> VerbResult:
-        raise self._not_here()
+        """Refuse, as ``create`` does."""
+        raise self._not_supported()
 
     def observe(self, view: ResourceContext) -> VerbResult:
-        raise self._not_here()
+        """Refuse, as ``create`` does."""
+        raise self._not_supported()
 
-    def _not_here(self) -> Error:
+    def _not_supported(self) -> Error:
         return NotSupported(f"{self.name} is not adopted, nor given by external_id.")
 
 
@@ -303,23 +345,24 @@ class ScalableGroupType(NestedType):
 
 
 def replace_unresolved(values: Mapping[str, Json]) -> dict[str, Json]:
-    """With ``MISSING_REFERENCES`` for what has an expression in it."""
+    """Return the values with ``UNKNOWN`` for those that hold an expression."""
     return {name: value if is_known(value) else UNKNOWN for name, value in values.items()}
 
 
 def attribute_path_key(read: AttributePath) -> str:
-    """Under which a read's value is recorded."""
+    """Return the key under which an attribute's value is recorded."""
     return json.dumps(list(read), ensure_ascii=False)
 
 
 class AttributeRecorder:
-    """Values of reads as they are recorded, and why some have none."""
+    """The values of attributes as they are recorded, and why some have none."""
 
     def __init__(self) -> None:
         self.values: dict[str, Json] = {}
         self.errors: dict[str, str] = {}
 
     def record(self, read: AttributePath, value: Callable[[], Json]) -> None:
+        """Record what ``value`` returns, or the error that it raises."""
         key = attribute_path_key(read)
         try:
             self.values[key] = value()
@@ -327,10 +370,11 @@ class AttributeRecorder:
             self.values[key], self.errors[key] = None, str(error)
 
     def as_attributes(self) -> dict[str, Json]:
+        """Return the attributes to store with the resource."""
         return {**({RECORDED_VALUES_KEY: self.values} if self.values else {}),
                 **({ATTRIBUTE_ERRORS_KEY: self.errors} if self.errors else {})}  # fmt: skip
 
 
 def stack_arn(project_id: str, name: str, stack_id: str) -> str:
-    """The identifier of a stack in one string."""
+    """Return the identifier of a stack as one string."""
     return f"arn:openstack:heat::{project_id}:stacks/{name}/{stack_id}"

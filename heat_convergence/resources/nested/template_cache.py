@@ -1,8 +1,8 @@
-"""Templates by the hash of their text: each is parsed once per process.
+"""Cache of templates by the hash of their text: each is parsed once per process.
 
-Asked by whoever makes or checks nested stacks, in any thread.  Bounded in bytes; what
-falls out is read and parsed again.  A user's text may be as long as a template may be;
-what groups make of one definition and a number may grow longer.
+Called where stacks are built, validated and read, in any thread.  Bounded in bytes;
+templates that were dropped are read and parsed again.  A user's text may be as long as a
+template may be; the templates that groups generate may be longer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from heat_convergence.template.parsing.document_loader import check_document_siz
 from heat_convergence.template.template import Template
 
 Json = Any
-ContentLoader = Callable[[Collection[str]], Mapping[str, str]]  # hashes → texts
-FileFinder = Callable[[str], str | None]  # a name → its text
+ContentLoader = Callable[[Collection[str]], Mapping[str, str]]
+"""Returns texts by their hashes."""
+FileFinder = Callable[[str], str | None]
+"""Returns the text of a name, None where there is nothing to find."""
 MAX_CACHE_BYTES = 128 * 2**20
-# What a character of a template comes to when it is parsed, in an overcloud's and others.
-_PARSED_BYTES = 6
+_PARSED_BYTES = 6  # of a parsed template per character, measured with large templates
 _MAX_REACHED = 1000
 
 
@@ -40,18 +41,18 @@ class _Entry:
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
-        made = 0 if self.template is None else _PARSED_BYTES * len(self.text)
-        return sys.getsizeof(self.text) + made
+        """The approximate number of bytes."""
+        parsed = 0 if self.template is None else _PARSED_BYTES * len(self.text)
+        return sys.getsizeof(self.text) + parsed
 
 
 def content_hash(text: str) -> str:
-    """SHA-256 in hex, as the content store has it."""
+    """Return the key of a text in the content store: SHA-256 in hex."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class TemplateCache:
-    """Texts and templates, those used last kept within a bound.  One per process."""
+    """A bounded cache of texts and templates that drops the least recently used."""
 
     def __init__(
         self, limits: TemplateLimits = DEFAULT_LIMITS, *, max_bytes: int = MAX_CACHE_BYTES
@@ -59,27 +60,32 @@ class TemplateCache:
         self.limits = limits
         self._generated = replace(limits, max_template_size=limits.max_expanded_size)
         self.parse_count = 0  # counted for tests
-        self.size_bytes = 0  # bytes, about
+        self.size_bytes = 0  # approximate
         self._max = max_bytes
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def text(self, key: str, load: ContentLoader) -> str:
+        """Return the text with this hash."""
         return self._entry(key, load).text
 
     def template(self, key: str, load: ContentLoader) -> Template:
-        """Raises what ``TemplateSpec.parse`` does."""
+        """Return the template with this hash.
+
+        Raises:
+            Error: as ``Template.parse``.
+        """
         found = self._with_template(key, load).template
         assert found is not None
         return found
 
     def strings(self, key: str, load: ContentLoader) -> frozenset[str]:
-        """All strings in the template; none in what is not one."""
+        """Return all strings of the template; none of a text that is not a template."""
         entry = self._entry(key, load)
         if entry.strings is None:
             try:
                 return self._with_template(key, load).strings or frozenset()
-            except Error:  # told when it is used
+            except Error:  # reported when it is used
                 self._keep(key, replace(entry, strings=frozenset()))
                 return frozenset()
         return entry.strings
@@ -104,7 +110,7 @@ class TemplateCache:
         return self._keep(key, _Entry(texts[key]))
 
     def prefetch(self, keys: Iterable[str], load: ContentLoader) -> None:
-        """Texts that are about to be asked for, those that are missing at once."""
+        """Load the missing ones among texts that are about to be used, with one call."""
         with self._lock:
             missing = sorted(set(keys) - self._entries.keys())
         if len(missing) > 1:
@@ -115,7 +121,7 @@ class TemplateCache:
         with self._lock:
             known = self._entries.get(key)
             if known is not None and known.template is not None:
-                return known  # another thread was quicker
+                return known  # another thread was faster
             self._entries[key] = entry
             self._entries.move_to_end(key)
             self.size_bytes += entry.size - (0 if known is None else known.size)
@@ -126,7 +132,7 @@ class TemplateCache:
 
 
 def iterate_strings(value: Json) -> Iterator[str]:
-    """Every string of a document, keys left out."""
+    """Yield every string of a document except keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -138,7 +144,12 @@ def iterate_strings(value: Json) -> Iterator[str]:
 
 
 class TemplateFiles(Mapping[str, str]):
-    """The files of a goal by name; texts are loaded when they are asked for."""
+    """The files of a goal by name, whose texts are loaded when they are used.
+
+    Attributes:
+        hashes: name to content hash.
+        fetched: texts of files that were found elsewhere, by name.
+    """
 
     def __init__(
         self, hashes: Mapping[str, str], parsed: TemplateCache, load: ContentLoader
@@ -154,36 +165,42 @@ class TemplateFiles(Mapping[str, str]):
     def from_texts(
         cls, texts: Mapping[str, str], parsed: TemplateCache, find: FileFinder = lambda _name: None
     ) -> TemplateFiles:
-        """Of texts that came with a request.  A template that is not among them is
-        asked of ``find``, once, and then told in ``found``."""
+        """Return the files of a request.
+
+        Args:
+            texts: name to text.
+            parsed: the cache of templates.
+            find: called once for a template that is not among the texts; one that it
+                returns is added to ``fetched``.
+        """
         hashes = {name: content_hash(text) for name, text in texts.items()}
         by_hash = {hashes[name]: text for name, text in texts.items()}
-        files = cls(hashes, parsed, lambda wanted: {key: by_hash[key] for key in wanted})
+        files = cls(hashes, parsed, lambda keys: {key: by_hash[key] for key in keys})
 
-        def found(name: str) -> str | None:
+        def find_and_keep(name: str) -> str | None:
             text = find(name)
             if text is not None:
                 hashes[name] = content_hash(text)
                 by_hash[hashes[name]] = files.fetched[name] = text
             return text
 
-        files._find = found
+        files._find = find_and_keep
         return files
 
     def with_texts(self, texts: Mapping[str, str]) -> TemplateFiles:
-        """These files, and over them those of the texts."""
+        """Return these files with the texts over them."""
         known = {content_hash(text): text for text in texts.values()}
 
-        def load(keys: Collection[str]) -> Mapping[str, str]:
+        def load_missing(keys: Collection[str]) -> Mapping[str, str]:
             missing = [key for key in keys if key not in known]
             found = self._load(missing) if missing else {}
             return {**found, **{key: known[key] for key in keys if key in known}}
 
         hashes = {name: content_hash(text) for name, text in texts.items()}
-        return TemplateFiles({**self.hashes, **hashes}, self._parsed, load)
+        return TemplateFiles({**self.hashes, **hashes}, self._parsed, load_missing)
 
     def with_loader(self, load: ContentLoader) -> TemplateFiles:
-        """The same files, texts read by ``load``."""
+        """Return the same files with another loader of texts."""
         files = TemplateFiles(self.hashes, self._parsed, load)
         files._reached = self._reached
         return files
@@ -201,8 +218,12 @@ class TemplateFiles(Mapping[str, str]):
         return name in self.hashes
 
     def template(self, name: str) -> Template:
-        """Raises ``StackValidationFailed`` where there is no such file, and what
-        ``TemplateSpec.parse`` does."""
+        """Return the template of that name.
+
+        Raises:
+            StackValidationFailed: there is no such file.
+            Error: as ``Template.parse``.
+        """
         if name not in self.hashes and self._find(name) is None:
             raise StackValidationFailed(
                 f'There is no template "{name}" among the files{did_you_mean(name, self.hashes)}'
@@ -211,7 +232,7 @@ class TemplateFiles(Mapping[str, str]):
         return self._parsed.template(self.hashes[name], self._load)
 
     def reachable_files(self, names: frozenset[str]) -> frozenset[str]:
-        """Those files, and all that templates among them name."""
+        """Return the names of the files and of all that templates among them refer to."""
         known = self._reached.get(names)
         if known is None:
             found, waiting = set(names), set(names)

@@ -1,5 +1,4 @@
-"""A template in the place of a type: its parameters are the properties, its outputs
-the attributes.
+"""Templates in the place of types: parameters are properties, outputs are attributes.
 
 Decides the schema that a template stands for, and how properties become the nested
 stack's parameters.  Source: heat-facts ``resource_groups.md``, "template resource".
@@ -55,7 +54,7 @@ _FACADES = {
 
 
 class TemplateResource(NestedType):
-    """Any template; ``of`` gives one with the schema of a certain one."""
+    """The type of any template; ``for_template`` returns that of a certain one."""
 
     name = "OS::Heat::TemplateResource"
     schema: TypeSchema = NestedTypeSchema(  # type: ignore[misc]
@@ -65,50 +64,65 @@ class TemplateResource(NestedType):
     )
 
     facade_property_types: Mapping[str, PropertyType] = MappingProxyType({})
-    """Of its properties, as those of a type that it may stand for are compared."""
+    """The types of its properties, to compare with those of a type that it stands for."""
 
     @classmethod
     def for_template(
         cls, template: Template, preset_parameters: Collection[str] = ()
     ) -> TemplateResource:
-        """Raises what is wrong with the template's parameters."""
-        made = cls()
-        made.schema = schema_from_template(template, preset_parameters)  # type: ignore[misc]
-        made.facade_property_types = {
+        """Return the type that the template stands for.
+
+        Args:
+            template: the template.
+            preset_parameters: parameters that a resource need not set.
+
+        Raises:
+            Error: a mistake in the template's parameters.
+        """
+        found = cls()
+        found.schema = schema_from_template(template, preset_parameters)
+        found.facade_property_types = {
             name: _FACADES[schema.type] for name, schema in template.parameters.items()
         }
-        return made
+        return found
 
-    def source(self, ask: NestedStackRequest) -> NestedStackSource:
-        template = ask.files.template(ask.implementation)  # tells what is wrong with it
-        given = {name: value for name, value in ask.properties.items() if value is not None}
-        if any(map(_has_maps, given.values())):
-            given = _as_members(given, template.parameters)
-        return NestedStackSource(ask.files[ask.implementation], parameters=given)
+    def source(self, request: NestedStackRequest) -> NestedStackSource:
+        """Return the template with the properties as its parameters."""
+        template = request.files.template(request.implementation)  # raises its mistakes
+        parameters = {
+            name: value for name, value in request.properties.items() if value is not None
+        }
+        if any(map(_has_maps, parameters.values())):
+            parameters = _as_members(parameters, template.parameters)
+        return NestedStackSource(request.files[request.implementation], parameters=parameters)
 
-    def validation_source(self, ask: NestedStackRequest) -> NestedStackSource | None:
-        return self.source(ask.with_properties(replace_unresolved(ask.properties)))
+    def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
+        """Return the template with ``UNKNOWN`` for properties that are not known yet."""
+        return self.source(request.with_properties(replace_unresolved(request.properties)))
 
-    def error_path_suffix(self, ask: NestedStackRequest) -> str:
-        return f"<{ask.implementation}>"
+    def error_path_suffix(self, request: NestedStackRequest) -> str:
+        """Return the template's name in angle brackets."""
+        return f"<{request.implementation}>"
 
     def read_attributes(
-        self, behind: NestedStackView, reads: Collection[AttributePath]
+        self, view: NestedStackView, reads: Collection[AttributePath]
     ) -> dict[str, Json]:
-        outputs, untold = behind.evaluate_outputs()
-        reading = AttributeRecorder()
-        reading.errors = {attribute_path_key((name,)): why for name, why in untold.items()}
+        """Return the outputs, the members' attributes that are read, and the reference."""
+        outputs, errors = view.evaluate_outputs()
+        recorder = AttributeRecorder()
+        recorder.errors = {attribute_path_key((name,)): why for name, why in errors.items()}
         for read in reads:
             if read[0].startswith(MEMBER_ATTRIBUTE_PREFIX):
                 name = read[0].removeprefix(MEMBER_ATTRIBUTE_PREFIX)
-                reading.record(read, partial(behind.existing_member_value, name, name, read[1:]))
-        stack = behind.stack
+                recorder.record(read, partial(view.existing_member_value, name, name, read[1:]))
+        stack = view.stack
         reference = outputs.get(STACK_ID_OUTPUT) or stack_arn(
             stack.project_id, stack.name, stack.id
         )
-        return {**outputs, REFERENCE_ID_KEY: reference, **reading.as_attributes()}
+        return {**outputs, REFERENCE_ID_KEY: reference, **recorder.as_attributes()}
 
     def reference_id(self, view: ResourceContext) -> Json:
+        """Return the ``OS::stack_id`` output, else the nested stack's identifier."""
         found = view.attributes.get(REFERENCE_ID_KEY)
         if found is None and view.physical_id is not None:
             return stack_arn(view.project_id, view.physical_name, view.physical_id)
@@ -118,8 +132,12 @@ class TemplateResource(NestedType):
 def schema_from_template(
     template: Template, preset_parameters: Collection[str] = ()
 ) -> NestedTypeSchema:
-    """What the template stands for as a type; ``given`` are parameters that need not be
-    set."""
+    """Return the schema that the template stands for.
+
+    Args:
+        template: the template.
+        preset_parameters: parameters that a resource need not set.
+    """
     outputs = template.section(template.version.dialect.outputs)
     return NestedTypeSchema(
         description=template.description,
@@ -137,12 +155,12 @@ def schema_from_template(
 
 
 def _property(schema: ParameterSchema, *, required: bool) -> PropertySchema:
-    kind = _TYPES[schema.type]
+    property_type = _TYPES[schema.type]
     return PropertySchema(
-        type=kind,
+        type=property_type,
         description=schema.description,
         required=required,
-        constraints=() if kind is PropertyType.ANY else schema.constraints,
+        constraints=() if property_type is PropertyType.ANY else schema.constraints,
         update_allowed=True,
     )
 
@@ -152,13 +170,14 @@ def _has_maps(value: Json) -> bool:
 
 
 def _as_members(
-    given: Mapping[str, Json], parameters: Mapping[str, ParameterSchema]
+    values: Mapping[str, Json], parameters: Mapping[str, ParameterSchema]
 ) -> dict[str, Json]:
-    """With ``.member.N.KEY=VALUE`` for maps in what is to be a comma-delimited list."""
-    found = dict(given)
+    """Return the values with ``.member.N.KEY=VALUE`` for maps in a comma-delimited list."""
+    found = dict(values)
     for name, schema in parameters.items():
-        value = given.get(name)
-        if schema.type is ParameterType.COMMA_DELIMITED_LIST and _has_maps(value):
+        value = values.get(name)
+        is_list = schema.type is ParameterType.COMMA_DELIMITED_LIST
+        if is_list and isinstance(value, list) and _has_maps(value):
             found[name] = [
                 f".member.{at}.{key}={item}"
                 for at, each in enumerate(value)

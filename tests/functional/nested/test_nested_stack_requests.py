@@ -56,7 +56,7 @@ def test_a_nested_stack_that_a_user_takes_back_is_no_success(heat: ProjectClient
     assert heat.status(below) == "UPDATE_IN_PROGRESS"
     assert heat.perform_action(below, "cancel_update").status_int == 200
     assert heat.status(below) == "ROLLBACK_COMPLETE"
-    told = "another request came over the nested stack's UPDATE: it is ROLLBACK_COMPLETE"
+    told = "nested stack UPDATE was superseded by ROLLBACK"
     assert heat.status("s") == "UPDATE_FAILED"
     assert told in heat.stack("s")["stack_status_reason"]
     heat.update("s", parent(v="two"), files=files(child(b=slow())))
