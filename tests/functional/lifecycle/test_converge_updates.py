@@ -16,15 +16,15 @@ from heat_convergence.resources.protocol.resource_type import (
 )
 from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
-from tests.functional.openstack_types.test_openstack_replacement import (
+from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,
-    change,
+    create_stack,
     emulation_service,
-    make,
     physical_id,
     port,
     server,
     template,
+    update_stack,
 )
 from tests.functional.project_client import ProjectClient
 
@@ -32,105 +32,109 @@ Json = Any
 
 
 @pytest.fixture
-def sky() -> ClockedEmulation:
+def emulated_cloud() -> ClockedEmulation:
     return ClockedEmulation()
 
 
 @pytest.fixture
-def service(tmp_path: Any, sky: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(sky, tmp_path)
+def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
+    service = emulation_service(emulated_cloud, tmp_path)
     yield service
     service.close()
 
 
-def gone(sky: ClockedEmulation, noun: str, thing_id: str) -> None:
-    sky.emulation.collection(noun).remove(thing_id)
+def gone(emulated_cloud: ClockedEmulation, noun: str, thing_id: str) -> None:
+    emulated_cloud.emulation.collection(noun).remove(thing_id)
 
 
-def test_what_is_gone_is_made_again_by_the_update_that_asks(service, sky):
+def test_what_is_gone_is_made_again_by_the_update_that_asks(service, emulated_cloud):
     wanted = template(port=port(), server=server())
-    path = make(service, wanted)
+    path = create_stack(service, wanted)
     old = physical_id(service, path, "server")
-    gone(sky, "nova.server", old)
-    assert change(service, path, wanted) == "UPDATE_COMPLETE"
-    assert sky.request_bodies("nova.server") == []  # its row was believed
-    assert change(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
-    (made,) = sky.request_bodies("nova.server")
+    gone(emulated_cloud, "nova.server", old)
+    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
+    assert emulated_cloud.bodies("nova.server") == []  # its row was believed
+    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    (made,) = emulated_cloud.bodies("nova.server")
     assert made["id"] == physical_id(service, path, "server") != old
-    assert [one["device_id"] for one in sky.request_bodies("neutron.port")] == [made["id"]]
+    assert [one["device_id"] for one in emulated_cloud.bodies("neutron.port")] == [made["id"]]
 
 
 @pytest.mark.parametrize("value", [True, "true"])
-def test_an_empty_patch_converges_too(service, sky, value):
-    path = make(service, template())
-    gone(sky, "neutron.subnet", physical_id(service, path, "subnet"))
+def test_an_empty_patch_converges_too(service, emulated_cloud, value):
+    path = create_stack(service, template())
+    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
     answer = service.send("PATCH", path, {"converge": value})
     assert answer.status_int == 202, answer.text
     service.run_until_idle()
-    assert "10.90.0.0/24" in [one["cidr"] for one in sky.request_bodies("neutron.subnet")]
+    assert "10.90.0.0/24" in [one["cidr"] for one in emulated_cloud.bodies("neutron.subnet")]
 
 
-def test_a_server_in_error_is_replaced(service, sky):
+def test_a_server_in_error_is_replaced(service, emulated_cloud):
     wanted = template(port=port(), server=server())
-    path = make(service, wanted)
+    path = create_stack(service, wanted)
     old = physical_id(service, path, "server")
-    sky.emulation.get_existing("nova.server", old).body["status"] = "ERROR"
-    assert change(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
-    (made,) = sky.request_bodies("nova.server")
+    emulated_cloud.emulation.get_existing("nova.server", old).body["status"] = "ERROR"
+    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    (made,) = emulated_cloud.bodies("nova.server")
     assert made["id"] != old
 
 
 @pytest.mark.parametrize("admin_state_up", [True, False])
-def test_what_others_changed_is_set_right(service, sky, admin_state_up):
+def test_what_others_changed_is_set_right(service, emulated_cloud, admin_state_up):
     wanted = template()
     wanted["resources"]["net"]["properties"] = {"admin_state_up": admin_state_up}
-    path = make(service, wanted)
-    body = sky.request_bodies("neutron.network")
+    path = create_stack(service, wanted)
+    body = emulated_cloud.bodies("neutron.network")
     ours = next(one for one in body if one["id"] == physical_id(service, path, "net"))
     ours["admin_state_up"] = not admin_state_up
-    assert change(service, path, wanted) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
     assert ours["admin_state_up"] is not admin_state_up
-    assert change(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
     assert ours["admin_state_up"] is admin_state_up
 
 
-def test_what_is_as_it_should_be_is_not_touched(service, sky):
+def test_what_is_as_it_should_be_is_not_touched(service, emulated_cloud):
     wanted = template(port=port(), server=server())
-    path = make(service, wanted)
-    before = {noun: sky.request_bodies(noun) for noun in ("nova.server", "neutron.port")}
-    sky.emulation.request_counts.clear()
-    assert change(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
-    assert {noun: sky.request_bodies(noun) for noun in before} == before
-    assert {each.split()[0] for each in sky.emulation.request_counts} == {"GET"}
+    path = create_stack(service, wanted)
+    before = {noun: emulated_cloud.bodies(noun) for noun in ("nova.server", "neutron.port")}
+    emulated_cloud.emulation.request_counts.clear()
+    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert {noun: emulated_cloud.bodies(noun) for noun in before} == before
+    assert {each.split()[0] for each in emulated_cloud.emulation.request_counts} == {"GET"}
 
 
 def restricted(*actions: str) -> Json:
     return {"resource_registry": {"resources": {"net": {"restricted_actions": list(actions)}}}}
 
 
-def test_a_restricted_replacement_is_refused(service, sky):
-    path = make(service, template(), environment=restricted("replace"))
+def test_a_restricted_replacement_is_refused(service, emulated_cloud):
+    path = create_stack(service, template(), environment=restricted("replace"))
     net = physical_id(service, path, "net")
-    gone(sky, "neutron.network", net)
-    state = change(service, path, template(), environment=restricted("replace"), converge=True)
+    gone(emulated_cloud, "neutron.network", net)
+    state = update_stack(
+        service, path, template(), environment=restricted("replace"), converge=True
+    )
     assert state.startswith("UPDATE_FAILED: ")
     assert "resources.net" in state
     assert "restricts replace" in state
     assert physical_id(service, path, "net") == net
 
 
-def test_a_restricted_update_is_refused(service, sky):
-    path = make(service, template(), environment=restricted("update"))
+def test_a_restricted_update_is_refused(service, emulated_cloud):
+    path = create_stack(service, template(), environment=restricted("update"))
     net = physical_id(service, path, "net")
-    (ours,) = [one for one in sky.request_bodies("neutron.network") if one["id"] == net]
+    (ours,) = [one for one in emulated_cloud.bodies("neutron.network") if one["id"] == net]
     ours["admin_state_up"] = False
-    state = change(service, path, template(), environment=restricted("update"), converge=True)
+    state = update_stack(
+        service, path, template(), environment=restricted("update"), converge=True
+    )
     assert state.startswith("UPDATE_FAILED: ")
     assert "resources.net: others have changed admin_state_up" in state
     assert ours["admin_state_up"] is False
 
 
-def test_stacks_below_converge_too(service, sky):
+def test_stacks_below_converge_too(service, emulated_cloud):
     member = {"type": "OS::Neutron::Net", "properties": {"name": "net-%index%"}}
     wanted = {
         "heat_template_version": "2016-10-14",
@@ -141,39 +145,41 @@ def test_stacks_below_converge_too(service, sky):
             }
         },
     }
-    path = make(service, wanted)
+    path = create_stack(service, wanted)
 
     def names() -> list[str]:
-        found = [one["name"] for one in sky.request_bodies("neutron.network")]
+        found = [one["name"] for one in emulated_cloud.bodies("neutron.network")]
         return sorted(name for name in found if name.startswith("net-"))
 
-    lost = next(one for one in sky.request_bodies("neutron.network") if one["name"] == "net-1")
-    gone(sky, "neutron.network", lost["id"])
-    assert change(service, path, wanted) == "UPDATE_COMPLETE"
+    lost = next(one for one in emulated_cloud.bodies("neutron.network") if one["name"] == "net-1")
+    gone(emulated_cloud, "neutron.network", lost["id"])
+    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
     assert names() == ["net-0"]
-    assert change(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
     assert names() == ["net-0", "net-1"]
 
 
-def test_an_operator_may_have_every_update_look(tmp_path, sky):
-    service = emulation_service(sky, tmp_path, options=ApiOptions(observe_on_update=True))
-    path = make(service, template())
-    gone(sky, "neutron.subnet", physical_id(service, path, "subnet"))
-    assert change(service, path, template()) == "UPDATE_COMPLETE"
-    assert "10.90.0.0/24" in [one["cidr"] for one in sky.request_bodies("neutron.subnet")]
+def test_an_operator_may_have_every_update_look(tmp_path, emulated_cloud):
+    service = emulation_service(
+        emulated_cloud, tmp_path, options=ApiOptions(observe_on_update=True)
+    )
+    path = create_stack(service, template())
+    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
+    assert update_stack(service, path, template()) == "UPDATE_COMPLETE"
+    assert "10.90.0.0/24" in [one["cidr"] for one in emulated_cloud.bodies("neutron.subnet")]
     service.close()
 
 
-def test_a_preview_is_of_what_is_known(service, sky):
-    path = make(service, template())
-    gone(sky, "neutron.subnet", physical_id(service, path, "subnet"))
-    sky.emulation.request_counts.clear()
+def test_a_preview_is_of_what_is_known(service, emulated_cloud):
+    path = create_stack(service, template())
+    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
+    emulated_cloud.emulation.request_counts.clear()
     body = {"template": template(), "converge": True}
     answer = service.send("PUT", f"{path}/preview", body)
     assert answer.status_int == 200, answer.text
     changes = answer.json["resource_changes"]
     assert {each["resource_name"] for each in changes["unchanged"]} == {"net", "subnet"}
-    assert not sky.emulation.request_counts
+    assert not emulated_cloud.emulation.request_counts
 
 
 def test_deployments_are_not_made_again(tmp_path):

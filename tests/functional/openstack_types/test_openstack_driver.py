@@ -1,18 +1,15 @@
-"""The driver's promises on the emulation: calls counted, failures told apart, nothing
-made twice."""
+"""The declarative driver on the emulation: its number of calls, retries and errors."""
 
 from __future__ import annotations
 
-import random
-import uuid
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from heat_convergence.clients import error_mapping
-from heat_convergence.clients.rest_client import RequestLimiter, SdkCloudClient
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
@@ -21,48 +18,10 @@ from heat_convergence.resources.catalog.resource_types import load_resource_type
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver import poll_interval
 from heat_convergence.resources.driver.id_lookup import IdCache, IdLookup
-from heat_convergence.resources.protocol.resource_type import ResourceContext
-from heat_convergence.resources.protocol.schema import resolve_properties
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.resources.protocol.resource_type import ResourceType, VerbResult
 from heat_convergence.testing.openstack.emulation import PROJECT_ID, EmulatedResponse
-from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
 from heat_convergence.testing.sample_rows import resource_row, stack_row
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class DriverBench:
-    def __init__(self, missing: frozenset[str] = frozenset()) -> None:
-        self.emulation = create_emulation()
-        connection = connect(self.emulation, missing_services=missing)
-        self.cloud = SdkCloudClient("bench", PROJECT_ID, lambda: connection, RequestLimiter(4))
-        self.registry = ResourceTypeRegistry(load_resource_types())
-
-    def view(self, type_name: str, properties: dict[str, Any], **given: Any) -> ResourceContext:
-        kind = self.registry.get(type_name)
-        resource_id = given.pop("resource_id", str(uuid.uuid4()))
-        now = START + timedelta(seconds=self.emulation.now_s)
-        fields = {"physical_id": None, "action": Action.CREATE, "started_at": now, **given}
-        return ResourceContext(
-            stack_id="s",
-            stack_name="web",
-            project_id=PROJECT_ID,
-            resource_id=resource_id,
-            name="it",
-            type=type_name,
-            physical_name=f"web-it-{resource_id[:12]}",
-            properties=resolve_properties(kind.schema, properties),
-            attributes={},
-            data={},
-            now=now,
-            random=random.Random(1),
-            cloud=self.cloud,
-            **fields,
-        )
-
-    def create(self, view: ResourceContext) -> ResourceContext:
-        look = self.registry.get(view.type).create(view)
-        return replace(view, physical_id=look.physical_id)
+from tests.functional.openstack_types.driver_bench import START, DriverBench, server
 
 
 @pytest.fixture
@@ -70,82 +29,74 @@ def bench() -> DriverBench:
     return DriverBench()
 
 
-def server(bench: DriverBench, **given: Any) -> ResourceContext:
-    networks = given.pop("networks", [{"network": "public"}])
-    properties = {
-        "image": "cirros",
-        "flavor": "m1.nano",
-        "networks": networks,
-        "user_data_format": "RAW",
-        **given,
-    }
-    return bench.view("OS::Nova::Server", properties)
-
-
-def test_a_suspended_server_is_adopted_as_it_is(bench):
-    view = bench.create(server(bench))
+def test_suspended_server_can_be_adopted(bench: DriverBench) -> None:
+    context = bench.create(server(bench))
     bench.emulation.advance(5.0)
-    kind = bench.registry.get(view.type)
-    kind.suspend(replace(view, action=Action.SUSPEND))
+    resource_type = bench.registry.get(context.type)
+    resource_type.suspend(replace(context, action=Action.SUSPEND))
     bench.emulation.advance(5.0)
-    seen = {
-        action: kind.observe(replace(view, action=action)).observed
+    observed_states = {
+        action: resource_type.observe(replace(context, action=action)).observed
         for action in (Action.SUSPEND, Action.ADOPT, Action.RESUME)
     }
-    assert seen == {
+    assert observed_states == {
         Action.SUSPEND: ObservedState.READY,
         Action.ADOPT: ObservedState.READY,
         Action.RESUME: ObservedState.BUSY,
     }
 
 
-class TestCosts:
-    def test_200_servers_take_fewer_than_three_calls_each(self, bench):
-        views = [bench.create(server(bench)) for _ in range(200)]
-        kind = bench.registry.get("OS::Nova::Server")
-        looks = {}
+class TestCallCounts:
+    def test_200_servers_take_fewer_than_three_calls_each(self, bench: DriverBench) -> None:
+        contexts = [bench.create(server(bench)) for _ in range(200)]
+        resource_type = bench.registry.get("OS::Nova::Server")
+        results: Mapping[str, VerbResult] = {}
         for _ in range(5):
             bench.emulation.advance(1.0)
-            due = [replace(view, now=view.now + timedelta(seconds=1)) for view in views]
-            looks = kind.observe_many(due)
-        assert {look.observed for look in looks.values()} == {ObservedState.READY}
+            due = [
+                replace(context, now=context.now + timedelta(seconds=1)) for context in contexts
+            ]
+            results = resource_type.observe_many(due)
+        assert {result.observed for result in results.values()} == {ObservedState.READY}
         assert sum(bench.emulation.request_counts.values()) < 200 * 3
-        # Five looks, of which one finds that no host has taken them up.
+        # Five observations, one of them before a host is chosen for the servers.
         assert sum(bench.emulation.request_counts.values()) <= 200 + 3 + 5 + 1
 
-    def test_a_look_at_many_is_one_call_for_a_project(self, bench):
-        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(30)]
-        others = [replace(view, stack_id="other") for view in views[15:]]
+    def test_observe_many_makes_one_call_per_project(self, bench: DriverBench) -> None:
+        contexts = [bench.create(bench.context("OS::Neutron::Net", {})) for _ in range(30)]
+        others = [replace(context, stack_id="other") for context in contexts[15:]]
         bench.emulation.request_counts.clear()
-        looks = bench.registry.get("OS::Neutron::Net").observe_many([*views[:15], *others])
-        assert len(looks) == 30
+        results = bench.registry.get("OS::Neutron::Net").observe_many([*contexts[:15], *others])
+        assert len(results) == 30
         assert sum(bench.emulation.request_counts.values()) == 1
 
-    def test_servers_are_listed_by_what_has_changed(self, bench):
-        views = [bench.create(server(bench)) for _ in range(5)]
-        asked: list[Any] = []
+    def test_servers_are_listed_by_changes_since(self, bench: DriverBench) -> None:
+        contexts = [bench.create(server(bench)) for _ in range(5)]
+        queries: list[Any] = []
 
-        def listed(emulation: Any, request: Any) -> EmulatedResponse:
-            asked.append(request.query)
+        def list_servers(emulation: Any, request: Any) -> EmulatedResponse:
+            queries.append(request.query)
             bodies, _ = emulation.collection("nova.server").list_page(request.query)
             return EmulatedResponse(200, {"servers": bodies})
 
-        bench.emulation.add_handler("compute", "GET", "/servers/detail", listed)
-        looks = bench.registry.get("OS::Nova::Server").observe_many(views)
-        assert len(looks) == 5
-        (query,) = asked
+        bench.emulation.add_handler("compute", "GET", "/servers/detail", list_servers)
+        results = bench.registry.get("OS::Nova::Server").observe_many(contexts)
+        assert len(results) == 5
+        (query,) = queries
         since = datetime.fromisoformat(query["changes-since"][0])
-        assert START - timedelta(minutes=2) < since < START  # less what clocks may differ
+        assert (
+            START - timedelta(minutes=2) < since < START
+        )  # less the tolerated difference of clocks
 
-    def test_an_observer_asks_once_for_all_stacks_of_a_project(self, bench):
-        due, made = [], 0
+    def test_observer_makes_one_call_per_type_for_all_stacks(self, bench: DriverBench) -> None:
+        due, created = [], 0
         for stack_id in ("one", "two", "three"):
             rows = []
             for type_name in ("OS::Neutron::Net", "OS::Cinder::Volume"):
                 properties = {} if "Net" in type_name else {"size": 1}
                 for number in range(4):
-                    view = bench.create(bench.view(type_name, properties))
-                    made += 1
+                    context = bench.create(bench.context(type_name, properties))
+                    created += 1
                     rows.append(
                         resource_row(
                             f"{stack_id}-{type_name}-{number}",
@@ -156,7 +107,7 @@ class TestCosts:
                             status=Status.IN_PROGRESS,
                             job_state=JobState.AWAITING_OBSERVATION,
                             observed=ObservedState.BUSY,
-                            physical_id=view.physical_id,
+                            physical_id=context.physical_id,
                         )
                     )
             due.append(
@@ -164,49 +115,55 @@ class TestCosts:
             )
         bench.emulation.advance(5.0)
         bench.emulation.request_counts.clear()
-        seen = poll_resources(due, bench.registry, START + timedelta(seconds=5))
-        observations = [one for stack in seen.values() for one in stack.values()]
-        assert len(observations) == made == 24
+        observed_states = poll_resources(due, bench.registry, START + timedelta(seconds=5))
+        observations = [one for stack in observed_states.values() for one in stack.values()]
+        assert len(observations) == created == 24
         assert {one.observed for one in observations} == {ObservedState.READY}
-        assert sum(bench.emulation.request_counts.values()) == 2  # one a service and type
+        assert sum(bench.emulation.request_counts.values()) == 2  # one per type
 
-    def test_ports_tell_of_their_network_without_asking_for_each(self, bench):
-        net = bench.create(bench.view("OS::Neutron::Net", {}))
+    def test_ports_share_the_calls_for_network_and_subnets(self, bench: DriverBench) -> None:
+        net = bench.create(bench.context("OS::Neutron::Net", {}))
         subnet = bench.create(
-            bench.view("OS::Neutron::Subnet", {"network": net.physical_id, "cidr": "10.1.0.0/24"})
+            bench.context(
+                "OS::Neutron::Subnet", {"network": net.physical_id, "cidr": "10.1.0.0/24"}
+            )
         )
-        kind = bench.registry.get("OS::Neutron::Port")
+        resource_type = bench.registry.get("OS::Neutron::Port")
         bench.emulation.request_counts.clear()
-        views = [
-            bench.create(bench.view("OS::Neutron::Port", {"network": net.physical_id}))
+        contexts = [
+            bench.create(bench.context("OS::Neutron::Port", {"network": net.physical_id}))
             for _ in range(20)
         ]
         assert sum(bench.emulation.request_counts.values()) == 20 + 2
-        looks = kind.observe_many(views)
+        results = resource_type.observe_many(contexts)
         assert sum(bench.emulation.request_counts.values()) == 20 + 2 + 1
-        seen = replace(views[7], attributes=looks[views[7].resource_id].attributes)
-        assert kind.attribute(seen, "network")["id"] == net.physical_id
-        assert [one["id"] for one in kind.attribute(seen, "subnets")] == [subnet.physical_id]
+        observed_states = replace(
+            contexts[7], attributes=results[contexts[7].resource_id].attributes or {}
+        )
+        assert resource_type.attribute(observed_states, "network")["id"] == net.physical_id
+        assert [one["id"] for one in resource_type.attribute(observed_states, "subnets")] == [
+            subnet.physical_id
+        ]
 
-    def test_names_of_every_kind_are_found_in_lists(self, bench):
-        """As soon as several are asked for, the whole list is read."""
+    def test_names_of_every_entity_are_found_in_lists(self, bench: DriverBench) -> None:
+        """The whole list is read once several names are looked up."""
         now = START
-        for noun in ("nova.keypair", "nova.flavor", "neutron.network", "glance.image"):
+        for entity in ("nova.keypair", "nova.flavor", "neutron.network", "glance.image"):
             for number in range(6):
-                bench.emulation.add(noun, name=f"n{number}")
+                bench.emulation.add(entity, name=f"n{number}")
             lookups = IdLookup(bench.cloud, REST_RESOURCES, IdCache(), now)
             for number in range(6):
-                assert lookups.find_existing_id(noun, f"n{number}")
+                assert lookups.find_existing_id(entity, f"n{number}")
             with pytest.raises(errors.EntityNotFound):
-                lookups.find_existing_id(noun, "none")
+                lookups.find_existing_id(entity, "none")
 
-    def test_names_are_looked_up_once(self, bench):
+    def test_names_are_looked_up_once(self, bench: DriverBench) -> None:
         bench.create(server(bench))
         bench.emulation.request_counts.clear()
         bench.create(server(bench))
         assert sum(bench.emulation.request_counts.values()) == 1
 
-    def test_looks_of_all_stacks_fall_on_one_grid(self):
+    def test_polls_of_all_stacks_are_due_together(self) -> None:
         due = {
             (
                 START
@@ -218,7 +175,7 @@ class TestCosts:
         }
         assert due == {START + timedelta(seconds=22)}
 
-    def test_looks_become_rarer(self):
+    def test_poll_interval_grows_with_age(self) -> None:
         waits = [
             poll_interval.next_poll_s(START, START + timedelta(seconds=at))
             for at in (0, 30, 120, 900)
@@ -227,8 +184,8 @@ class TestCosts:
         assert waits[-1] == 15.0
 
 
-class TestFinding:
-    """RULE 4: the answer to a create was lost."""
+class TestFind:
+    """RULE 4: finding a resource whose create response was lost."""
 
     CASES = (
         ("OS::Nova::Server", "nova.server", "POST", "/servers$"),
@@ -237,57 +194,75 @@ class TestFinding:
         ("OS::Neutron::FloatingIP", "neutron.floatingip", "POST", "/floatingips$"),
     )
 
-    @pytest.mark.parametrize(("type_name", "noun", "method", "path"), CASES)
+    @pytest.mark.parametrize(("type_name", "entity", "method", "path"), CASES)
     @pytest.mark.parametrize("name", [None, "mine"])
-    def test_each_exists_once(self, bench, type_name, noun, method, path, name):
-        properties = {
+    def test_resource_of_lost_create_response_is_found(
+        self,
+        bench: DriverBench,
+        type_name: str,
+        entity: str,
+        method: str,
+        path: str,
+        name: str | None,
+    ) -> None:
+        by_type: dict[str, dict[str, Any]] = {
             "OS::Nova::Server": {"image": "cirros", "flavor": "m1.nano"},
             "OS::Neutron::Port": {"network": "public"},
             "OS::Cinder::Volume": {"size": 1},
             "OS::Neutron::FloatingIP": {"floating_network": "public"},
-        }[type_name]
+        }
+        properties = by_type[type_name]
         if name and type_name != "OS::Neutron::FloatingIP":
             properties = {**properties, "name": name}
-        kind, view = bench.registry.get(type_name), bench.view(type_name, properties)
-        bench.create(replace(view, resource_id="other", physical_name="other"))
-        before = len(bench.emulation.collection(noun))
+        resource_type, context = (
+            bench.registry.get(type_name),
+            bench.context(type_name, properties),
+        )
+        bench.create(replace(context, resource_id="other", physical_name="other"))
+        before = len(bench.emulation.collection(entity))
         bench.emulation.inject_failure(method, path, 502, after_processing=True)
         with pytest.raises(errors.TemporaryFailure):
-            kind.create(view)
-        assert len(bench.emulation.collection(noun)) == before + 1
-        found = kind.find(view)
+            resource_type.create(context)
+        assert len(bench.emulation.collection(entity)) == before + 1
+        found = resource_type.find(context)
         assert found is not None
-        look = kind.resume_create(replace(view, physical_id=found))
-        assert look.observed in (ObservedState.BUSY, ObservedState.READY)
-        assert len(bench.emulation.collection(noun)) == before + 1
+        result = resource_type.resume_create(replace(context, physical_id=found))
+        assert result.observed in (ObservedState.BUSY, ObservedState.READY)
+        assert len(bench.emulation.collection(entity)) == before + 1
 
     @pytest.mark.parametrize("type_name", ["OS::Nova::Server", "OS::Cinder::Volume"])
-    def test_what_another_calls_the_same_is_not_taken(self, bench, type_name):
-        properties = {"name": "mine"}
+    def test_resource_of_same_name_without_mark_is_not_found(
+        self, bench: DriverBench, type_name: str
+    ) -> None:
+        properties: dict[str, Any] = {"name": "mine"}
         properties |= (
             {"size": 1} if "Volume" in type_name else {"image": "cirros", "flavor": "m1.nano"}
         )
-        bench.create(bench.view(type_name, properties))
-        view = bench.view(type_name, properties)
-        assert bench.registry.get(type_name).find(view) is None
+        bench.create(bench.context(type_name, properties))
+        context = bench.context(type_name, properties)
+        assert bench.registry.get(type_name).find(context) is None
 
-    def test_tags_are_set_by_whoever_goes_on(self, bench):
-        view = bench.view("OS::Neutron::Net", {"tags": ["a"]})
+    def test_resumed_create_sets_missing_tags(self, bench: DriverBench) -> None:
+        context = bench.context("OS::Neutron::Net", {"tags": ["a"]})
         bench.emulation.inject_failure("PUT", "/tags$", 503)
-        kind = bench.registry.get(view.type)
+        resource_type = bench.registry.get(context.type)
         with pytest.raises(errors.TemporaryFailure):
-            kind.create(view)
-        found = kind.find(view)
-        kind.resume_create(replace(view, physical_id=found))
-        assert bench.emulation.get_existing("neutron.network", found).body["tags"] == ["a"]
+            resource_type.create(context)
+        found = resource_type.find(context)
+        resource_type.resume_create(replace(context, physical_id=found))
+        assert bench.emulation.get_existing("neutron.network", str(found)).body["tags"] == ["a"]
 
-    @pytest.mark.parametrize("kind", list(load_resource_types()), ids=lambda kind: kind.name)
-    def test_what_is_not_known_is_not_found(self, bench, kind):
-        """A deletion may have nothing to go by but the row's name and id."""
-        view = bench.view("OS::Neutron::Net", {}, action=Action.DELETE)
-        unknown = replace(view, type=kind.name, properties={})
-        if not kind.local:
-            assert kind.find(unknown) is None
+    @pytest.mark.parametrize(
+        "resource_type", list(load_resource_types()), ids=lambda item: item.name
+    )
+    def test_find_without_properties_returns_none(
+        self, bench: DriverBench, resource_type: ResourceType
+    ) -> None:
+        """A delete may know only the name and id of the database row."""
+        context = bench.context("OS::Neutron::Net", {}, action=Action.DELETE)
+        unknown = replace(context, type=resource_type.name, properties={})
+        if not resource_type.local:
+            assert resource_type.find(unknown) is None
 
 
 class TestFailures:
@@ -325,79 +300,81 @@ class TestFailures:
             ("POST", "/x", 400, '{"badRequest": {"message": "wrong"}}', errors.ResourceFailure),
         ],
     )
-    def test_each_is_told_apart(self, method, path, status, body, expected):
+    def test_responses_map_to_errors(
+        self, method: str, path: str, status: int, body: str, expected: type[errors.Error]
+    ) -> None:
         error = error_mapping.error_from_response(
             error_mapping.ErrorResponse(method, path, status, text=body)
         )
         assert type(error) is expected
 
-    def test_the_service_says_when_to_come_again(self, bench):
-        bench.emulation.inject_failure("POST", "/networks$", 429, **{"Retry_After": "7"})
+    def test_retry_after_header_is_kept(self, bench: DriverBench) -> None:
+        bench.emulation.inject_failure("POST", "/networks$", 429, Retry_After="7")
         with pytest.raises(errors.Throttled) as caught:
-            bench.create(bench.view("OS::Neutron::Net", {}))
+            bench.create(bench.context("OS::Neutron::Net", {}))
         assert caught.value.retry_after_s == 7.0
 
-    def test_a_service_that_is_missing_is_named(self):
-        bench = DriverBench(missing=frozenset({"load_balancer", "network"}))
+    def test_missing_service_is_named(self) -> None:
+        bench = DriverBench(missing_services=frozenset({"load_balancer", "network"}))
         with pytest.raises(errors.ResourceTypeUnavailable, match=r"HEAT-E99001.*network"):
-            bench.create(bench.view("OS::Neutron::Net", {}))
+            bench.create(bench.context("OS::Neutron::Net", {}))
         assert not bench.cloud.has_service("network")
 
-    def test_an_unknown_name_is_told_with_its_path(self, bench):
+    def test_unknown_name_is_reported_with_its_path(self, bench: DriverBench) -> None:
         with pytest.raises(errors.EntityNotFound) as caught:
             bench.create(server(bench, flavor="m9.none"))
         assert str(caught.value) == (
             "resources.it.properties.flavor: The flavor (m9.none) could not be found."
         )
 
-    def test_two_of_one_name_are_too_many(self, bench):
+    def test_ambiguous_name_is_rejected(self, bench: DriverBench) -> None:
         for _ in range(2):
             bench.emulation.add("neutron.network", name="twin")
         with pytest.raises(errors.PhysicalResourceNameAmbiguity):
-            bench.create(bench.view("OS::Neutron::Port", {"network": "twin"}))
+            bench.create(bench.context("OS::Neutron::Port", {"network": "twin"}))
 
-    def test_without_a_cloud_nothing_is_made(self, bench):
-        view = replace(bench.view("OS::Neutron::Net", {}), cloud=None)
+    def test_create_without_cloud_fails(self, bench: DriverBench) -> None:
+        context = replace(bench.context("OS::Neutron::Net", {}), cloud=None)
         with pytest.raises(errors.ResourceFailure, match="no cloud"):
-            bench.registry.get(view.type).create(view)
+            bench.registry.get(context.type).create(context)
 
 
-class TestLooking:
-    def test_a_list_that_lacks_one_proves_nothing(self, bench):
-        """RULE 10"""
-        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(3)]
-        kind = bench.registry.get("OS::Neutron::Net")
-        bench.emulation.add_handler("network", "GET", "/networks", _nothing)
-        looks = kind.observe_many(views)
-        assert {look.observed for look in looks.values()} == {ObservedState.READY}
+class TestObservation:
+    def test_resource_missing_in_list_is_read_singly(self, bench: DriverBench) -> None:
+        """RULE 10: a list that lacks a resource does not prove its absence."""
+        contexts = [bench.create(bench.context("OS::Neutron::Net", {})) for _ in range(3)]
+        resource_type = bench.registry.get("OS::Neutron::Net")
+        bench.emulation.add_handler("network", "GET", "/networks", _empty_list)
+        results = resource_type.observe_many(contexts)
+        assert {result.observed for result in results.values()} == {ObservedState.READY}
 
-    def test_what_is_gone_is_absent(self, bench):
-        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(2)]
-        bench.emulation.collection("neutron.network").remove(views[0].physical_id)
-        looks = bench.registry.get("OS::Neutron::Net").observe_many(views)
-        assert looks[views[0].resource_id].observed is ObservedState.ABSENT
-        assert looks[views[1].resource_id].observed is ObservedState.READY
+    def test_deleted_resource_is_absent(self, bench: DriverBench) -> None:
+        contexts = [bench.create(bench.context("OS::Neutron::Net", {})) for _ in range(2)]
+        bench.emulation.collection("neutron.network").remove(str(contexts[0].physical_id))
+        results = bench.registry.get("OS::Neutron::Net").observe_many(contexts)
+        assert results[contexts[0].resource_id].observed is ObservedState.ABSENT
+        assert results[contexts[1].resource_id].observed is ObservedState.READY
 
-    def test_a_service_that_is_down_says_nothing(self, bench):
-        views = [bench.create(bench.view("OS::Neutron::Net", {})) for _ in range(2)]
+    def test_unavailable_service_yields_no_results(self, bench: DriverBench) -> None:
+        contexts = [bench.create(bench.context("OS::Neutron::Net", {})) for _ in range(2)]
         bench.emulation.inject_failure("GET", "/networks", 503, times=9)
-        assert bench.registry.get("OS::Neutron::Net").observe_many(views) == {}
+        assert bench.registry.get("OS::Neutron::Net").observe_many(contexts) == {}
 
-    def test_a_failed_server_tells_why(self, bench):
-        view = bench.create(server(bench))
+    def test_failed_server_reports_its_fault(self, bench: DriverBench) -> None:
+        context = bench.create(server(bench))
         fault = {"message": "No valid host", "code": 500}
-        item = bench.emulation.get_existing("nova.server", view.physical_id)
+        item = bench.emulation.get_existing("nova.server", str(context.physical_id))
         item.scheduled_changes = []
         item.body.update(status="ERROR", fault=fault)
-        look = bench.registry.get(view.type).observe(view)
-        assert look.observed is ObservedState.FAILED
-        assert "No valid host, Code: 500" in look.reason
+        result = bench.registry.get(context.type).observe(context)
+        assert result.observed is ObservedState.FAILED
+        assert "No valid host, Code: 500" in result.reason
 
-    def test_pages_are_followed(self, bench):
+    def test_pages_are_followed(self, bench: DriverBench) -> None:
         for number in range(1005):
             bench.emulation.add("nova.flavor", name=f"f{number}")
         bench.create(server(bench, flavor="f1004"))
 
 
-def _nothing(emulation: Any, asked: Any) -> EmulatedResponse:
+def _empty_list(emulation: Any, request: Any) -> EmulatedResponse:
     return EmulatedResponse(200, {"networks": []})

@@ -1,7 +1,8 @@
-"""What volumes and servers save, each copy once: on the emulation."""
+"""Snapshots of volumes and servers on the emulated cloud, each created once."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,18 @@ import pytest
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.protocol.resource_type import ResourceContext
-from tests.functional.openstack_types.test_openstack_driver import DriverBench, server
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from tests.functional.openstack_types.driver_bench import DriverBench, server
 
 CASES = (
     ("OS::Cinder::Volume", "cinder.backup", "POST", "/backups$", "backup_id"),
     ("OS::Nova::Server", "glance.image", "POST", "/action$", "snapshot_image_id"),
 )
-pytestmark = pytest.mark.parametrize(("type_name", "noun", "method", "path", "key"), CASES)
+pytestmark = pytest.mark.parametrize(("type_name", "entity", "method", "path", "key"), CASES)
 
 
 @pytest.fixture
@@ -25,69 +30,97 @@ def bench() -> DriverBench:
     return DriverBench()
 
 
-def up(bench: DriverBench, type_name: str) -> ResourceContext:
-    """One that is up, about to be saved for the third version of its stack."""
+def ready_context(bench: DriverBench, type_name: str) -> ResourceContext:
+    """Return a resource that is ready for the snapshot of its stack's third version."""
     volume = type_name == "OS::Cinder::Volume"
-    view = bench.create(bench.view(type_name, {"size": 1}) if volume else server(bench))
+    context = bench.create(bench.context(type_name, {"size": 1}) if volume else server(bench))
     bench.emulation.advance(10.0)
-    return replace(view, action=Action.SNAPSHOT, resource_snapshot_name=f"{view.physical_name}-3")
+    return replace(
+        context, action=Action.SNAPSHOT, resource_snapshot_name=f"{context.physical_name}-3"
+    )
 
 
-def saved(bench: DriverBench, noun: str) -> list[dict[str, Any]]:
-    bodies = bench.emulation.collection(noun).bodies()
+def take_snapshot(resource_type: ResourceType, context: ResourceContext) -> VerbResult:
+    result = resource_type.snapshot(context)
+    assert result is not None
+    return result
+
+
+def data_of(result: VerbResult) -> Mapping[str, Any]:
+    assert result.data is not None
+    return result.data
+
+
+def service_snapshots(bench: DriverBench, entity: str) -> list[dict[str, Any]]:
+    bodies = bench.emulation.collection(entity).bodies()
     return [body for body in bodies if not body["name"].startswith("cirros")]
 
 
-def test_a_copy_whose_answer_was_lost_is_found(bench, type_name, noun, method, path, key):
-    kind, view = bench.registry.get(type_name), up(bench, type_name)
+def test_service_snapshot_of_lost_response_is_found(
+    bench: DriverBench, type_name: str, entity: str, method: str, path: str, key: str
+) -> None:
+    resource_type, context = bench.registry.get(type_name), ready_context(bench, type_name)
     bench.emulation.inject_failure(method, path, 502, after_processing=True)
     with pytest.raises(errors.TemporaryFailure):
-        kind.snapshot(view)
-    assert len(saved(bench, noun)) == 1
-    look = kind.snapshot(view)
-    assert look.observed is ObservedState.BUSY
-    assert look.data[key] == saved(bench, noun)[0]["id"]
+        take_snapshot(resource_type, context)
+    assert len(service_snapshots(bench, entity)) == 1
+    result = take_snapshot(resource_type, context)
+    assert result.observed is ObservedState.BUSY
+    assert data_of(result)[key] == service_snapshots(bench, entity)[0]["id"]
     bench.emulation.advance(10.0)
-    assert kind.observe(replace(view, data=look.data)).observed is ObservedState.READY
-    assert len(saved(bench, noun)) == 1
+    assert (
+        resource_type.observe(replace(context, data=data_of(result))).observed
+        is ObservedState.READY
+    )
+    assert len(service_snapshots(bench, entity)) == 1
 
 
-def test_a_second_snapshot_is_another_copy(bench, type_name, noun, method, path, key):
-    kind, view = bench.registry.get(type_name), up(bench, type_name)
-    first = kind.snapshot(view)
+def test_second_snapshot_creates_another_service_snapshot(
+    bench: DriverBench, type_name: str, entity: str, method: str, path: str, key: str
+) -> None:
+    resource_type, context = bench.registry.get(type_name), ready_context(bench, type_name)
+    first = take_snapshot(resource_type, context)
     bench.emulation.advance(10.0)
-    later = replace(view, data=first.data, resource_snapshot_name=f"{view.physical_name}-7")
-    second = kind.snapshot(later)
-    assert len({first.data[key], second.data[key]}) == 2
-    kind.delete_snapshot(replace(later, data=second.data))
+    later = replace(
+        context, data=data_of(first), resource_snapshot_name=f"{context.physical_name}-7"
+    )
+    second = take_snapshot(resource_type, later)
+    assert len({data_of(first)[key], data_of(second)[key]}) == 2
+    resource_type.delete_snapshot(replace(later, data=data_of(second)))
     bench.emulation.advance(10.0)
-    assert [body["id"] for body in saved(bench, noun)] == [first.data[key]]
+    assert [body["id"] for body in service_snapshots(bench, entity)] == [data_of(first)[key]]
 
 
-def test_what_nobody_has_seen_is_deleted_by_name(bench, type_name, noun, method, path, key):
-    kind, view = bench.registry.get(type_name), up(bench, type_name)
-    kind.snapshot(view)
+def test_unrecorded_service_snapshot_is_deleted_by_name(
+    bench: DriverBench, type_name: str, entity: str, method: str, path: str, key: str
+) -> None:
+    resource_type, context = bench.registry.get(type_name), ready_context(bench, type_name)
+    take_snapshot(resource_type, context)
     bench.emulation.advance(10.0)
-    kind.delete_snapshot(replace(view, data={}, resource_snapshot_name=f"{view.physical_name}-4"))
-    kind.delete_snapshot(replace(view, data={}, resource_snapshot_name=""))
-    assert len(saved(bench, noun)) == 1
-    kind.delete_snapshot(replace(view, data={}))
+    resource_type.delete_snapshot(
+        replace(context, data={}, resource_snapshot_name=f"{context.physical_name}-4")
+    )
+    resource_type.delete_snapshot(replace(context, data={}, resource_snapshot_name=""))
+    assert len(service_snapshots(bench, entity)) == 1
+    resource_type.delete_snapshot(replace(context, data={}))
     bench.emulation.advance(10.0)
-    assert saved(bench, noun) == []
+    assert service_snapshots(bench, entity) == []
 
 
-def test_only_what_is_whole_is_saved_before_a_delete(bench, type_name, noun, method, path, key):
-    kind, view = bench.registry.get(type_name), up(bench, type_name)
-    assert kind.allows_snapshot_on_delete
-    thing = "cinder.volume" if noun == "cinder.backup" else "nova.server"
-    body = bench.emulation.get_existing(thing, view.physical_id).body
-    dying = replace(view, action=Action.DELETE)
-    before, body["status"] = body["status"], "error" if noun == "cinder.backup" else "ERROR"
-    assert kind.snapshot(dying).observed is ObservedState.READY
-    assert saved(bench, noun) == []
+def test_resource_without_content_is_not_saved_before_delete(
+    bench: DriverBench, type_name: str, entity: str, method: str, path: str, key: str
+) -> None:
+    resource_type, context = bench.registry.get(type_name), ready_context(bench, type_name)
+    assert resource_type.allows_snapshot_on_delete
+    entity_of_resource = "cinder.volume" if entity == "cinder.backup" else "nova.server"
+    body = bench.emulation.get_existing(entity_of_resource, str(context.physical_id)).body
+    deleting = replace(context, action=Action.DELETE)
+    before, body["status"] = body["status"], "error" if entity == "cinder.backup" else "ERROR"
+    assert take_snapshot(resource_type, deleting).observed is ObservedState.READY
+    assert service_snapshots(bench, entity) == []
     body["status"] = before
-    assert kind.snapshot(dying).observed is ObservedState.BUSY
+    assert take_snapshot(resource_type, deleting).observed is ObservedState.BUSY
     bench.emulation.advance(10.0)
     body["status"] = "deleting"
-    assert kind.snapshot(dying).observed is ObservedState.READY
-    assert len(saved(bench, noun)) == 1
+    assert take_snapshot(resource_type, deleting).observed is ObservedState.READY
+    assert len(service_snapshots(bench, entity)) == 1

@@ -13,7 +13,7 @@ from heat_convergence.resources import custom_constraints
 from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from tests.functional.harness import LocalService
-from tests.functional.openstack_types.test_openstack_replacement import ClockedEmulation
+from tests.functional.openstack_types.emulated_service import ClockedEmulation
 from tests.functional.project_client import ProjectClient, hot_template
 from tests.functional.software.test_server_agent_users import FakeStackCloud, users_of
 from tests.unit.clients.fake_keystone import FakeKeystone
