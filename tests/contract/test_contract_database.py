@@ -1,4 +1,4 @@
-"""Transactions: what commits, what rolls back, which errors mean again or later."""
+"""Transactions: commit, rollback, and errors that may be retried at once or later."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ def test_permanent_error_raises_storage_refused(database):
     assert values(database) == ["a"]
 
 
-def _asked(connection) -> dict[str, int]:
+def _count_requests(connection) -> dict[str, int]:
     names = ("Questions", "Com_admin_commands", "Com_commit", "Com_rollback")
-    wanted = ", ".join(f"'{name}'" for name in names)
-    query = f"SHOW SESSION STATUS WHERE variable_name IN ({wanted})"
+    listed = ", ".join(f"'{name}'" for name in names)
+    query = f"SHOW SESSION STATUS WHERE variable_name IN ({listed})"
     return {name: int(value) for name, value in connection.exec_driver_sql(query)}
 
 
 def test_transaction_sends_only_statements_and_commit(mariadb_url):
     database = database_from_url(mariadb_url)
     with database.write() as connection:
-        before = _asked(connection)
+        before = _count_requests(connection)
     for _ in range(10):
         with database.write() as connection:
             connection.exec_driver_sql("SELECT 1")
     with database.write() as connection:
-        after = _asked(connection)
+        after = _count_requests(connection)
     database.close()
     more = {name: after[name] - before[name] for name in before}
     assert more == {
@@ -97,7 +97,7 @@ def test_ca_certificates_are_loaded_once(mariadb_url, monkeypatch):
     monkeypatch.setattr(
         ssl.SSLContext,
         "load_default_certs",
-        lambda context, *given: (read.append(context), load(context, *given)),
+        lambda context, *arguments: (read.append(context), load(context, *arguments)),
     )
     database = database_from_url(mariadb_url)
     with database.read(), database.read(), database.read():
@@ -107,7 +107,7 @@ def test_ca_certificates_are_loaded_once(mariadb_url, monkeypatch):
 
 
 def test_failed_transaction_is_rolled_back(database):
-    """Also where its first statement is refused: it may hold locks."""
+    """Even a transaction whose first statement is refused may hold locks."""
     with database.write() as connection:
         connection.execute(TABLE.insert().values(id=1, value="a"))
     with pytest.raises(errors.StorageRefused), database.write() as connection:
@@ -126,11 +126,11 @@ def test_failed_transaction_is_rolled_back(database):
 def test_idle_connection_is_pinged(mariadb_url, monkeypatch, rest_s):
     database = database_from_url(mariadb_url)
     with database.write() as connection:
-        before = _asked(connection)
+        before = _count_requests(connection)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + rest_s)
     with database.write() as connection:
-        after = _asked(connection)
+        after = _count_requests(connection)
     database.close()
     assert after["Com_admin_commands"] - before["Com_admin_commands"] == (1 if rest_s else 0)
 
@@ -207,9 +207,9 @@ def test_deadlock_raises_concurrent_transaction(mariadb_url):
                     connection.execute(row.values(value="y"))
                     if number == first:
                         both_hold.wait()
-            ended.append("won")
+            ended.append("committed")
         except errors.ConcurrentTransaction:
-            ended.append("again")
+            ended.append("refused")
 
     threads = [threading.Thread(target=cross, args=order) for order in ((1, 2), (2, 1))]
     for thread in threads:
@@ -218,7 +218,7 @@ def test_deadlock_raises_concurrent_transaction(mariadb_url):
         thread.join()
     TABLE.drop(database.engine)
     database.close()
-    assert sorted(ended) == ["again", "won"]
+    assert sorted(ended) == ["committed", "refused"]
 
 
 def test_connection_option_is_required():

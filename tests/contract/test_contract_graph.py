@@ -1,25 +1,25 @@
-"""The graph: edges, readiness, what is freed, retries."""
+"""The graph: edges, readiness, unblocked resources, retry counts."""
 
 from __future__ import annotations
 
 import pytest
 
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
-from heat_convergence.convergence.model.job import JobState
-from heat_convergence.testing.sample_rows import resource_row, stack_row
+from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 
 
 @pytest.fixture
-def graph(given):
-    """a and b before c, c before d; e alone; the same ids in no other version."""
-    given.resources(*(resource_row(name) for name in "abcde"))
-    with given.store.transaction() as tx:
+def graph(seeder):
+    """Return resources where a and b precede c, c precedes d, and e is alone."""
+    seeder.resources(*(resource_row(name) for name in "abcde"))
+    with seeder.store.transaction() as tx:
         tx.graph.add_edges(
             "stack-1",
             1,
             [Edge("a", "c"), Edge("b", "c"), Edge("c", "d"), Edge("d", None), Edge("e", None)],
         )
-    return given
+    return seeder
 
 
 def test_edges_are_found_at_both_ends(graph):
@@ -50,6 +50,8 @@ def test_edge_is_unique(graph):
         graph.store.transaction() as tx,
     ):
         tx.graph.add_edges("stack-1", 1, [Edge("a", "c")])
+    with graph.store.transaction() as tx:
+        assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "c")]
 
 
 def test_named_edges_are_deleted(graph):
@@ -118,14 +120,14 @@ def test_only_blocked_jobs_are_unblocked(graph):
         tx.readiness.mark_ready(1, ["a", "b"])
         (row,) = tx.readiness.find_unblocked_by(1, ["a"])
         assert (row.stack_id, row.name, row.job) == ("stack-1", "c", "CONVERGE")
-        tx.resources.update(["c"], job_state=JobState.CANCELLED)
+        tx.jobs.apply(["c"], job_transitions.cancel())
         assert tx.readiness.find_unblocked_by(1, ["a"]) == []
 
 
 def test_find_wrongly_blocked_jobs(graph):
     with graph.store.transaction() as tx:
         assert tx.readiness.find_wrongly_blocked("stack-1", 1) == ["a", "b", "e"]
-        tx.resources.update(["a", "e"], job_state=JobState.POSTED)
+        tx.jobs.apply(["a", "e"], job_transitions.post(time_at(1)))
         tx.readiness.mark_ready(1, ["a"])
         assert tx.readiness.find_wrongly_blocked("stack-1", 1) == ["b"]
         assert tx.readiness.find_wrongly_blocked("stack-2", 1) == []

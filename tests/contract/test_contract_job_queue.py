@@ -1,4 +1,4 @@
-"""Whose turn it is: what a project has in hand, and which jobs come next."""
+"""Jobs: a project's workload, the jobs that come next, and transitions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 from tests.contract.conftest import StoreSeeder
 
-DUE = JobState.SCHEDULABLE
+SCHEDULABLE = JobState.SCHEDULABLE
 
 
 def schedulable_job(name: str, tree: str, **values):
     return resource_row(
-        name, **{"job_state": DUE, "project_id": "p", "root_id": tree, "version": 3, **values}
+        name,
+        **{"job_state": SCHEDULABLE, "project_id": "p", "root_id": tree, "version": 3, **values},
     )
 
 
-def test_workload_of_a_project(given):
-    given.resources(
+def test_workload_of_a_project(seeder):
+    seeder.resources(
         schedulable_job("a", "t", job_state=JobState.POSTED),
         schedulable_job("b", "t", job_state=JobState.RUNNING),
         schedulable_job("c", "u", job_state=JobState.RUNNING),
@@ -31,8 +32,8 @@ def test_workload_of_a_project(given):
         schedulable_job("ff", "u"),
         schedulable_job("g", "u", job_state=JobState.POSTED, project_id="q"),
     )
-    with given.store.transaction() as tx:
-        # Of those that are due it is only told that there are any.
+    with seeder.store.transaction() as tx:
+        # Of schedulable jobs, only their existence is known.
         assert tx.jobs.get_workload("p") == Workload(posted=1, running=2, has_schedulable=True)
         assert tx.jobs.get_workload("q") == Workload(posted=1)
         assert tx.jobs.get_workload("r") == Workload()
@@ -40,18 +41,18 @@ def test_workload_of_a_project(given):
         assert with_stack == Workload(posted=1, in_flight=8, has_queued=False)
 
 
-def test_stack_with_project_workload(given):
-    stack = given.stack(stack_row("stack-2", project_id="p"))
-    with given.store.transaction() as tx:
+def test_stack_with_project_workload(seeder):
+    stack = seeder.stack(stack_row("stack-2", project_id="p"))
+    with seeder.store.transaction() as tx:
         assert tx.stacks.get_with_workload("stack-2") == (stack, Workload())
-    given.resources(
+    seeder.resources(
         schedulable_job("a", "t", job_state=JobState.POSTED),
         schedulable_job("b", "t", job_state=JobState.RUNNING),
         schedulable_job("c", "u", job_state=JobState.POSTED),
         schedulable_job("d", "u"),
         schedulable_job("e", "u", project_id="q", job_state=JobState.POSTED),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.stacks.get_with_workload("stack-2") == (
             stack,
             Workload(posted=2, running=1, has_schedulable=True),
@@ -60,8 +61,8 @@ def test_stack_with_project_workload(given):
         assert tx.stacks.get_with_workload("stack-3") is None
 
 
-def test_stack_trees_are_scheduled_round_robin(given):
-    given.resources(
+def test_stack_trees_are_scheduled_round_robin(seeder):
+    seeder.resources(
         schedulable_job("1", "t"),
         schedulable_job("2", "v"),
         schedulable_job("3", "u"),
@@ -70,7 +71,7 @@ def test_stack_trees_are_scheduled_round_robin(given):
         schedulable_job("6", "u", job_state=JobState.QUEUED),
         schedulable_job("7", "u", project_id="q"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         order = {
             after: "".join(job.resource_id for job in tx.jobs.next_schedulable("p", after, 9))
             for after in ("", "t", "u", "v")
@@ -90,56 +91,56 @@ def test_next_schedulable_skips_locked_rows(shared):
         assert (first, second) == (["a", "b"], ["c"])
 
 
-def test_repost_affects_running_jobs_only(given):
+def test_repost_affects_running_jobs_only(seeder):
     states = (JobState.RUNNING, JobState.BLOCKED, JobState.QUEUED, JobState.CANCELLED)
-    given.resources(*(resource_row(str(state), job_state=state) for state in states))
-    with given.store.transaction() as tx:
+    seeder.resources(*(resource_row(str(state), job_state=state) for state in states))
+    with seeder.store.transaction() as tx:
         tx.jobs.repost([str(state) for state in states], time_at(3))
-    rows = {row.id: row for row in given.rows(*(str(state) for state in states))}
+    rows = {row.id: row for row in seeder.rows(*(str(state) for state in states))}
     assert rows["begun"].job_state is JobState.POSTED
     assert rows["begun"].posted_at == time_at(3)
     assert [rows[str(state)].job_state for state in states[1:]] == list(states[1:])
 
 
-def test_projects_with_schedulable_jobs(given):
-    given.stack(stack_row("stack-2", project_id="other"))
-    given.stack(stack_row("stack-3", project_id="done", status=Status.COMPLETE))
-    given.resources(
+def test_projects_with_schedulable_jobs(seeder):
+    seeder.stack(stack_row("stack-2", project_id="other"))
+    seeder.stack(stack_row("stack-3", project_id="done", status=Status.COMPLETE))
+    seeder.resources(
         schedulable_job("a", "t", posted_at=time_at(1)),
         schedulable_job("b", "t", posted_at=time_at(2)),
         schedulable_job("c", "t", posted_at=time_at(5), stack_id="stack-2"),
         schedulable_job("d", "t", posted_at=time_at(1), stack_id="stack-3"),
     )
-    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(5), 10) == ["project-1"]
-    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 10) == [
+    assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(5), 10) == ["project-1"]
+    assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 10) == [
         "other",
         "project-1",
     ]
-    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 1) == ["other"]
-    assert given.store.sweeps.find_projects_with_schedulable_jobs(time_at(1), 10) == []
+    assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(6), 1) == ["other"]
+    assert seeder.store.sweeps.find_projects_with_schedulable_jobs(time_at(1), 10) == []
 
 
 class TestTransitions:
     """Applying transitions of the job state machine to stored rows."""
 
-    def test_apply_sets_the_transition_and_further_columns(self, given):
-        given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
-        with given.store.transaction() as tx:
+    def test_apply_sets_the_transition_and_further_columns(self, seeder):
+        seeder.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+        with seeder.store.transaction() as tx:
             tx.jobs.apply(["a", "b", "missing"], job_transitions.post(time_at(3)), must_run=False)
             tx.jobs.apply([], job_transitions.cancel())
-        for row in given.rows("a", "b"):
+        for row in seeder.rows("a", "b"):
             assert (row.job_state, row.posted_at) == (JobState.POSTED, time_at(3))
             assert row.must_run is False
-        assert given.row("c") == resource_row("c")
+        assert seeder.row("c") == resource_row("c")
 
-    def test_apply_each_sets_values_by_row(self, given):
-        given.resources(
+    def test_apply_each_sets_values_by_row(self, seeder):
+        seeder.resources(
             resource_row(
                 "a", job_state=JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY
             ),
             resource_row("b", job_state=JobState.RETRY),
         )
-        with given.store.transaction() as tx:
+        with seeder.store.transaction() as tx:
             tx.jobs.apply_each({})
             tx.jobs.apply_each(
                 {
@@ -149,7 +150,7 @@ class TestTransitions:
             )
         found = [
             (row.job_state, row.observed, row.observe_at, row.status_reason)
-            for row in given.rows("a", "b")
+            for row in seeder.rows("a", "b")
         ]
         assert found == [
             (JobState.RETRY, None, time_at(5), "a waits"),
@@ -159,28 +160,28 @@ class TestTransitions:
     @pytest.mark.parametrize(
         ("token", "version", "written"), [("t", 1, True), ("other", 1, False), ("t", 2, False)]
     )
-    def test_apply_leased_writes_only_under_the_lease(self, given, token, version, written):
+    def test_apply_leased_writes_only_under_the_lease(self, seeder, token, version, written):
         leased = resource_row(
             "a", job_state=JobState.RUNNING, lease_token="t", lease_expires_at=time_at(9)
         )
-        given.resources(leased)
+        seeder.resources(leased)
         done = job_transitions.await_observation(ObservedState.BUSY, time_at(7))
         columns = {"physical_id": "p", "data": {"key": 1}, "sensitive": False}
-        with given.store.transaction() as tx:
+        with seeder.store.transaction() as tx:
             assert tx.jobs.apply_leased("a", token, version, done, columns) is written
             assert tx.jobs.apply_leased("missing", token, version, done, columns) is False
         if written:
-            row = given.row("a")
+            row = seeder.row("a")
             assert (row.job_state, row.observe_at) == (JobState.AWAITING_OBSERVATION, time_at(7))
             assert (row.lease_token, row.lease_expires_at) == (None, None)
             assert (row.physical_id, row.data) == ("p", {"key": 1})
         else:
-            assert given.row("a") == leased
+            assert seeder.row("a") == leased
 
 
 def test_memory_store_refuses_illegal_transitions():
-    given = StoreSeeder(MemoryStore())
-    given.stack()
-    given.resources(resource_row("a", job_state=JobState.RUNNING))
-    with given.store.transaction() as tx, pytest.raises(job_transitions.IllegalTransition):
+    seeder = StoreSeeder(MemoryStore())
+    seeder.stack()
+    seeder.resources(resource_row("a", job_state=JobState.RUNNING))
+    with seeder.store.transaction() as tx, pytest.raises(job_transitions.IllegalTransition):
         tx.jobs.apply(["a"], job_transitions.claim("engine", "token", time_at(5)))

@@ -1,4 +1,4 @@
-"""What two transactions at the same time do to each other, on real servers."""
+"""Concurrent transactions: waiting, skipping and deadlocks, on real servers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
-from heat_convergence.convergence.model.job import DesiredState, JobState
+from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.db.maintenance import purge
 from heat_convergence.testing.memory.store import MemoryStore
@@ -24,7 +25,7 @@ def test_claim_skips_locked_rows(shared):
         assert [row.id for row in two.leases.lock_claimable(["a", "b", "c"])] == ["c"]
 
 
-def test_concurrent_claim_sees_existing_lease(shared):
+def test_concurrent_claim_finds_existing_lease(shared):
     shared.resources(resource_row("a", job_state=JobState.POSTED))
     barrier = threading.Barrier(2)
 
@@ -34,9 +35,8 @@ def test_concurrent_claim_sees_existing_lease(shared):
             free = [
                 row for row in tx.leases.lock_claimable(["a"]) if not row.is_leased(time_at(0))
             ]
-            tx.resources.update(
-                [row.id for row in free], lease_token=token, lease_expires_at=time_at(10)
-            )
+            lease = job_transitions.claim("engine", token, time_at(10))
+            tx.jobs.apply([row.id for row in free], lease)
         return bool(free)
 
     with ThreadPoolExecutor(2) as pool:
@@ -64,34 +64,42 @@ def test_stack_lock_waits_and_reads_committed_row(shared):
 
 
 def test_job_state_update_does_not_wait_for_stack_lock(shared):
-    """A foreign key's index that changed with the job would make InnoDB look the stack
-    up: who holds the stack and waits for the job's row would then wait for ever."""
+    """An index of a foreign key that changes with the job makes InnoDB look the stack up.
+
+    A transaction that holds the stack and waits for the job's row would wait for ever.
+    """
     shared.resources(resource_row("a", job_state=JobState.RUNNING))
 
-    def move_on() -> None:
+    def change_state() -> None:
         with shared.store.transaction() as tx:
-            tx.resources.update(["a"], job_state=JobState.AWAITING_OBSERVATION)
-            tx.resources.update_each(
-                {"a": {"job_state": JobState.POSTED, "observe_at": time_at(1)}}
-            )
+            recorded = job_transitions.await_observation(ObservedState.BUSY, time_at(1))
+            tx.jobs.apply(["a"], recorded)
+            tx.jobs.apply_each({"a": (job_transitions.reschedule(time_at(1)), {})})
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.stacks.lock("stack-1")
-        pool.submit(move_on).result(timeout=20)
+        pool.submit(change_state).result(timeout=20)
+    assert shared.row("a").job_state is JobState.SCHEDULABLE
 
 
 def test_inserting_edges_does_not_lock_resources(shared):
-    """A foreign key would hold them for reading: two who draw an edge to the same row
-    and then move its job on would wait for each other."""
+    """A foreign key would lock them for reading.
+
+    Two transactions that add an edge to the same row, and then change the state of its
+    job, would wait for each other.
+    """
     shared.resources(resource_row("a", job_state=JobState.POSTED), resource_row("b"))
 
-    def move_on() -> None:
+    def change_state() -> None:
         with shared.store.transaction() as tx:
-            tx.resources.update(["a"], job_state=JobState.RUNNING)
+            tx.jobs.apply(["a"], job_transitions.claim("engine", "token", time_at(9)))
 
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
-        pool.submit(move_on).result(timeout=20)
+        pool.submit(change_state).result(timeout=20)
+    assert shared.row("a").lease_token == "token"
+    with shared.store.transaction() as tx:
+        assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("b", "a")]
 
 
 def _drop(tx, stack: str) -> None:
@@ -103,18 +111,23 @@ def _drop(tx, stack: str) -> None:
     "delete",
     [
         pytest.param(lambda tx, stack: tx.resources.delete_by_stack(stack), id="all"),
-        pytest.param(lambda tx, stack: tx.resources.delete_absent(stack), id="what is gone"),
+        pytest.param(lambda tx, stack: tx.resources.delete_absent(stack), id="absent resources"),
         pytest.param(_drop, id="the graph, and rows by id"),
         pytest.param(lambda tx, stack: tx.goals.delete_except(stack, ()), id="goals"),
         pytest.param(lambda tx, stack: tx.snapshots.delete_by_stack(stack), id="snapshots"),
     ],
 )
 def test_stacks_are_deleted_concurrently(shared, delete):
-    """However small the tables are: neither reads, and so locks, the other one's rows."""
+    """However small the tables are, neither reads, and so locks, the other stack's rows."""
     shared.stack(stack_row("stack-2"))
     for stack, ids in (("stack-1", "abcdefghijklmnop"), ("stack-2", "wxyz")):
-        gone = {"stack_id": stack, "desired": DesiredState.ABSENT, "job": None, "job_state": None}
-        shared.resources(*(resource_row(name, **gone) for name in ids))
+        absent = {
+            "stack_id": stack,
+            "desired": DesiredState.ABSENT,
+            "job": None,
+            "job_state": None,
+        }
+        shared.resources(*(resource_row(name, **absent) for name in ids))
         with shared.store.transaction() as tx:
             tx.graph.add_edges(stack, 1, [Edge(one, None) for one in ids])
             tx.goals.insert(goal_row(f"goal-{stack}", stack_id=stack))
@@ -151,7 +164,7 @@ def test_stacks_are_deleted_concurrently(shared, delete):
 
 @pytest.mark.parametrize("noun", ["jobs", "resources"])
 def test_resources_of_stack_are_locked_in_id_order(shared, noun):
-    """Whatever their names are: who holds the first one may still have the second."""
+    """Whatever their names are: a transaction with the first row may still lock the second."""
     shared.resources(
         resource_row("a", name="z", job_state=JobState.RUNNING),
         resource_row("b", name="y", job_state=JobState.RUNNING),
@@ -214,6 +227,7 @@ def test_sweeps_skip_locked_rows(shared):
         lost = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
         due = shared.store.sweeps.take_due_observations(time_at(10), time_at(20), 10)
         assert shared.store.workers.renew_leases("me", ["t"], time_at(30)) == 1
+    assert [row.lease_expires_at for row in shared.rows("a", "b")] == [None, time_at(30)]
     assert [job.resource_id for job in lost] == ["b"]
     assert [row.id for row in due] == ["d"]
 
@@ -262,9 +276,9 @@ def test_memory_store_rejects_nested_transaction():
 
 
 def test_job_recorded_during_sweep_is_not_lost(shared):
-    """Between the search for candidates and their locks."""
-    held = {"lease_owner": "me", "lease_token": "t", "lease_expires_at": time_at(6)}
-    shared.resources(resource_row("a", job_state=JobState.RUNNING, posted_at=time_at(0), **held))
+    """The outcome is recorded between the search for candidates and their locks."""
+    leased = {"lease_owner": "me", "lease_token": "t", "lease_expires_at": time_at(6)}
+    shared.resources(resource_row("a", job_state=JobState.RUNNING, posted_at=time_at(0), **leased))
     engine = shared.store.database.engine
     meanwhile = ["once"]
 
@@ -273,12 +287,8 @@ def test_job_recorded_during_sweep_is_not_lost(shared):
             return
         meanwhile.pop()
         with shared.store.transaction() as tx:
-            tx.resources.update(
-                ["a"],
-                job_state=JobState.AWAITING_OBSERVATION,
-                observe_at=time_at(20),
-                lease_expires_at=None,
-            )
+            recorded = job_transitions.await_observation(ObservedState.BUSY, time_at(20))
+            tx.jobs.apply(["a"], recorded)
 
     event.listen(engine, "after_cursor_execute", record)
     found = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
@@ -288,15 +298,16 @@ def test_job_recorded_during_sweep_is_not_lost(shared):
 
 
 def test_taking_jobs_locks_no_job_state_index_entry(shared):
-    """A stack that is halted moves its jobs on, whoever looks for some meanwhile."""
-    due = {"job_state": JobState.SCHEDULABLE, "project_id": "p", "root_id": "t"}
-    shared.resources(*(resource_row(name, **due) for name in "abc"))
+    """A stack that is cancelled changes its jobs while another transaction takes some."""
+    schedulable = {"job_state": JobState.SCHEDULABLE, "project_id": "p", "root_id": "t"}
+    shared.resources(*(resource_row(name, **schedulable) for name in "abc"))
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as one:
         one.resources.lock(["a", "b", "c"])
 
-        def look() -> None:
+        def take() -> None:
             with shared.store.transaction() as two:
                 assert two.jobs.next_schedulable("p", "s", 9) == []
-                one.resources.update(["a", "b", "c"], job_state=JobState.CANCELLED)
+                one.jobs.apply(["a", "b", "c"], job_transitions.cancel())
 
-        pool.submit(look).result(timeout=20)
+        pool.submit(take).result(timeout=20)
+    assert {row.job_state for row in shared.rows("a", "b", "c")} == {JobState.CANCELLED}

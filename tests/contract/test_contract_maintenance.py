@@ -1,4 +1,4 @@
-"""Purging and rekeying on every database, also while others write."""
+"""Purge, key rotation and consistency check on every database, also during writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ A, B, C = sorted(HASHES)
 
 
 def insert_stacks(database):
-    """A stack that lives, with text b, and two deleted ones, with a and b."""
+    """Insert a stack that exists, with text b, and two deleted ones, with a and b."""
     with SqlStore(database).transaction() as tx:
         tx.contents.put(HASHES)
         for number, name in enumerate(("lives", "old", "older")):
@@ -59,7 +59,7 @@ def get_ids(database, table=stack):
         return sorted(conn.scalars(sa.select(key)))
 
 
-def test_purge_selects_stacks_deleted_before_given_time(database):
+def test_purge_selects_stacks_deleted_before_a_time(database):
     insert_stacks(database)
     assert purge.find_deleted_stacks(database, time_at(9), None, 10) == []
     assert purge.find_deleted_stacks(database, time_at(15), None, 10) == ["older"]
@@ -76,7 +76,7 @@ def test_purge_waits_for_snapshot_deletion(database):
         tx.snapshots.schedule_deletion("old", time_at(20))
     assert purge.find_deleted_stacks(database, time_at(30), None, 10) == ["older"]
     with SqlStore(database).transaction() as tx:
-        tx.snapshots.update("of-old", delete_at=None)  # given up, and told so
+        tx.snapshots.update("of-old", delete_at=None)  # no further tries
     assert purge.find_deleted_stacks(database, time_at(30), None, 10) == ["older", "old"]
 
 
@@ -173,7 +173,7 @@ def test_key_rotation_changes_no_value(database):
 
 
 def test_interrupted_key_rotation_is_repeatable(database, monkeypatch):
-    """In between everything is read with both keys; afterwards the old one is in no value."""
+    """Both keys read everything in between; afterwards no value needs the old one."""
     old, new = Keyring(["old key"]), Keyring(["new key", "old key"])
     attach_keyring(database.engine, old)
     with SqlStore(database).transaction() as tx:
@@ -238,6 +238,8 @@ def test_undecryptable_values_are_counted_and_kept(database):
         ).unreadable
         == 3
     )
+    with SqlStore(database).transaction() as tx:
+        assert tx.goals.get("goal-1").parameters == {"p": "secret"}
 
 
 def test_inconsistencies_are_reported_per_stack(database):

@@ -1,4 +1,4 @@
-"""Rows of resources: reading, locking, writing, settling, deleting."""
+"""Rows of resources: reading, locking, writing, completing, deleting."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def without_wide_columns(row):
     return replace(row, definition={}, properties=None, attributes={}, data={})
 
 
-def test_resource_round_trip(given):
-    given.resources(FULL, resource_row("plain"))
-    assert given.rows("full", "plain", "nobody") == [FULL, resource_row("plain")]
-    assert given.rows() == []
+def test_resource_round_trip(seeder):
+    seeder.resources(FULL, resource_row("plain"))
+    assert seeder.rows("full", "plain", "nobody") == [FULL, resource_row("plain")]
+    assert seeder.rows() == []
 
 
-def test_resource_requires_existing_stack(given):
-    with pytest.raises(Exception, match=r"(?i)foreign|no stack"), given.store.transaction() as tx:
+def test_resource_requires_existing_stack(seeder):
+    with pytest.raises(Exception, match=r"(?i)foreign|no stack"), seeder.store.transaction() as tx:
         tx.resources.insert([resource_row("a", stack_id="nobody")])
-    assert given.rows("a") == []
+    assert seeder.rows("a") == []
 
 
-def test_resources_are_ordered_by_id(given):
-    given.resources(resource_row("c"), resource_row("a"), resource_row("b"))
-    with given.store.transaction() as tx:
+def test_resources_are_ordered_by_id(seeder):
+    seeder.resources(resource_row("c"), resource_row("a"), resource_row("b"))
+    with seeder.store.transaction() as tx:
         for rows in (
             tx.leases.lock_claimable(["c", "a", "b"]),
             tx.resources.lock(["c", "b", "a"]),
@@ -70,10 +70,10 @@ def test_resources_are_ordered_by_id(given):
             assert [row.id for row in rows] == ["a", "b", "c"]
 
 
-def test_narrow_reads_omit_wide_columns(given):
-    given.resources(replace(FULL, desired=DesiredState.ABSENT))
+def test_narrow_reads_omit_wide_columns(seeder):
+    seeder.resources(replace(FULL, desired=DesiredState.ABSENT))
     expected = without_wide_columns(replace(FULL, desired=DesiredState.ABSENT))
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.resources.lock(["full"]) == [expected]
         assert tx.jobs.lock_by_stack("stack-1") == [expected]
         tx.graph.add_physical_dependencies(
@@ -85,47 +85,47 @@ def test_narrow_reads_omit_wide_columns(given):
         assert tx.resources.lock([]) == []
 
 
-def test_full_reads_include_wide_columns(given):
-    given.resources(FULL)
-    with given.store.transaction() as tx:
+def test_full_reads_include_wide_columns(seeder):
+    seeder.resources(FULL)
+    with seeder.store.transaction() as tx:
         assert tx.leases.lock_claimable(["full", "nobody"]) == [FULL]
         assert tx.resources.get_by_stack("stack-1") == [FULL]
         assert tx.leases.lock_claimable([]) == []
 
 
-def test_planning_reads_omit_values(given):
+def test_planning_reads_omit_values(seeder):
     unmade = resource_row("unmade", data={"key": "kept"})
-    given.resources(FULL, unmade)
-    with given.store.transaction() as tx:
+    seeder.resources(FULL, unmade)
+    with seeder.store.transaction() as tx:
         found = tx.resources.lock_by_stack("stack-1")
     assert found == [replace(FULL, properties={}, attributes={}), unmade]
     assert unmade.properties is None
 
 
-def test_unfinished_resources_have_a_job(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_unfinished_resources_have_a_job(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a"),
         resource_row("b", job=None, job_state=None),
         resource_row("c", desired=DesiredState.ABSENT, job_state=JobState.CANCELLED),
         resource_row("d", desired=DesiredState.ABSENT, job=None, job_state=None),
         resource_row("e", stack_id="stack-2", desired=DesiredState.ABSENT),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert [row.id for row in tx.jobs.lock_by_stack("stack-1")] == ["a", "c"]
         assert [row.id for row in tx.resources.lock_by_stack("stack-1")] == ["a", "b", "c", "d"]
 
 
-def test_physical_dependents_with_a_job_are_found(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_physical_dependents_with_a_job_are_found(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a"),
         resource_row("b", job=None, job_state=None),
         resource_row("c", desired=DesiredState.ABSENT),
         resource_row("d"),
         resource_row("e", stack_id="stack-2"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         tx.graph.add_physical_dependencies(
             "stack-1", [("c", "y"), ("a", "x"), ("a", "y"), ("b", "x"), ("d", "X")]
         )
@@ -142,10 +142,10 @@ def test_physical_dependents_with_a_job_are_found(given):
         assert tx.graph.find_physical_dependents("stack-1", []) == []
 
 
-def test_physical_dependencies_are_deleted_with_graph(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(resource_row("a"), resource_row("b"), resource_row("e", stack_id="stack-2"))
-    with given.store.transaction() as tx:
+def test_physical_dependencies_are_deleted_with_graph(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(resource_row("a"), resource_row("b"), resource_row("e", stack_id="stack-2"))
+    with seeder.store.transaction() as tx:
         tx.graph.add_physical_dependencies("stack-1", [("a", "x")])
         tx.graph.add_physical_dependencies("stack-2", [("e", "x")])
         tx.graph.clear("stack-1")
@@ -156,25 +156,25 @@ def test_physical_dependencies_are_deleted_with_graph(given):
         assert [row.id for row in tx.graph.find_physical_dependents("stack-2", ["x"])] == ["e"]
 
 
-def test_physical_dependency_is_unique(given):
-    given.resources(resource_row("a"))
+def test_physical_dependency_is_unique(seeder):
+    seeder.resources(resource_row("a"))
     twice = [("a", "x"), ("a", "x")]
-    refused = pytest.raises(Exception, match=r"(?i)there already|unique|duplicate")
-    with refused, given.store.transaction() as tx:
+    refused = pytest.raises(Exception, match=r"(?i)unique|duplicate")
+    with refused, seeder.store.transaction() as tx:
         tx.graph.add_physical_dependencies("stack-1", twice)
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.graph.find_physical_dependents("stack-1", ["x"]) == []
 
 
-def test_any_status_reason_startswith(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_any_status_reason_startswith(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a", action=Action.CHECK, status_reason="CHECK: 100% no"),
         resource_row("b", action=Action.UPDATE, status_reason="other"),
         resource_row("c", action=Action.CHECK, desired=DesiredState.ABSENT, status_reason="gone"),
         resource_row("d", action=Action.CHECK, stack_id="stack-2", status_reason="there"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.resources.any_status_reason_startswith("stack-1", Action.CHECK, "CHECK: 100% ")
         for beginning in ("HECK", "CHECK: 100_", "other", "gone", "there"):
             assert not tx.resources.any_status_reason_startswith(
@@ -182,15 +182,15 @@ def test_any_status_reason_startswith(given):
             )
 
 
-def test_incarnations_share_a_name(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_incarnations_share_a_name(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a", name="x"),
         resource_row("b", name="x", desired=DesiredState.ABSENT, job=None, job_state=None),
         resource_row("c", name="y"),
         resource_row("d", name="x", stack_id="stack-2"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert [row.id for row in tx.incarnations.list_by_names("stack-1", ["x", "z"])] == [
             "a",
             "b",
@@ -198,29 +198,29 @@ def test_incarnations_share_a_name(given):
         assert tx.incarnations.list_by_names("stack-1", []) == []
 
 
-def test_lock_leased_matches_token(given):
-    given.resources(
+def test_lock_leased_matches_token(seeder):
+    seeder.resources(
         resource_row("a", lease_token="mine", version=4),
         resource_row("b", lease_token="theirs"),
         resource_row("c"),
         resource_row("d", lease_token="mine", lease_expires_at=time_at(-100)),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         # RULE 3: an expired lease is still the holder's until another one claims.
         assert tx.leases.lock_held(["a", "b", "c", "d"], "mine") == {"a": 4, "d": 1}
         assert tx.leases.lock_held(["b", "c"], "mine") == {}
         assert tx.leases.lock_held([], "mine") == {}
 
 
-def test_inputs_come_from_desired_incarnations(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_inputs_come_from_desired_incarnations(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         replace(FULL, id="1", name="a"),
         resource_row("2", name="a", desired=DesiredState.ABSENT),
         resource_row("3", name="b"),
         resource_row("4", name="b", stack_id="stack-2", type="Other"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         found = tx.incarnations.get_inputs("stack-1", ["a", "b", "c"])
         assert tx.incarnations.get_inputs("stack-1", []) == {}
     assert set(found) == {"a", "b"}
@@ -229,100 +229,101 @@ def test_inputs_come_from_desired_incarnations(given):
     assert (found["b"].type, found["b"].properties) == ("Sim::Thing", {})
 
 
-def test_update_sets_same_values_on_all_rows(given):
-    given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
-    with given.store.transaction() as tx:
-        tx.resources.update(["a", "c", "nobody"], job_state=JobState.CANCELLED, data={"k": [1]})
+def test_update_sets_same_values_on_all_rows(seeder):
+    seeder.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+    with seeder.store.transaction() as tx:
+        tx.resources.update(["a", "c", "nobody"], status=Status.FAILED, data={"k": [1]})
         tx.resources.update([], version=9)
-    assert [row.job_state for row in given.rows("a", "b", "c")] == ["halted", "blocked", "halted"]
-    assert given.row("a").data == {"k": [1]}
-    assert given.row("b") == resource_row("b")
+    assert [row.status for row in seeder.rows("a", "b", "c")] == ["FAILED", "COMPLETE", "FAILED"]
+    assert seeder.row("a").data == {"k": [1]}
+    assert seeder.row("b") == resource_row("b")
 
 
-def test_update_each_sets_own_values_per_row(given):
-    given.resources(resource_row("a"), resource_row("b"), resource_row("c"))
-    with given.store.transaction() as tx:
+def test_update_each_sets_own_values_per_row(seeder):
+    seeder.resources(resource_row("a"), resource_row("b"), resource_row("c"))
+    with seeder.store.transaction() as tx:
         tx.resources.update_each({})
         tx.resources.update_each(
             {
-                "b": {"requires": ("x",), "job": None, "observed": ObservedState.READY},
-                "a": {"requires": (), "job": Verb.CHECK, "observed": None},
-                "nobody": {"requires": (), "job": None, "observed": None},
+                "b": {"requires": ("x",), "job": None, "status": Status.FAILED},
+                "a": {"requires": (), "job": Verb.CHECK, "status": Status.IN_PROGRESS},
+                "nobody": {"requires": (), "job": None, "status": Status.FAILED},
             }
         )
-    assert (given.row("a").job, given.row("a").observed) == (Verb.CHECK, None)
-    assert (given.row("b").job, given.row("b").requires) == (None, ("x",))
-    assert given.row("c") == resource_row("c")
+    a, b = seeder.rows("a", "b")
+    assert (a.job, a.requires, a.status) == (Verb.CHECK, (), Status.IN_PROGRESS)
+    assert (b.job, b.requires, b.status) == (None, ("x",), Status.FAILED)
+    assert seeder.row("c") == resource_row("c")
 
 
-def test_set_version_updates_all_resources_of_stack(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_set_version_updates_all_resources_of_stack(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a"), resource_row("b", job=None), resource_row("c", stack_id="stack-2")
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         tx.resources.set_versions("stack-1", 5)
-    assert [row.version for row in given.rows("a", "b", "c")] == [5, 5, 1]
+    assert [row.version for row in seeder.rows("a", "b", "c")] == [5, 5, 1]
 
 
-def test_completed_resource_has_applied_definition_and_no_job(given):
-    given.resources(
+def test_completed_resource_has_applied_definition_and_no_job(seeder):
+    seeder.resources(
         replace(FULL, job_state=JobState.AWAITING_OBSERVATION),
         resource_row("b"),
         resource_row("c", job=Verb.CHECK, applied_hash="before"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         tx.jobs.mark_complete(["full", "c"], time_at(9))
-    assert (given.row("c").job, given.row("c").applied_hash) == (None, "before")
-    row = given.row("full")
+    assert (seeder.row("c").job, seeder.row("c").applied_hash) == (None, "before")
+    row = seeder.row("full")
     assert (row.job, row.job_state, row.observe_at) == (None,) * 3
     assert (row.status, row.applied_hash) == (Status.COMPLETE, row.definition_hash)
     assert (row.observed_at, row.updated_at) == (time_at(9), time_at(9))
-    assert given.row("b") == resource_row("b")
+    assert seeder.row("b") == resource_row("b")
 
 
-def test_only_resume_or_converge_ends_suspension(given):
+def test_only_resume_or_converge_ends_suspension(seeder):
     verbs = sorted(Verb)
-    given.resources(*(resource_row(verb.lower(), job=verb, suspended=True) for verb in verbs))
-    with given.store.transaction() as tx:
+    seeder.resources(*(resource_row(verb.lower(), job=verb, suspended=True) for verb in verbs))
+    with seeder.store.transaction() as tx:
         tx.jobs.mark_complete([verb.lower() for verb in verbs], time_at(9))
-    awake = {verb for verb in verbs if not given.row(verb.lower()).suspended}
+    awake = {verb for verb in verbs if not seeder.row(verb.lower()).suspended}
     assert awake == {Verb.CONVERGE, Verb.RESUME}
 
 
-def test_absent_resources_are_deleted_with_their_edges(given):
-    given.resources(
+def test_absent_resources_are_deleted_with_their_edges(seeder):
+    seeder.resources(
         resource_row("a"),
         resource_row("gone", desired=DesiredState.ABSENT, job=None, job_state=None),
         resource_row("going", desired=DesiredState.ABSENT),
         resource_row("kept", job=None, job_state=None),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         tx.graph.add_edges(
             "stack-1", 1, [Edge("a", "gone"), Edge("gone", "going"), Edge("a", "kept")]
         )
         tx.resources.delete_absent("stack-1")
         assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "kept")]
-    assert [row.id for row in given.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
+    assert [row.id for row in seeder.rows("a", "gone", "going", "kept")] == ["a", "going", "kept"]
 
 
-def test_deleting_all_resources_of_one_stack(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2"))
-    with given.store.transaction() as tx:
+def test_deleting_all_resources_of_one_stack(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(resource_row("a"), resource_row("b"), resource_row("c", stack_id="stack-2"))
+    with seeder.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("a", "b"), Edge("b", None)])
         tx.graph.add_edges("stack-2", 1, [Edge("c", None)])
         tx.resources.delete_by_stack("stack-1")
         assert tx.graph.get_edges_at("stack-2", 1, ["c"]) == [Edge("c", None)]
-    assert [row.id for row in given.rows("a", "b", "c")] == ["c"]
+    assert [row.id for row in seeder.rows("a", "b", "c")] == ["c"]
 
 
-def test_deleting_resources_by_id(given):
-    given.resources(resource_row("a"), resource_row("b"))
-    with given.store.transaction() as tx:
+def test_deleting_resources_by_id(seeder):
+    seeder.resources(resource_row("a"), resource_row("b"))
+    with seeder.store.transaction() as tx:
         tx.resources.delete(["b", "nobody"])
         tx.resources.delete([])
-    assert [row.id for row in given.rows("a", "b")] == ["a"]
+    assert [row.id for row in seeder.rows("a", "b")] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -333,14 +334,14 @@ def test_deleting_resources_by_id(given):
         pytest.param("t", 2, False, id="another goal's"),
     ],
 )
-def test_update_leased_requires_token_and_version(given, token, version, saved):
-    given.resources(
+def test_update_leased_requires_token_and_version(seeder, token, version, saved):
+    seeder.resources(
         resource_row("a", lease_token="t"), resource_row("b", lease_token="t", sensitive=True)
     )
     new = {"sensitive": False, "properties": {"a": [1]}, "lease_token": None}
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.leases.save("a", token, version, new) is saved
         assert tx.leases.save("nothing", token, version, new) is False
-    a, b = given.rows("a", "b")
+    a, b = seeder.rows("a", "b")
     assert (a.properties == {"a": [1]}, a.lease_token) == (saved, None if saved else "t")
     assert (b.properties, b.lease_token) == (None, "t")

@@ -1,4 +1,4 @@
-"""Stacks, goals, contents, events and services: the same answers from every store."""
+"""Stacks, goals, contents, events and services: the same results from every store."""
 
 from __future__ import annotations
 
@@ -79,13 +79,15 @@ def test_deleted_stack_releases_its_name(store):
     assert stack_of(store, "two").deleted_at is None
 
 
-def test_update_sets_given_columns_of_one_stack(store):
+def test_update_sets_columns_of_one_stack(store):
     with store.transaction() as tx:
         tx.stacks.insert(stack_row("one"))
         tx.stacks.insert(stack_row("two"))
         tx.stacks.update("one", action=Action.DELETE, version=7, deadline_at=None, tags=("a",))
         tx.stacks.update("nobody", version=9)
     assert (stack_of(store, "one").action, stack_of(store, "one").version) == ("DELETE", 7)
+    with store.transaction() as tx:
+        assert (tx.stacks.get_tags("one"), tx.stacks.get_tags("two")) == (("a",), ())
     assert stack_of(store, "two") == stack_row("two")
 
 
@@ -160,17 +162,27 @@ def test_content_is_stored_once(store):
         assert tx.contents.get([]) == {}
 
 
-def test_events_of_any_size_are_stored(store):
-    with store.transaction() as tx:
+def test_events_of_any_size_are_stored(seeder):
+    with seeder.store.transaction() as tx:
         tx.events.insert([])
         tx.events.insert([event_row("1", reason="x" * 100_000)])
         tx.events.insert([event_row("2", properties={"a": 1}), event_row("3")])
+    assert seeder.events() == [
+        event_row("1", reason="x" * 100_000),
+        event_row("2"),
+        event_row("3"),
+    ]
 
 
-def test_service_heartbeat(store):
-    store.workers.record_heartbeat(service_row(), time_at(1))
-    store.workers.record_heartbeat(service_row(), time_at(2))
-    store.workers.record_heartbeat(service_row("service-2"), time_at(3))
+def test_service_heartbeat(seeder):
+    workers = seeder.store.workers
+    workers.record_heartbeat(service_row(), time_at(1))
+    workers.record_heartbeat(service_row(), time_at(2))
+    workers.record_heartbeat(service_row("service-2"), time_at(3))
+    assert seeder.services() == [
+        service_row(updated_at=time_at(2)),
+        service_row("service-2", updated_at=time_at(3)),
+    ]
 
 
 def test_overdue_stacks_are_in_progress_past_deadline(store):
@@ -221,7 +233,7 @@ def test_new_or_idle_stack_is_not_stalled(store):
 
 
 @pytest.mark.parametrize(
-    ("stack", "row", "unwanted"),
+    ("stack", "row", "cancelled"),
     [
         ({}, {}, True),
         ({"status": Status.FAILED}, {}, False),
@@ -231,7 +243,7 @@ def test_new_or_idle_stack_is_not_stalled(store):
         ({"owner_resource_id": None}, {}, False),
     ],
 )
-def test_nested_stack_is_found_when_parent_resource_is_cancelled(store, stack, row, unwanted):
+def test_nested_stack_is_found_when_parent_resource_is_cancelled(store, stack, row, cancelled):
     of_stack = {"owner_id": "parent", "owner_resource_id": "a", **stack}
     of_row = {
         "job_state": JobState.CANCELLED,
@@ -243,80 +255,80 @@ def test_nested_stack_is_found_when_parent_resource_is_cancelled(store, stack, r
         tx.stacks.insert(stack_row("parent", name="parent"))
         tx.stacks.insert(stack_row("one", **of_stack))
         tx.resources.insert([resource_row("a", stack_id="parent", **of_row)])
-    assert store.sweeps.find_cancelled_nested_stacks(10) == (["one"] if unwanted else [])
+    assert store.sweeps.find_cancelled_nested_stacks(10) == (["one"] if cancelled else [])
     assert store.sweeps.find_cancelled_nested_stacks(0) == []
 
 
 def test_tree_resource_count_excludes_absent_resources(store):
     with store.transaction() as tx:
         tx.stacks.insert(stack_row("root", name="root"))
-        tx.stacks.insert(stack_row("below", owner_id="root"))
+        tx.stacks.insert(stack_row("nested", owner_id="root"))
         tx.resources.insert(
             [
                 resource_row("a", stack_id="root", root_id="root"),
-                resource_row("b", stack_id="below", root_id="root"),
-                resource_row("c", stack_id="below", root_id="root", desired=DesiredState.ABSENT),
+                resource_row("b", stack_id="nested", root_id="root"),
+                resource_row("c", stack_id="nested", root_id="root", desired=DesiredState.ABSENT),
             ]
         )
     with store.transaction() as tx:
-        assert (tx.tree.count_resources("root"), tx.tree.count_resources("below")) == (2, 0)
+        assert (tx.tree.count_resources("root"), tx.tree.count_resources("nested")) == (2, 0)
 
 
-def test_descendants_are_listed_deepest_first(given):
-    def below(name, depth, **more):
+def test_descendants_are_listed_deepest_first(seeder):
+    def nested(name, depth, **more):
         more |= {"owner_id": "stack-1", "root_id": "stack-1", "depth": depth}
         return stack_row(name, name=name, **more)
 
-    given.stack(below("b", 1))
-    given.stack(below("c", 2))
-    given.stack(below("a", 2))
-    given.stack(below("gone", 3, deleted_at=time_at(2)))
-    given.stack(stack_row("stack-2", name="other"))
-    with given.store.transaction() as tx:
+    seeder.stack(nested("b", 1))
+    seeder.stack(nested("c", 2))
+    seeder.stack(nested("a", 2))
+    seeder.stack(nested("deleted", 3, deleted_at=time_at(2)))
+    seeder.stack(stack_row("stack-2", name="other"))
+    with seeder.store.transaction() as tx:
         assert [stack.id for stack in tx.tree.list_descendants("stack-1")] == ["a", "c", "b"]
         assert tx.tree.list_descendants("stack-2") == []
 
 
-def _tree_that_waits(store):
-    """root > n: middle > m: deep; what is HELD stands in each, and in another tree."""
+def _insert_waiting_tree(store):
+    """Insert root > n > m with resources at breakpoints in each, and in another tree."""
 
-    def below(name, over, **more):
-        owner = {"owner_id": over, "owner_resource_id": f"row-{name}", "parent_resource": name}
+    def nested(name, parent, **more):
+        owner = {"owner_id": parent, "owner_resource_id": f"row-{name}", "parent_resource": name}
         return stack_row(f"at-{name}", name=name, root_id="root", **owner, **more)
 
-    def held(row_id, stack_id, **more):
-        its = {"project_id": "project-1", "root_id": "root", "hook": "pre-create"}
+    def waiting(row_id, stack_id, **more):
+        columns = {"project_id": "project-1", "root_id": "root", "hook": "pre-create"}
         return resource_row(
-            row_id, stack_id=stack_id, **{**its, "job_state": JobState.AT_BREAKPOINT, **more}
+            row_id, stack_id=stack_id, **{**columns, "job_state": JobState.AT_BREAKPOINT, **more}
         )
 
     with store.transaction() as tx:
         tx.stacks.insert(stack_row("root", name="root"))
-        tx.stacks.insert(below("n", "root", depth=1))
-        tx.stacks.insert(below("m", "at-n", depth=2))
-        tx.stacks.insert(below("done", "root", depth=1, status=Status.COMPLETE))
+        tx.stacks.insert(nested("n", "root", depth=1))
+        tx.stacks.insert(nested("m", "at-n", depth=2))
+        tx.stacks.insert(nested("done", "root", depth=1, status=Status.COMPLETE))
         tx.stacks.insert(stack_row("other", name="other"))
         tx.resources.insert(
             [
                 resource_row("row-n", name="n", stack_id="root", root_id="root"),
                 resource_row("row-m", name="m", stack_id="at-n", root_id="root"),
-                held("1", "at-m", name="x", hooks_and_restrictions=("pre-create",)),
-                held("2", "at-n", name="y", hook="post-create"),
-                held("3", "root", name="a"),
-                held("4", "at-done", name="z"),
-                held("5", "root", name="ready", job_state=None),
-                held("6", "other", name="b", root_id="other"),
+                waiting("1", "at-m", name="x", hooks_and_restrictions=("pre-create",)),
+                waiting("2", "at-n", name="y", hook="post-create"),
+                waiting("3", "root", name="a"),
+                waiting("4", "at-done", name="z"),
+                waiting("5", "root", name="ready", job_state=None),
+                waiting("6", "other", name="b", root_id="other"),
             ]
         )
 
 
 def test_breakpoints_are_reported_for_all_ancestors(store):
-    _tree_that_waits(store)
+    _insert_waiting_tree(store)
     with store.transaction() as tx:
-        asked = [tx.stacks.get(key) for key in ("root", "at-n", "at-done")]
+        requested = [tx.stacks.get(key) for key in ("root", "at-n", "at-done")]
         assert [
             (each.stack_id, "/".join(each.path), each.hook)
-            for each in tx.tree.find_breakpoint_locations(asked)
+            for each in tx.tree.find_breakpoint_locations(requested)
         ] == [
             ("at-n", "m/x", "pre-create"),
             ("at-n", "y", "post-create"),
@@ -330,7 +342,7 @@ def test_breakpoints_are_reported_for_all_ancestors(store):
 
 def test_breakpoints_are_found_with_one_statement(database):
     store = SqlStore(database)
-    _tree_that_waits(store)
+    _insert_waiting_tree(store)
     with store.transaction() as tx:
         root, done = tx.stacks.get("root"), tx.stacks.get("at-done")
         with count_statements(database.engine) as count:
@@ -342,7 +354,7 @@ def test_breakpoints_are_found_with_one_statement(database):
 
 
 def test_ancestor_resources_are_nearest_first(store):
-    _tree_that_waits(store)
+    _insert_waiting_tree(store)
     with store.transaction() as tx:
         assert [row.id for row in tx.tree.list_ancestor_resources("at-m")] == ["row-m", "row-n"]
         assert tx.tree.list_ancestor_resources("root") == []

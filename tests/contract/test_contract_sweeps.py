@@ -1,4 +1,4 @@
-"""Jobs: room in flight, what is lost, what is due, whose leases live on."""
+"""Jobs of a stack, and sweeps: lost jobs, due observations, renewed leases."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from heat_convergence.testing.sample_rows import resource_row, stack_row, time_a
 POSTED = JobState.POSTED
 
 
-def test_workload_of_a_stack(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_workload_of_a_stack(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         resource_row("a", job_state=POSTED),
         resource_row("b", job_state=JobState.RETRY),
         resource_row("c", job_state=JobState.REPLACE),
@@ -27,7 +27,7 @@ def test_workload_of_a_stack(given):
         resource_row("k", job_state=JobState.RUNNING),
         resource_row("l", job_state=JobState.AWAITING_OBSERVATION),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         one, two, three = (tx.jobs.get_workload("nobody", f"stack-{n}") for n in (1, 2, 3))
     assert (one, two, three) == (
         Workload(in_flight=7, has_queued=True),
@@ -36,14 +36,14 @@ def test_workload_of_a_stack(given):
     )
 
 
-def test_queued_jobs_are_taken_in_id_order(given):
-    given.stack(stack_row("stack-2"))
-    given.resources(
+def test_queued_jobs_are_taken_in_id_order(seeder):
+    seeder.stack(stack_row("stack-2"))
+    seeder.resources(
         *(resource_row(name, job_state=JobState.QUEUED) for name in "cab"),
         resource_row("0", job_state=POSTED),
         resource_row("1", job_state=JobState.QUEUED, stack_id="stack-2"),
     )
-    with given.store.transaction() as tx:
+    with seeder.store.transaction() as tx:
         assert tx.jobs.next_queued("stack-1", 2) == ["a", "b"]
         assert tx.jobs.next_queued("stack-1", 9) == ["a", "b", "c"]
 
@@ -66,72 +66,72 @@ def test_queued_jobs_are_taken_in_id_order(given):
         ({"job_state": JobState.CANCELLED}, False),
     ],
 )
-def test_lost_job_is_posted_and_neither_leased_nor_observed(given, values, lost):
-    given.resources(resource_row("a", **{"job_state": POSTED, "posted_at": time_at(4), **values}))
-    found = given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
+def test_lost_job_is_posted_and_neither_leased_nor_observed(seeder, values, lost):
+    seeder.resources(resource_row("a", **{"job_state": POSTED, "posted_at": time_at(4), **values}))
+    found = seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
     assert found == ([JobRef("stack-1", 1, "a")] if lost else [])
-    assert not lost or given.row("a").job_state is POSTED
+    assert not lost or seeder.row("a").job_state is POSTED
 
 
-def test_lost_job_is_taken_by_one_observer(given):
-    given.resources(
+def test_lost_job_is_taken_by_one_observer(seeder):
+    seeder.resources(
         *(
             resource_row(name, job_state=POSTED, posted_at=time_at(n))
             for n, name in enumerate("abc")
         )
     )
     assert [
-        job.resource_id for job in given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
+        job.resource_id for job in seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
     ] == [
         "a",
         "b",
     ]
     assert [
-        job.resource_id for job in given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
+        job.resource_id for job in seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
     ] == ["c"]
-    assert given.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2) == []
-    assert given.row("a").posted_at == time_at(10)
+    assert seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2) == []
+    assert seeder.row("a").posted_at == time_at(10)
 
 
-def test_due_observation_is_taken_by_one_observer(given):
-    given.resources(
+def test_due_observation_is_taken_by_one_observer(seeder):
+    seeder.resources(
         resource_row("a", observe_at=time_at(3), data={"k": 1}),
         resource_row("b", observe_at=time_at(2)),
         resource_row("c", observe_at=time_at(10)),
         resource_row("d", observe_at=time_at(10.000001)),
         resource_row("e"),
     )
-    assert given.store.sweeps.get_next_observation_time() == time_at(2)
-    first = given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
+    assert seeder.store.sweeps.get_next_observation_time() == time_at(2)
+    first = seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
     assert [(row.id, row.observe_at) for row in first] == [("a", time_at(40)), ("b", time_at(40))]
     assert first[0].data == {"k": 1}
     assert [
-        row.id for row in given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
+        row.id for row in seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
     ] == ["c"]
-    assert given.store.sweeps.take_due_observations(time_at(10), time_at(40), 2) == []
-    assert given.store.sweeps.get_next_observation_time() == time_at(10.000001)
+    assert seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2) == []
+    assert seeder.store.sweeps.get_next_observation_time() == time_at(10.000001)
 
 
-def test_no_next_observation(given):
-    assert given.store.sweeps.get_next_observation_time() is None
-    assert given.store.sweeps.take_due_observations(time_at(10), time_at(40), 5) == []
+def test_no_next_observation(seeder):
+    assert seeder.store.sweeps.get_next_observation_time() is None
+    assert seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 5) == []
 
 
-def test_lease_renewal_by_owner_and_token(given):
+def test_lease_renewal_by_owner_and_token(seeder):
     def leased(row_id: str, owner: str, token: str) -> Resource:
         return resource_row(
             row_id, lease_owner=owner, lease_token=token, lease_expires_at=time_at(5)
         )
 
-    given.resources(
+    seeder.resources(
         leased("a", "engine-1", "one"),
         leased("b", "engine-1", "two"),
         leased("c", "engine-1", "three"),
         leased("d", "engine-2", "one"),
         resource_row("e"),
     )
-    assert given.store.workers.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
-    assert given.store.workers.renew_leases("engine-3", ["one"], time_at(20)) == 0
-    assert given.store.workers.renew_leases("engine-1", [], time_at(20)) == 0
-    expiries = [row.lease_expires_at for row in given.rows("a", "b", "c", "d", "e")]
+    assert seeder.store.workers.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
+    assert seeder.store.workers.renew_leases("engine-3", ["one"], time_at(20)) == 0
+    assert seeder.store.workers.renew_leases("engine-1", [], time_at(20)) == 0
+    expiries = [row.lease_expires_at for row in seeder.rows("a", "b", "c", "d", "e")]
     assert expiries == [time_at(20), time_at(20), time_at(5), time_at(5), None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.maintenance import consistency, purge
 from heat_convergence.db.reads import events as event_reads
@@ -12,7 +14,13 @@ from heat_convergence.db.reads import resources as resource_reads
 from heat_convergence.db.repositories.resources import SqlResourceRepository
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import content, event, resource
-from heat_convergence.testing.sample_rows import event_row, goal_row, resource_row, stack_row
+from heat_convergence.testing.sample_rows import (
+    event_row,
+    goal_row,
+    resource_row,
+    stack_row,
+    time_at,
+)
 
 LONG, OTHER = "a line of user data\n" * 500, "another line\n" * 900
 MEMBERS = [{"n": number, "text": "x" * 50} for number in range(200)]
@@ -25,7 +33,7 @@ VALUES = {
 }
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "sealed"])
+@pytest.fixture(params=[False, True], ids=["plain", "encrypted"])
 def filled(database, request):
     attach_keyring(database.engine, Keyring(["a key for tests"]))
     sensitive = request.param
@@ -72,7 +80,7 @@ def test_every_reader_restores_deduplicated_values(filled):
 
 
 def test_rows_read_together_share_one_object(filled):
-    """Two hundred members with the same map do not hold two hundred of it."""
+    """Two hundred members with the same map do not hold two hundred copies of it."""
     with SqlStore(filled).transaction() as tx:
         read = [
             tx.resources.get("abc"),
@@ -116,8 +124,8 @@ def test_missing_content_is_reported(filled):
     with filled.write() as conn:
         conn.execute(content.delete().where(content.c.hash != "t"))
     with filled.read() as conn:
-        told = [found.problem for found in consistency.find_inconsistencies(conn)]
-    assert [problem for problem in told if "long" in problem] == [
+        problems = [found.problem for found in consistency.find_inconsistencies(conn)]
+    assert [problem for problem in problems if "long" in problem] == [
         *(f"long values of resource {name} are not stored" for name in "abc"),
         "long values of its events are not stored",
     ]
@@ -126,35 +134,36 @@ def test_missing_content_is_reported(filled):
 
 
 def test_consistency_check_reads_content_hashes_once(filled):
-    asked = []
+    sent = []
 
     def note(conn, cursor, statement, parameters, context, many):
         if "FROM content" in statement.replace("`", "").replace('"', ""):
-            asked.append(statement)
+            sent.append(statement)
 
     sa.event.listen(filled.engine, "before_cursor_execute", note)
     with filled.read() as conn:
         assert not list(consistency.find_inconsistencies(conn))
     sa.event.remove(filled.engine, "before_cursor_execute", note)
-    assert len(asked) == 1, asked
+    assert len(sent) == 1, sent
 
 
 def test_content_stored_during_check_is_not_reported(filled):
     with filled.write() as conn:
         conn.execute(content.delete().where(content.c.hash == "t"))
-        told = consistency.find_inconsistencies(conn)
-        assert next(told).problem == "the template of goal goal-1 is not stored"
+        inconsistencies = consistency.find_inconsistencies(conn)
+        assert next(inconsistencies).problem == "the template of goal goal-1 is not stored"
         values = {"user_data": "come lately\n" * 900}
         SqlResourceRepository(conn).insert([resource_row("late", name="late", properties=values)])
-        assert not list(told)
+        assert not list(inconsistencies)
 
 
 def test_update_leased_deduplicates_values(filled):
-    """As most are recorded: each by itself, in one statement."""
+    """Most outcomes are recorded so: each by itself, in one statement."""
     new = {"properties": VALUES, "attributes": {"shown": OTHER}, "sensitive": False}
     with SqlStore(filled).transaction() as tx:
-        tx.resources.update(["b"], lease_token="token")
-        assert tx.leases.save("b", "token", 1, new)
+        tx.jobs.apply(["b"], job_transitions.claim("engine", "token", time_at(9)))
+        recorded = job_transitions.await_observation(ObservedState.BUSY, time_at(9))
+        assert tx.jobs.apply_leased("b", "token", 1, recorded, new)
         (row,) = tx.resources.get(["b"])
         assert (row.properties, row.attributes) == (VALUES, {"shown": OTHER})
     with filled.read() as conn:

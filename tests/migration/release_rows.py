@@ -1,8 +1,8 @@
-"""What a release has in its database, as a file that a later release is tried with.
+"""Rows of a release's database, kept in a file with which later releases are tested.
 
-``python -m tests.migration.release_rows`` writes ``data/<revision>.json`` of the newest revision:
-to be done when a release is made, before the next migration is.  Until then that revision's
-rows are made anew by the code itself.
+``python -m tests.migration.release_rows`` writes ``data/<revision>.json`` of the newest
+revision, for a release and before the next migration.  Until then the code itself creates
+that revision's rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TEMPLATE = {
 
 
 def read_all_rows(engine: Engine) -> Rows:
-    """All rows of all tables but alembic's own, as the database has them."""
+    """Return all rows of all tables but alembic's own, as the database has them."""
     tables = sa.MetaData()
     tables.reflect(engine)
     with engine.connect() as connection:
@@ -58,25 +58,25 @@ def read_all_rows(engine: Engine) -> Rows:
         }
 
 
-def insert_rows(engine: Engine, given: Rows) -> None:
-    """Puts the rows in, in the order that foreign keys ask for."""
+def insert_rows(engine: Engine, rows: Rows) -> None:
+    """Insert rows in the order that foreign keys require."""
     tables = sa.MetaData()
     tables.reflect(engine)
     with engine.begin() as connection:
         for table in tables.sorted_tables:
-            if given.get(table.name):
+            if rows.get(table.name):
                 connection.execute(
                     table.insert(),
-                    [_typed(table, row) for row in _parents_first(given[table.name])],
+                    [_typed(table, row) for row in _parents_first(rows[table.name])],
                 )
 
 
-def _parents_first(given: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    return sorted(given, key=lambda row: (row.get("depth") or 0, str(row.get("id"))))
+def _parents_first(rows: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    return sorted(rows, key=lambda row: (row.get("depth") or 0, str(row.get("id"))))
 
 
 def _typed(table: sa.Table, row: dict[str, Json]) -> dict[str, Json]:
-    """SQLite has numbers for booleans."""
+    """Return the row with booleans, for which SQLite has numbers."""
     flags = {column.name for column in table.columns if isinstance(column.type, sa.Boolean)}
     return {
         name: bool(value) if name in flags and value is not None else value
@@ -85,8 +85,11 @@ def _typed(table: sa.Table, row: dict[str, Json]) -> dict[str, Json]:
 
 
 def create_rows_of_this_release() -> Rows:
-    """By this release: a tree with a secret, changed once, a failed stack, a snapshot, a
-    deleted stack, software."""
+    """Return rows that this release writes.
+
+    They are those of a tree with a secret, updated once, a failed stack, a snapshot, a
+    deleted stack, and software.
+    """
     with tempfile.TemporaryDirectory() as folder:
         service = LocalService(f"sqlite:///{folder}/hc.sqlite", ApiOptions())
         files = {"child.yaml": CHILD}
@@ -94,10 +97,10 @@ def create_rows_of_this_release() -> Rows:
         done = service.send("PATCH", path, {"parameters": {"word": "andere"}})
         assert done.status_int == 202, done.text
         service.send("POST", f"{path}/snapshots", {"name": "before"})
-        gone = create_stack(
-            service, stack_name="gone", template={**TEMPLATE, "resources": {}, "outputs": {}}
+        deleted = create_stack(
+            service, stack_name="deleted", template={**TEMPLATE, "resources": {}, "outputs": {}}
         )
-        service.send("DELETE", gone)
+        service.send("DELETE", deleted)
         broken = {"type": "OS::Heat::TestResource", "properties": {"fail": True}}
         create_stack(
             service,
@@ -113,7 +116,7 @@ def create_rows_of_this_release() -> Rows:
 
 
 def load_rows_of_revision(revision: str) -> Rows:
-    """The rows of a revision."""
+    """Return the rows of a revision."""
     path = FOLDER / f"{revision}.json"
     if path.exists():
         return json.loads(path.read_text())

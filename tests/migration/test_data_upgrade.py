@@ -1,7 +1,7 @@
-"""What an earlier release has stored is there after the upgrade, and lives on.
+"""Stacks of an earlier release exist after the upgrade, and can be used.
 
-For every revision, on every database: the schema of then, rows of then, the upgrade, and
-the service of today on them.
+For every revision, on every database: its schema, its rows, the upgrade, and then this
+release's service.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REVISIONS = [
     for script in ScriptDirectory(str(schema_upgrade.get_scripts_directory())).walk_revisions()
 ]
 NEXT = '''
-"""One that is to come."""
+"""A later revision."""
 import sqlalchemy as sa
 from alembic import op
 revision, down_revision, branch_labels, depends_on = "9999", "{head}", None, None
@@ -39,11 +39,11 @@ def test_stacks_of_earlier_release_survive_upgrade(
     url: str, database: Database, revision: str
 ) -> None:
     schema_upgrade.upgrade(database, revision)
-    given = release_rows.load_rows_of_revision(revision)
-    release_rows.insert_rows(database.engine, given)
+    rows = release_rows.load_rows_of_revision(revision)
+    release_rows.insert_rows(database.engine, rows)
     schema_upgrade.upgrade(database)
     assert schema_upgrade.find_schema_differences(database) == []
-    assert _lost(given, database) == {}
+    assert _lost(rows, database) == {}
 
     service = LocalService(url)
     stacks = {each["stack_name"]: each for each in service.send("GET", "/stacks").json["stacks"]}
@@ -69,10 +69,10 @@ def test_stacks_of_earlier_release_survive_upgrade(
     service.close()
 
 
-def _lost(given: release_rows.Rows, database: Database) -> dict[str, int]:
-    """How many rows fewer each table has."""
+def _lost(before: release_rows.Rows, database: Database) -> dict[str, int]:
+    """Return how many rows fewer each table has, by table."""
     now = release_rows.read_all_rows(database.engine)
-    fewer = {name: len(rows) - len(now.get(name, ())) for name, rows in given.items()}
+    fewer = {name: len(rows) - len(now.get(name, ())) for name, rows in before.items()}
     return {name: count for name, count in fewer.items() if count > 0}
 
 
@@ -88,10 +88,10 @@ def test_row_loss_in_migration_is_detected(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str,
     lost: dict[str, int],
 ) -> None:  # fmt: skip
-    """The test above is tested, with migrations that are none of ours."""
+    """Migrations of this test show that the test above detects a loss."""
     schema_upgrade.upgrade(database)
-    given = release_rows.create_rows_of_this_release()
-    release_rows.insert_rows(database.engine, given)
+    rows = release_rows.create_rows_of_this_release()
+    release_rows.insert_rows(database.engine, rows)
     scripts = tmp_path / "scripts"
     shutil.copytree(schema_upgrade.get_scripts_directory(), scripts)
     (scripts / "versions" / "9999_next.py").write_text(
@@ -100,7 +100,7 @@ def test_row_loss_in_migration_is_detected(
     monkeypatch.setattr(schema_upgrade, "get_scripts_directory", lambda: scripts)
     schema_upgrade.upgrade(database)
     assert schema_revisions.get_current_revision(database) == "9999"
-    assert _lost(given, database) == lost
+    assert _lost(rows, database) == lost
     if not lost:
         with database.read() as connection:
             found = connection.execute(sa.text("SELECT DISTINCT extra FROM stack")).scalars()
@@ -108,7 +108,7 @@ def test_row_loss_in_migration_is_detected(
 
 
 def test_release_rows_cover_all_tables() -> None:
-    """But for what only daemons and Keystone bring about."""
+    """Only rows that need daemons or Keystone are missing."""
     empty: dict[str, Any] = {
         name for name, rows in release_rows.create_rows_of_this_release().items() if not rows
     }

@@ -16,7 +16,7 @@ from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
 @pytest.fixture(scope="module")
 def mariadb_url() -> Iterator[str]:
-    """Of this file alone: other tests leave tables in the shared one."""
+    """Yield a database of this module: other tests leave tables in the shared one."""
     yield from fresh_database(MARIADB, "MariaDB")
 
 
@@ -46,7 +46,7 @@ def test_missing_column_is_detected(database):
     with database.write() as connection:
         connection.execute(sa.text("ALTER TABLE event DROP COLUMN properties"))
     found = schema_upgrade.find_schema_differences(database)
-    assert [(kind, table, column.name) for kind, _, table, column in found] == [
+    assert [(change, table, column.name) for change, _, table, column in found] == [
         ("add_column", "event", "properties")
     ]
 
@@ -61,7 +61,7 @@ def test_foreign_keys_are_enforced(database):
 def _indexes(database: Database) -> dict[str, set[str]]:
     inspector = sa.inspect(database.engine)
     unique = {c.name for table in metadata.tables.values() for c in table.constraints}
-    # MariaDB makes an index for a foreign key that has none, named like the key
+    # MariaDB creates an index for a foreign key without one, and names it like the key.
     return {
         table: {index["name"] for index in inspector.get_indexes(table)} - unique
         for table in inspector.get_table_names()

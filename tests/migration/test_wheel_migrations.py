@@ -31,7 +31,7 @@ def run(*command: str, cwd: Path, **environ: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, so that nothing is left in the checkout."""
+    """Build a wheel from a copy, so that nothing is left in the checkout."""
     where = tmp_path_factory.mktemp("wheel")
     source = where / "source"
     source.mkdir()

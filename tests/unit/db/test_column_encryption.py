@@ -1,4 +1,4 @@
-"""Secrets at rest: what a sensitive row holds can't be read without the key."""
+"""Secrets at rest: values of a sensitive row cannot be read without the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds what is found by keys: the cost is that of what is found, not of the stack."""
+"""Physical dependents are found by keys: the cost grows with them, not with the stack."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ def test_physical_dependents_are_found_by_index(tmp_path: Any, count: int) -> No
     rows = [resource_row(f"r{number:04}") for number in range(1000)]
     sent: list[tuple[str, Any]] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_rest: Any) -> None:
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
         if statement.startswith("SELECT"):
-            sent.append((statement, given))
+            sent.append((statement, parameters))
 
     with SqlStore(database).transaction() as tx:
         tx.stacks.insert(stack_row("stack-1"))
         tx.resources.insert(rows)
         tx.graph.add_physical_dependencies(
-            "stack-1", [(row.id, f"held by {row.id}") for row in rows]
+            "stack-1", [(row.id, f"used by {row.id}") for row in rows]
         )
         sa.event.listen(database.engine, "before_cursor_execute", note)
-        wanted = [row.id for row in rows[:count]]
+        expected = [row.id for row in rows[:count]]
         found = tx.graph.find_physical_dependents(
-            "stack-1", [f"held by {row_id}" for row_id in wanted]
+            "stack-1", [f"used by {row_id}" for row_id in expected]
         )
         sa.event.remove(database.engine, "before_cursor_execute", note)
-    assert [row.id for row in found] == wanted
-    ((statement, given),) = sent
+    assert [row.id for row in found] == expected
+    ((statement, parameters),) = sent
     with database.read() as connection:
-        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
     database.close()
-    ways = [row.detail for row in plan]
-    assert not [way for way in ways if way.startswith("SCAN resource")], ways
-    assert any("resource_hold" in way and "held_id=?" in way for way in ways), ways
+    steps = [row.detail for row in plan]
+    assert not [step for step in steps if step.startswith("SCAN resource")], steps
+    assert any("resource_hold" in step and "held_id=?" in step for step in steps), steps
