@@ -1,1 +1,1 @@
-"""Resource types: protocol, schema, registry, implementations."""
+"""Resource types: their protocol, the driver of OpenStack types, and all types of the service."""

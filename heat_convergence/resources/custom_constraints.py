@@ -1,10 +1,10 @@
-"""Named checks of values that need no cloud, and where to find all of them.
+"""Custom constraints that need no cloud, and the loading of all custom constraints.
 
-Decides whether a text is an address, a name, a date and so on.  ``load`` is called
-once by ``cli``; the checks by the template's and the schemas' custom constraints.
-A check takes one plain value, gives the mistake as text or None, and does no I/O.
+Decides whether a value is an address, a name, a date and so on. ``load_constraints`` is called
+once by ``cli``; the constraints by templates and schemas. A constraint takes one plain value,
+returns the violation as text or None, and does no I/O.
 
-Source: heat-facts ``resource_types.json``, ``custom_constraints``.
+Source: https://docs.openstack.org/heat/latest/template_guide/hot_spec.html, ``custom_constraint``.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ _log = logging.getLogger(__name__)
 
 
 def load_constraints() -> dict[str, CustomConstraintFunction]:
-    """Constraint name → check, of all installed packages.  One that cannot be
-    imported is logged and left out; a template that uses it is then refused."""
+    """Return constraint name → function, of all installed packages.
+
+    A constraint that cannot be imported is logged and left out; templates that use it are
+    refused.
+    """
     manager: ExtensionManager[Any] = ExtensionManager(
         ENTRY_POINT_GROUP, on_load_failure_callback=_log_failure
     )
@@ -49,6 +52,7 @@ def load_constraints() -> dict[str, CustomConstraintFunction]:
 
 
 def ip_addr(value: Json) -> str | None:
+    """Check for an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(str(value))
     except ValueError:
@@ -57,7 +61,7 @@ def ip_addr(value: Json) -> str | None:
 
 
 def net_cidr(value: Json) -> str | None:
-    """An address and a prefix length; bits of the host part may be set."""
+    """Check for an address with a prefix length; bits of the host part may be set."""
     text = str(value)
     try:
         if "/" not in text:
@@ -69,17 +73,19 @@ def net_cidr(value: Json) -> str | None:
 
 
 def ip_or_cidr(value: Json) -> str | None:
+    """Check for an address with or without a prefix length."""
     if ip_addr(value) is None or net_cidr(value) is None:
         return None
     return f"{value!r} is neither an IP address nor a CIDR"
 
 
 def mac_addr(value: Json) -> str | None:
+    """Check for a MAC address in one of the usual forms."""
     return None if _MAC.fullmatch(str(value)) else f"{value!r} is not a MAC address"
 
 
 def dns_name(value: Json) -> str | None:
-    """A host name, relative or with all its domains; empty for none."""
+    """Check for a host name, relative or fully qualified; an empty text passes."""
     text = str(value)
     if len(text) > DNS_NAME_LIMIT:
         return f"{text[:20]!r}... is longer than {DNS_NAME_LIMIT} characters"
@@ -93,25 +99,26 @@ def dns_name(value: Json) -> str | None:
 
 
 def rel_dns_name(value: Json) -> str | None:
-    """A name that a domain is yet to be added to."""
+    """Check for a relative host name, which a domain is still to be appended to."""
     if str(value).endswith("."):
         return f"{value!r} ends with a dot: it is absolute, not relative"
     return dns_name(value)
 
 
 def dns_domain(value: Json) -> str | None:
-    """An absolute domain; empty for none."""
+    """Check for an absolute domain, ending in a dot; an empty text passes."""
     if value != "" and not str(value).endswith("."):
         return f"{value!r} does not end with a dot"
     return dns_name(value)
 
 
 def iso_8601(value: Json) -> str | None:
+    """Check for a time in ISO 8601 form."""
     return None if _time_in(value) else f"{value!r} is not a time in ISO 8601 form"
 
 
 def expiration(value: Json) -> str | None:
-    """A time to come; without a zone it is UTC."""
+    """Check for a time in the future, in UTC if it has no zone; an empty text passes."""
     if value == "":
         return None
     moment = _time_in(value)
@@ -121,6 +128,7 @@ def expiration(value: Json) -> str | None:
 
 
 def json_string(value: Json) -> str | None:
+    """Check for a text that is JSON."""
     try:
         json.loads(value)
     except (TypeError, ValueError) as error:
@@ -129,12 +137,14 @@ def json_string(value: Json) -> str | None:
 
 
 def cron_expression(value: Json) -> str | None:
+    """Check for a cron expression; an empty text passes."""
     if value == "" or croniter.is_valid(str(value)):
         return None
     return f"{value!r} is not a cron expression"
 
 
 def timezone(value: Json) -> str | None:
+    """Check for the name of a time zone; an empty text passes."""
     try:
         if value != "":
             zoneinfo.ZoneInfo(str(value))
@@ -144,7 +154,7 @@ def timezone(value: Json) -> str | None:
 
 
 def test_constr(value: Json) -> str | None:
-    """Any number; where it is used, it once was how long the check took."""
+    """Check for a number; in Heat it once was the duration of the check."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return None
     return f"{value!r} is not a number"

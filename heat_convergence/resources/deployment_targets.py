@@ -1,8 +1,9 @@
-"""Which deployments of a template are put on servers that never ask for any.
+"""The check for deployments on servers that never fetch any.
 
-Decides by the definitions alone, what is not known yet taken for right.  A server that
-is elsewhere, or in another stack of the tree, nobody here knows.
-Source: heat-facts ``resource_groups.md``, "Software configuration".
+Decides by the definitions alone; what is not known yet passes, and so do servers outside the
+stack. Called by ``validation``.
+
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from heat_convergence.template.evaluation.resource_definition import ResourceDef
 from heat_convergence.template.expression import Expression
 
 Value = Any
-_REFERRING = ("get_resource", "Ref")
+_REFERENCE_FUNCTIONS = ("get_resource", "Ref")
 
 
 def find_misplaced_deployments(
     definitions: Mapping[str, ResourceDefinition], types: Mapping[str, ResourceType]
 ) -> Iterator[tuple[str, str, str]]:
-    """Name of the deployment, its property that refers to the server, and what is wrong."""
+    """Yield the deployment's name, its property for the server, and the error."""
     for name, resource_type in types.items():
         if resource_type.server_property is None:
             continue
@@ -31,17 +32,17 @@ def find_misplaced_deployments(
         )
         if server not in types:
             continue
-        host, given = types[server], _mapping(definitions[server].properties)
-        if not host.accepts_deployments(known_properties(host.schema, given)):
-            told = f"no software is deployed on {server}, whose user_data_format is not"
-            yield name, resource_type.server_property, f"{told} SOFTWARE_CONFIG"
+        server_type, raw = types[server], _mapping(definitions[server].properties)
+        if not server_type.accepts_deployments(known_properties(server_type.schema, raw)):
+            error = f"no software is deployed on {server}, whose user_data_format is not"
+            yield name, resource_type.server_property, f"{error} SOFTWARE_CONFIG"
 
 
-def _referred(given: Value) -> str:
-    """The resource whose id it is, or no name."""
-    if not isinstance(given, Expression) or given.function not in _REFERRING:
+def _referred(value: Value) -> str:
+    """Return the name of the resource that a value refers to, or no name."""
+    if not isinstance(value, Expression) or value.function not in _REFERENCE_FUNCTIONS:
         return ""
-    return given.arguments if isinstance(given.arguments, str) else ""
+    return value.arguments if isinstance(value.arguments, str) else ""
 
 
 def _mapping(properties: Value) -> Mapping[str, Value]:

@@ -1,9 +1,9 @@
-"""Dependencies that no reference tells: what a service needs to be there first.
+"""Dependencies that no reference expresses: objects that a service requires to exist first.
 
-Decides which further edges a template's resources get, as their types say: a port
-waits for the subnets of its network, a floating address for its router's interfaces.
-Called where definitions become a traversal's.  An edge that would close a ring is left
-out: what the author wrote counts more.
+Decides which further edges a template's resources get, as their types declare: a port waits for
+the subnets of its network, a floating address for its router's interfaces. Called where
+definitions become a traversal's. An edge that would close a cycle is left out: the author's
+dependencies take precedence.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ def add_implicit_dependencies(
     implementations: Mapping[str, str],
     registry: ResourceTypeRegistry,
 ) -> dict[str, ResourceDefinition]:
-    """The definitions with all that they require."""
+    """Return the definitions with the names that they require implicitly."""
     found = dict(definitions)
-    neighbours = _Neighbours(definitions, implementations, registry)
+    index = _PropertyIndex(definitions, implementations, registry)
     for name, definition in sorted(definitions.items()):
         resource_type = registry.find(implementations[name])
-        wanted: set[str] = set()
+        required: set[str] = set()
         for rule in resource_type.implicit_dependencies if resource_type is not None else ():
-            wanted |= neighbours.of(definition, rule)
-        for other in sorted(wanted - definition.requires - {name}):
+            required |= index.find(definition, rule)
+        for other in sorted(required - definition.requires - {name}):
             if not _reaches(found, other, name):
                 more = frozenset({*found[name].requires, other})
                 found[name] = replace(found[name], requires=more)
     return found
 
 
-class _Neighbours:
-    """Resources by the value of a property, read once for each rule."""
+class _PropertyIndex:
+    """Resources by the value of a property, indexed once for each rule."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class _Neighbours:
         implementations: Mapping[str, str],
         registry: ResourceTypeRegistry,
     ) -> None:
+        """Group the definitions by the implementation of their type."""
         self._by_type: dict[str, list[ResourceDefinition]] = {}
         for name, definition in definitions.items():
             self._by_type.setdefault(implementations[name], []).append(definition)
@@ -57,7 +58,8 @@ class _Neighbours:
         self._implementations = implementations
         self._index: dict[ImplicitDependency, dict[str, set[str]]] = {}
 
-    def of(self, definition: ResourceDefinition, rule: ImplicitDependency) -> set[str]:
+    def find(self, definition: ResourceDefinition, rule: ImplicitDependency) -> set[str]:
+        """Return the names of resources that a definition requires by a rule."""
         others = self._by_type.get(rule.other_type, ())
         if not others:
             return set()
@@ -81,7 +83,7 @@ class _Neighbours:
 
 
 def _values(value: Json, path: str) -> Iterable[Json]:
-    """All values at a path, through lists."""
+    """Return all values at a path, through lists."""
     if isinstance(value, list | tuple):
         return [found for item in value for found in _values(item, path)]
     if not path:
@@ -99,13 +101,13 @@ def _key(value: Json) -> str:
 
 
 def _reaches(definitions: Mapping[str, ResourceDefinition], start: str, goal: str) -> bool:
-    seen, ahead = {start}, [start]
-    while ahead:
-        name = ahead.pop()
+    visited, pending = {start}, [start]
+    while pending:
+        name = pending.pop()
         if name == goal:
             return True
         if name in definitions:
-            fresh = definitions[name].requires - seen
-            seen |= fresh
-            ahead.extend(fresh)
+            unvisited = definitions[name].requires - visited
+            visited |= unvisited
+            pending.extend(unvisited)
     return False

@@ -1,7 +1,7 @@
-"""What must not be told of a resource that holds secrets.
+"""Redaction of a resource's secrets in reasons and logs.
 
-Called by engines and observers before a reason is kept.  Decides which of its values
-count: all but those that only choose among known things.
+Called by engines and observers before a reason is stored. Decides which values are secret: all
+except those that only select among known things.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ from heat_convergence.template.parameters.constraints import AllowedValues, Cust
 from heat_convergence.template.text_redaction import redact as redact_texts
 from heat_convergence.template.text_redaction import sensitive_texts
 
-_CHOOSING = (AllowedValues, CustomConstraint)  # a flavour, a network: told, to be found
+# A selected flavor or network is no secret, and helps to find the cause.
+_SELECTING_CONSTRAINTS = (AllowedValues, CustomConstraint)
 
 
 def redact_secrets(
     text: str, row: Resource, resource_type: ResourceType | None, *values: Mapping[str, Any] | None
 ) -> str:
-    """The text as it may be told; ``values`` are further properties.  Most of what happens
-    needs no words, and then what must not be in them is not sought."""
+    """Return the text without the secrets of a resource.
+
+    Secrets are not collected where the text is empty, as it mostly is.
+
+    Args:
+        text: A reason.
+        row: The resource.
+        resource_type: Its type, None if that is not known.
+        values: Further properties, such as those of an update.
+    """
     return (
         redact_texts(text, _secrets_of(row, resource_type, values))
         if text and row.sensitive
@@ -33,11 +42,13 @@ def redact_secrets(
 def _secrets_of(
     row: Resource, resource_type: ResourceType | None, values: Iterable[Mapping[str, Any] | None]
 ) -> set[str]:
-    """Texts of the properties, ``values`` and those in the row."""
+    """Return the texts in secret properties, of ``values`` and of the row."""
     found: set[str] = set()
     for properties in (row.properties, *values):
         for name, value in (properties or {}).items():
             schema = None if resource_type is None else resource_type.schema.properties.get(name)
-            if schema is None or not any(isinstance(c, _CHOOSING) for c in schema.constraints):
+            if schema is None or not any(
+                isinstance(c, _SELECTING_CONSTRAINTS) for c in schema.constraints
+            ):
                 found.update(sensitive_texts(value))
     return found

@@ -1,11 +1,10 @@
-"""Which resource types there are.
+"""The registry of resource types.
 
-Decides what a type's name means and which types are shown.  Made once per process
-by ``cli`` (entry points) or by tests (explicit), asked by api, engine and
-observer.  Must not know environments: a name is resolved by the template's
-environment before it is looked up here.
+Decides which type a name refers to and which types are listed. Built once per process by ``cli``
+from entry points, or by tests; used by api, engine and observer. It must not know environments: a
+name is resolved by the template's environment before it is looked up here.
 
-Source: heat-facts ``rest_api.json``, the ``resource_types`` routes.
+Source: docs/reference/rest-api.rst, the ``resource_types`` routes.
 """
 
 from __future__ import annotations
@@ -35,20 +34,25 @@ from heat_convergence.template.limits import TemplateLimits
 Json = Any
 ENTRY_POINT_GROUP = "heat_convergence.resource_types"
 CATALOG_ENTRY_POINT_GROUP = "heat_convergence.resource_catalogs"
-_LISTING = TemplateLimits(regex_max_slow_matches=1)  # a pattern that is slow once is refused
-_TEMPLATE = TemplateResource()  # stands behind every template's name
+_LISTING_LIMITS = TemplateLimits(regex_max_slow_matches=1)  # a slow pattern is refused at once
+_TEMPLATE = TemplateResource()  # the type of every template's name
 
-PropertyDefaults = Mapping[tuple[str, str], Json]  # type and property → the property's default
-TypeOverrides = Mapping[tuple[str, str], Json]  # type and attribute of it → the attribute's value
+PropertyDefaults = Mapping[tuple[str, str], Json]  # type and property → default
+TypeOverrides = Mapping[tuple[str, str], Json]  # type and class attribute → value
 _NOTHING: Mapping[tuple[str, str], Json] = {}
 
 _log = logging.getLogger(__name__)
 
 
 class ResourceTypeRegistry:
-    """Resource types by name; does not change once it is made."""
+    """Resource types by name; immutable."""
 
     def __init__(self, types: Iterable[ResourceType]) -> None:
+        """Index the types.
+
+        Raises:
+            ValueError: Two types have the same name.
+        """
         by_name: dict[str, ResourceType] = {}
         for resource_type in types:
             other = by_name.setdefault(resource_type.name, resource_type)
@@ -63,42 +67,56 @@ class ResourceTypeRegistry:
     def load(
         cls, defaults: PropertyDefaults = _NOTHING, overrides: TypeOverrides = _NOTHING
     ) -> ResourceTypeRegistry:
-        """All types that installed packages declare.  One that cannot be imported
-        is logged and left out: it must not take the service down with it.  ``rule_defaults``
-        of properties and ``traits`` go over what the types say."""
+        """Load all types that installed packages declare by entry points.
+
+        A type that cannot be imported is logged and left out: it must not stop the service.
+
+        Args:
+            defaults: Defaults that replace those of the types' properties.
+            overrides: Values that replace those of the types' class attributes.
+        """
         single, catalogs = _loaded(ENTRY_POINT_GROUP), _loaded(CATALOG_ENTRY_POINT_GROUP)
         types = [*single, *(item for catalog in catalogs for item in catalog)]
         for resource_type in types:
-            _choose(resource_type, {name: value for (of, name), value in defaults.items()
-                           if of == resource_type.name})  # fmt: skip
-            for (of, trait), value in overrides.items():
-                if of == resource_type.name:
-                    setattr(resource_type, trait, value)
+            _set_defaults(resource_type, _of_type(defaults, resource_type))
+            for name, value in _of_type(overrides, resource_type).items():
+                setattr(resource_type, name, value)
         return cls(types)
 
     @classmethod
     def from_types(cls, *types: ResourceType | type[ResourceType]) -> ResourceTypeRegistry:
-        """These types and no others."""
+        """Return a registry of these types alone."""
         return cls(item() if isinstance(item, type) else item for item in types)
 
     def __iter__(self) -> Iterator[ResourceType]:
+        """Iterate over the types in order of their names."""
         return iter(self._types.values())
 
     def __contains__(self, name: object) -> bool:
+        """Return whether there is a type of this name."""
         return name in self._types
 
     def find(self, name: str) -> ResourceType | None:
+        """Return the type of this name, or None; a template's name is a type."""
         return _TEMPLATE if is_template_name(name) else self._types.get(name)
 
     def get(self, name: str) -> ResourceType:
-        """For requests about the type itself: unknown is a 404."""
+        """Return a type that a request names.
+
+        Raises:
+            EntityNotFound: There is none, which is a 404.
+        """
         found = self.find(name)
         if found is None:
             raise EntityNotFound("Resource Type", name)
         return found
 
     def get_for_template(self, name: str) -> ResourceType:
-        """For a type that a template names: unknown makes the template invalid."""
+        """Return a type that a template names.
+
+        Raises:
+            StackValidationFailed: There is none.
+        """
         found = self._types.get(name)
         if found is None:
             hint = did_you_mean(name, self._types)
@@ -112,9 +130,14 @@ class ResourceTypeRegistry:
         name: str | None = None,
         version: str | None = None,
     ) -> list[ResourceType]:
-        """The shown types in order of name.  Hidden ones are only listed when asked
-        for; ``name`` is a pattern, matched from the start, and a malformed or a
-        too costly one matches nothing."""
+        """Return the listed types in order of their names.
+
+        Args:
+            support_status: Only types of this status; hidden types are listed by no other filter.
+            name: A regular expression, matched from the start; a malformed or slow one matches
+                nothing.
+            version: Only types that are in their status since this version.
+        """
         chosen = [
             item
             for item in self
@@ -124,7 +147,7 @@ class ResourceTypeRegistry:
         return chosen if name is None else _named(chosen, name)
 
     def list_view(self, *, with_description: bool = False, **filters: str | None) -> list[Json]:
-        """The view ``resource_types``."""
+        """Return the view ``resource_types``; the filters are those of ``list_types``."""
         types = self.list_types(**filters)
         if not with_description:
             return [item.name for item in types]
@@ -133,12 +156,27 @@ class ResourceTypeRegistry:
         ]
 
     def schema_view(self, name: str) -> dict[str, Json]:
-        """The view ``resource_schema``; a hidden type is NotSupported."""
+        """Return the view ``resource_schema``.
+
+        Raises:
+            EntityNotFound: There is no such type.
+            NotSupported: The type is hidden.
+        """
         shown = self._shown(name)
         return render_schema(shown.name, shown.schema)
 
     def generate_template(self, name: str, template_type: str = "cfn") -> dict[str, Json]:
-        """A template to start from; ``kind`` is hot or cfn, in any case."""
+        """Return a template with one resource of the type.
+
+        Args:
+            name: The type's name.
+            template_type: ``hot`` or ``cfn``, in any case.
+
+        Raises:
+            EntityNotFound: There is no such type.
+            HTTPBadRequest: The template type is unknown.
+            NotSupported: The type is hidden.
+        """
         if template_type.lower() not in ("hot", "cfn"):
             raise HTTPBadRequest(f"Template type is not supported: {template_type}")
         shown = self._shown(name)
@@ -147,12 +185,18 @@ class ResourceTypeRegistry:
     def _shown(self, name: str) -> ResourceType:
         found = self.get(name)
         if found.schema.support_status.hidden:
-            raise NotSupported(f"The resource type {name} is hidden: it is not to be used anew.")
+            raise NotSupported(f"The resource type {name} is hidden.")
         return found
 
 
-def _choose(resource_type: ResourceType, defaults: Mapping[str, Json]) -> None:
-    """Gives this object of the type a schema of its own."""
+def _of_type(
+    values: Mapping[tuple[str, str], Json], resource_type: ResourceType
+) -> dict[str, Json]:
+    return {name: value for (owner, name), value in values.items() if owner == resource_type.name}
+
+
+def _set_defaults(resource_type: ResourceType, defaults: Mapping[str, Json]) -> None:
+    """Give the object a schema of its own with these defaults."""
     properties = dict(resource_type.schema.properties)
     for name, value in defaults.items():
         if properties[name].default != value:
@@ -160,15 +204,15 @@ def _choose(resource_type: ResourceType, defaults: Mapping[str, Json]) -> None:
             resource_type.schema = replace(resource_type.schema, properties=properties)  # type: ignore[misc]
 
 
-def _status_fits(resource_type: ResourceType, wanted: str | None) -> bool:
+def _status_fits(resource_type: ResourceType, requested: str | None) -> bool:
     status = resource_type.schema.support_status
-    return not status.hidden if wanted is None else status.status == wanted.upper()
+    return not status.hidden if requested is None else status.status == requested.upper()
 
 
 def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
     try:
         compiled = bounded_regex.compile_pattern(pattern)
-        with bounded_regex.regex_budget(_LISTING):
+        with bounded_regex.regex_budget(_LISTING_LIMITS):
             return [
                 item for item in types if bounded_regex.run_with_timeout(compiled.match, item.name)
             ]

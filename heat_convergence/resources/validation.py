@@ -1,11 +1,11 @@
-"""A template's resources held against what their types declare.
+"""Validation of a template's resources against their types.
 
-Decides whether every resource of an evaluated template could be made: its type
-exists, properties, policies and attributes are ones the type knows.  Called by the
-api before anything is written, and by ``POST /validate_properties``.  Must not make anything,
-nor stop at a mistake: the template's author is told all of them at once.
+Decides whether every resource of an evaluated template could be created: its type exists, and the
+type knows its properties, policies and attributes. Called by the api before anything is written,
+and by ``POST /validate_properties``. It must not create anything, nor stop at the first mistake:
+the template's author sees all of them at once.
 
-Source: heat-facts ``validation.md``.
+Source: docs/reference/validation.rst.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Value = Any
 LOG = logging.getLogger(__name__)
 PROPERTY_ERROR = "Property error"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_KEPT = (  # reach the client as they are
+_PASSED_ON = (  # clients receive these unchanged
     PropertyUnspecifiedError,
     ResourcePropertyConflict,
     ResourcePropertyDependency,
@@ -65,15 +65,18 @@ _KEPT = (  # reach the client as they are
 
 @dataclass(frozen=True, slots=True)
 class ResourceChecks:
-    """What the resources of one template are held against.
+    """The parameters of the validation of one template's resources.
 
-    ``implementation`` gives the name under which the registry knows a definition's
-    type, after the environment's mappings.  ``custom`` None leaves custom
-    constraints, which ask the cloud, unchecked.  ``functions`` are those that the
-    template may call, for a hint where a misspelled call was taken for data.
-    ``allow_absent_services``: types whose service is not there are none the worse for it.
-    ``written`` are the resources as the template has them: with it, no more is judged
-    of properties than stands there, nothing that calls give.
+    Attributes:
+        implementation: Returns the name by which the registry knows a definition's type, after
+            the
+        environment's mappings.
+        custom: Constraint name → function; None leaves custom constraints, which reach the cloud,
+        unchecked.
+        functions: The functions that the template may call, to hint at a misspelled call.
+        allow_absent_services: True accepts types whose service is not available.
+        source_resources: The resources as the template has them; with it, only literal values are
+        checked, not those that functions return.
     """
 
     registry: ResourceTypeRegistry
@@ -94,10 +97,14 @@ def validate_template(
     timeout_s: float | None = None,
     custom: CustomChecks | None = None,
 ) -> None:
-    """Raises the first mistake's error, ``StackValidationFailed`` mostly, whose text
-    tells all others too, with line and column where the template has them.
+    """Validate all resources of a template, and the attributes that outputs read.
 
-    References to resources that are not there, and rings, ``build`` has found.
+    Unresolved references and cycles have been checked by the template's evaluation.
+
+    Raises:
+        StackValidationFailed: There is a mistake; the text has all others too, with line and
+            column
+        where the template has them. The first mistake may raise another error.
     """
     checks = ResourceChecks(
         registry=registry,
@@ -118,23 +125,23 @@ def check_resources(
     checks: ResourceChecks,
     problems: Diagnostics,
 ) -> None:
-    """Adds every mistake of resources and of attributes that outputs read."""
+    """Add every mistake of resources, and of attributes that outputs read, to ``problems``."""
     types = _types(definitions, checks, problems)
     for name, resource_type in types.items():
         _Resource(definitions[name], resource_type, checks, problems).check()
-    for name, key, told in find_misplaced_deployments(definitions, types):
-        place = (checks.dialect.resources, name, checks.dialect.properties, key)
-        problems.add(ValidationPhase.RESOURCES, told, place, prefix=PROPERTY_ERROR)
+    for name, key, error in find_misplaced_deployments(definitions, types):
+        property_path = (checks.dialect.resources, name, checks.dialect.properties, key)
+        problems.add(ValidationPhase.RESOURCES, error, property_path, prefix=PROPERTY_ERROR)
     for name, definition in definitions.items():
         path = (checks.dialect.resources, name)
         for key in ("properties", "metadata", "update_policy"):
-            place = (*path, getattr(checks.dialect, key))
+            section_path = (*path, getattr(checks.dialect, key))
             _check_attributes(
-                getattr(definition, key), types, place, ValidationPhase.RESOURCES, problems
+                getattr(definition, key), types, section_path, ValidationPhase.RESOURCES, problems
             )
     for name, value in outputs.items():
-        place = (checks.dialect.outputs, name, checks.dialect.value)
-        _check_attributes(value, types, place, ValidationPhase.OUTPUTS, problems)
+        output_path = (checks.dialect.outputs, name, checks.dialect.value)
+        _check_attributes(value, types, output_path, ValidationPhase.OUTPUTS, problems)
 
 
 def _types(
@@ -167,7 +174,7 @@ def _check_attributes(
     phase: ValidationPhase,
     problems: Diagnostics,
 ) -> None:
-    """Of a resource that is not there, the template itself has told already."""
+    """Check attribute references; the template reported those to missing resources."""
     for use in attribute_references(value):
         resource_type = types.get(use.resource)
         name = use.attribute
@@ -182,7 +189,7 @@ def _check_attributes(
 
 
 def _steps(where: str) -> SourcePath:
-    """The path that ``a.b[0]`` tells."""
+    """Return the path that a location such as ``a.b[0]`` denotes."""
     found = _STEP.finditer(where)
     return tuple(int(step[2]) if step[2] else step[1] for step in found)
 
@@ -197,13 +204,14 @@ class _Resource:
     problems: Diagnostics
 
     def check(self) -> None:
+        """Add the mistakes of the definition."""
         if self.definition.external_id is None:
             self._check_properties()
         else:
             self._check_external(self.definition.external_id)
         self._check_update_policy()
         if self.definition.deletion_policy == SNAPSHOT and not self.type.allows_snapshot_on_delete:
-            self._found(
+            self._add(
                 f'"{SNAPSHOT}" deletion policy not supported by {self.type.name}',
                 self._path(self.checks.dialect.deletion_policy),
             )
@@ -212,19 +220,19 @@ class _Resource:
         try:
             self.type.check_external(physical_id)
         except StackValidationFailed as error:
-            self._found(error.message, self._path(self.checks.dialect.external_id))
+            self._add(error.message, self._path(self.checks.dialect.external_id))
 
     def _check_properties(self) -> None:
         raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
         mistakes = self._mistakes(self.type.schema, raw, path)
         if mistakes or isinstance(raw, Expression):
-            return  # the type's own checks may rely on what the schema promises
+            return  # the type's own checks may rely on a valid schema
         try:
             self.type.validate_property_names(assigned_property_names(self.type.schema, raw or {}))
             self.type.validate(
                 known_properties(self.type.schema, raw or {}), self.checks.timeout_s
             )
-        except _KEPT as error:
+        except _PASSED_ON as error:
             self.problems.add(ValidationPhase.RESOURCES, error, path)
         except StackValidationFailed as error:
             place = (*path, error.path) if error.path else path
@@ -232,15 +240,15 @@ class _Resource:
                 ValidationPhase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR
             )
         except Error as error:
-            self._found(f"{type(error).__name__}: {error}", path)
-        except Exception as error:  # noqa: BLE001  # the edge towards third-party code
-            # Without its text, which may quote a hidden value.
+            self._add(f"{type(error).__name__}: {error}", path)
+        except Exception as error:  # noqa: BLE001  # RULE 11: third-party code may raise anything
+            # The log omits the error's text, which may quote a hidden value.
             where = "".join(traceback.format_tb(error.__traceback__))
             LOG.error(
-                "resource type raised: type %(type)s, %(kind)s at\n%(where)s",
-                {"type": self.type.name, "kind": type(error).__name__, "where": where},
+                "resource type raised: type %(type)s, %(error)s at\n%(where)s",
+                {"type": self.type.name, "error": type(error).__name__, "where": where},
             )
-            self._found(f"{type(error).__name__}: {error}", path)
+            self._add(f"{type(error).__name__}: {error}", path)
 
     def _check_update_policy(self) -> None:
         schema = TypeSchema(properties=self.type.schema.update_policy)
@@ -249,9 +257,9 @@ class _Resource:
 
     def _mistakes(self, schema: TypeSchema, raw: Value, path: SourcePath) -> list[PropertyMistake]:
         if isinstance(raw, Expression):
-            return []  # a whole map that another resource gives
+            return []  # a whole map that is not known yet
         mistakes = validate_properties(schema, raw or {}, path, custom=self.checks.custom)
-        mistakes = [mistake for mistake in mistakes if self._is_judged(mistake)]
+        mistakes = [mistake for mistake in mistakes if self._is_checked(mistake)]
         for mistake in mistakes:
             hint = self._misspelled_call(schema, raw, mistake.path[len(path) :])
             self.problems.add(
@@ -263,14 +271,14 @@ class _Resource:
             )
         return mistakes
 
-    def _is_judged(self, mistake: PropertyMistake) -> bool:
-        written = self.checks.source_resources
-        return written is None or is_literal_mistake(
-            written, mistake.path[1:], mistake, self.checks.functions
+    def _is_checked(self, mistake: PropertyMistake) -> bool:
+        source = self.checks.source_resources
+        return source is None or is_literal_mistake(
+            source, mistake.path[1:], mistake, self.checks.functions
         )
 
     def _misspelled_call(self, schema: TypeSchema, raw: Value, place: SourcePath) -> str:
-        """What is no function is data, and then of the wrong type perhaps."""
+        """Return a hint if the value looks like a call of an unknown function."""
         try:
             for part in place:
                 raw = raw[part]
@@ -286,7 +294,7 @@ class _Resource:
     def _path(self, *parts: str) -> SourcePath:
         return (self.checks.dialect.resources, self.definition.name, *parts)
 
-    def _found(self, message: str, path: SourcePath) -> None:
+    def _add(self, message: str, path: SourcePath) -> None:
         self.problems.add(ValidationPhase.RESOURCES, message, path)
 
 
@@ -296,7 +304,7 @@ def is_literal_mistake(
     mistake: PropertyMistake,
     function_names: Collection[str],
 ) -> bool:
-    """Whether what is wrong at the path was written so, rather than given by a call."""
+    """Return whether the invalid value was written literally, rather than returned by a call."""
     node = source_resources
     for part in path:
         members = node if isinstance(node, list) else [node]

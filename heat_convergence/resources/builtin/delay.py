@@ -3,7 +3,7 @@
 Decides when enough time has passed. Loaded by entry point. It must not sleep; the jitter is the
 context's randomness, the same at every observation of one action.
 
-Source: docs/reference/resource_groups.md, "Small types".
+Source: docs/reference/resource-groups.rst, "Small types".
 """
 
 from __future__ import annotations

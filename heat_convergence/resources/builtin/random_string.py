@@ -3,7 +3,7 @@
 Decides which characters and how many of each. Loaded by entry point. It must use the system's
 randomness alone: what a context's seed could repeat is no secret.
 
-Source: docs/reference/resource_groups.md, "Small types".
+Source: docs/reference/resource-groups.rst, "Small types".
 """
 
 from __future__ import annotations

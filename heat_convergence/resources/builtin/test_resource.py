@@ -3,7 +3,7 @@
 Decides the progress of an action from properties and time alone. Loaded by entry point; used by
 tests, demonstrations and benchmarks. It must not sleep.
 
-Source: docs/reference/resource_groups.md, "Small types".
+Source: docs/reference/resource-groups.rst, "Small types".
 """
 
 from __future__ import annotations

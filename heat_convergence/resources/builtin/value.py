@@ -3,7 +3,7 @@
 Decides how the value converts to that type. Loaded by entry point. It must not change a value
 without a type.
 
-Source: docs/reference/resource_groups.md, "Small types".
+Source: docs/reference/resource-groups.rst, "Small types".
 """
 
 from __future__ import annotations

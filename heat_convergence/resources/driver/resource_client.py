@@ -6,6 +6,7 @@ bodies are the service's own JSON, without their outer key. It must not retry.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -86,7 +87,7 @@ class RestResourceClient:
                 found[str(body[self.rest_resource.id_key])] = body
         return found
 
-    def find_by_name(self, name: str, **query: Json) -> list[dict[str, Json]]:
+    def find_by_name(self, name: str, **query: Json) -> builtins.list[dict[str, Json]]:
         """Return the bodies of objects with exactly this name."""
         key = self.rest_resource.name_key
         if key is None:

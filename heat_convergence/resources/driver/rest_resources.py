@@ -67,12 +67,12 @@ class RestResource:
 
     @property
     def path_template(self) -> str:
-        """Its path, perhaps with names such as ``%(pool_id)s``."""
+        """The path of the collection, perhaps with names such as ``%(pool_id)s``."""
         return self.path or str(self.sdk_class.base_path)
 
     @property
     def list_path_template(self) -> str:
-        """The path of its list."""
+        """The path of the list."""
         return self.list_path or self.path_template
 
     @property
@@ -94,5 +94,5 @@ class RestResource:
 
     @property
     def label(self) -> str:
-        """Its name in messages to users."""
+        """The entity's name in messages to users."""
         return self.entity_label or self.entity.rpartition(".")[2]

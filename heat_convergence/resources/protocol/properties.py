@@ -4,7 +4,7 @@ Decides whether properties are valid, their values with defaults, and which have
 by the api at validation and by the engine before every verb. It must not do I/O: custom
 constraints arrive as a mapping of name to function.
 
-Source: docs/reference/validation.md, "Properties" and "Error path form".
+Source: docs/reference/validation.rst, "Properties" and "Error path form".
 """
 
 from __future__ import annotations

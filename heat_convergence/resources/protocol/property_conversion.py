@@ -4,7 +4,7 @@ Decides how a written value converts and which values do not. Called by ``proper
 types that convert values themselves. It must not know schemas, constraints or paths: its input is
 plain, known values.
 
-Source: docs/reference/validation.md, table "Properties".
+Source: docs/reference/validation.rst, table "Properties".
 """
 
 from __future__ import annotations

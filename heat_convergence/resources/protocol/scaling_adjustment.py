@@ -3,7 +3,7 @@
 Called by scaling policies, which request an adjustment, and by the scaling of groups, which
 applies it. It must not know stacks or templates.
 
-Source: docs/reference/resource_groups.md, "OS::Heat::ScalingPolicy".
+Source: docs/reference/resource-groups.rst, "OS::Heat::ScalingPolicy".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decides which parts of a schema are shown. Called by the registry for the api. It must not know
 requests, policies or values.
 
-Source: docs/reference/rest_api.md, views ``resource_schema`` and ``template``.
+Source: docs/reference/rest-api.rst, views ``resource_schema`` and ``template``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decides the members' names, the order of their removal, and how a changed definition is rolled
 out. Properties and scaling policies (``stacks.group_scaling``) decide their number.
 
-Source: docs/reference/resource_groups.md.
+Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decides the nested stack's template, parameters and timeout. It must not fetch: the template is
 among the request's files.
 
-Source: docs/reference/resource_groups.md, "Small types".
+Source: docs/reference/resource-groups.rst, "Small types".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decides how member definitions become a template, and how ``refs``, ``attributes`` and members'
 attributes are read.
 
-Source: docs/reference/resource_groups.md.
+Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

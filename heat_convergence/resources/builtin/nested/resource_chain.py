@@ -2,7 +2,7 @@
 
 Decides the members and their dependencies.
 
-Source: docs/reference/resource_groups.md.
+Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

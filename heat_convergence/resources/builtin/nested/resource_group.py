@@ -2,7 +2,7 @@
 
 Decides the members' names and definitions, and their batches.
 
-Source: docs/reference/resource_groups.md.
+Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

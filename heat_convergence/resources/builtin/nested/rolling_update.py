@@ -3,7 +3,7 @@
 Called by groups for every step of a rolling update with the members that exist, so that a step
 that is repeated after a crash has the same result. Pure functions.
 
-Source: docs/reference/resource_groups.md, "Batch arithmetic".
+Source: docs/reference/resource-groups.rst, "Batch arithmetic".
 """
 
 from __future__ import annotations

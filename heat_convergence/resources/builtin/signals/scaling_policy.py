@@ -3,7 +3,7 @@
 Decides the requested adjustment; ``stacks.group_scaling`` applies it, or ignores it during a
 cooldown.
 
-Source: docs/reference/resource_groups.md.
+Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

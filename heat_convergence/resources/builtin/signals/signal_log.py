@@ -2,7 +2,7 @@
 
 Called by handles, which store signals, and by wait conditions, which count them.
 
-Source: docs/reference/resource_groups.md, "Signals and waiting".
+Source: docs/reference/resource-groups.rst, "Signals and waiting".
 """
 
 from __future__ import annotations

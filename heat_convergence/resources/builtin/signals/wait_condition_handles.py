@@ -2,7 +2,7 @@
 
 Decides the credentials or URLs with which a server signals (``signal_transport``).
 
-Source: docs/reference/resource_groups.md, "Signals and waiting".
+Source: docs/reference/resource-groups.rst, "Signals and waiting".
 """
 
 from __future__ import annotations

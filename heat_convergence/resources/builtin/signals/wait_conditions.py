@@ -3,14 +3,14 @@
 Decides by the handle's signals and by time alone. It must not wait: a signal, or the end of its
 timeout, triggers an observation.
 
-Source: docs/reference/resource_groups.md, "Signals and waiting".
+Source: docs/reference/resource-groups.rst, "Signals and waiting".
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
@@ -80,12 +80,17 @@ class WaitCondition(LocalType):
 
     name = "OS::Heat::WaitCondition"
     observes_dependencies = True
-    spell_name: ClassVar[Callable[[str], str]] = str
+
     schema = _schema(
         "2014.2",
         handle="Reference id of the wait condition handle.",
         seconds=PropertyType.NUMBER,
     )
+
+    @staticmethod
+    def spell_name(name: str) -> str:
+        """Spell a property name as the type's template language does."""
+        return name
 
     def find(self, context: ResourceContext) -> str | None:
         """Return the physical name, which every create uses as the physical id."""
@@ -94,7 +99,7 @@ class WaitCondition(LocalType):
     def delete(self, context: ResourceContext) -> VerbResult:
         """Delete the condition, and the signals that its handle has."""
         handle = self._handle(context, context.properties.get(self.spell_name("handle")))
-        resets = {} if handle is None else {handle.resource_id: {SIGNALS: {}}}
+        resets: dict[str, Json] = {} if handle is None else {handle.resource_id: {SIGNALS: {}}}
         return VerbResult(ObservedState.ABSENT, data_resets=resets)
 
     def to_result(
@@ -144,10 +149,15 @@ class CfnWaitCondition(WaitCondition):
     """A wait condition with CloudFormation's property names."""
 
     name = "AWS::CloudFormation::WaitCondition"
-    spell_name = staticmethod(str.capitalize)
+
     schema = _schema(
         "2014.1",
         handle="URL of the wait condition handle.",
         seconds=PropertyType.INTEGER,
         named=str.capitalize,
     )
+
+    @staticmethod
+    def spell_name(name: str) -> str:
+        """Spell a property name as CloudFormation does."""
+        return name.capitalize()

@@ -3,7 +3,7 @@
 Decides what each type stores; any change requires a new resource. A configuration has its
 resource's id, so that what a lost call stored is found again (RULE 4).
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Decides the members' names, which are the keys of ``servers``, and their batches.
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations

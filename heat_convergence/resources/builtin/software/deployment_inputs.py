@@ -2,7 +2,7 @@
 
 Called by deployments for every action in which they deploy.
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ signal triggers an observation. A derived configuration has an id that follows f
 its action and the action's start, so that a repeated call deploys nothing twice (RULE 4), and a
 signal is attributed to it.
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations

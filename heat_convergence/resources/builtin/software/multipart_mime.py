@@ -2,7 +2,7 @@
 
 Decides the document's form. Loaded by entry point.
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Called by deployments that are being deleted: a missing server sends no signal.
 
-Source: docs/reference/resource_groups.md, "Software configuration".
+Source: docs/reference/resource-groups.rst, "Software configuration".
 """
 
 from __future__ import annotations
