@@ -140,6 +140,30 @@ class StackUsers:
         with _keystone_call("issue a token to a user of the stack"):
             return str(auth.create_session(self._settings, password_auth).get_token())
 
+    def owns(self, tree_id: str, user: StackUser) -> bool:
+        """Return whether the tree may act on the user with the domain administrator's power.
+
+        RULE 12: a document that is adopted may name any user and any project. The tree owns the
+        users in its own project; of another project it may use one whose password it has, for
+        that is what the stack had that was abandoned.
+        """
+        with _keystone_call("read a user of the stack"):
+            query = {"name": tree_id[:_MAX_PROJECT_NAME], "domain_id": self.domain_id}
+            own = {
+                each["id"] for each in self._api.get("/projects", params=query).json()["projects"]
+            }
+            if user.project_id in own:
+                try:
+                    found = self._api.get(f"/users/{user.id}").json()["user"]
+                except exceptions.NotFound:
+                    return False
+                return found.get("default_project_id") in own
+        try:
+            self.issue_token(user)
+        except errors.AuthorizationFailure:
+            return False
+        return True
+
     def delete_user(self, user_id: str) -> None:
         """Delete a user; a missing one is no error."""
         self._delete(f"/users/{user_id}")

@@ -244,6 +244,10 @@ class FakeKeystone:
         return Response(status=204)
 
     def _get_users(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
+        if len(parts) == 1:
+            if parts[0] not in self.users:
+                raise KeystoneHttpError(404, "Could not find user.")
+            return _json({"user": {**self.users[parts[0]], "id": parts[0]}})
         if parts:
             found = [
                 each

@@ -17,10 +17,15 @@ from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.endpoints import NoAuthCloud
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
+from heat_convergence.clients.stack_users import StackUser
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.resources.builtin.signals.signal_responder import SignalResponder
+from heat_convergence.resources.builtin.signals.signal_responder import (
+    SignalResponder,
+    SignalUser,
+    verified_signal_user,
+)
 from heat_convergence.resources.builtin.signals.wait_condition_handles import (
     CfnWaitConditionHandle,
     WaitConditionHandle,
@@ -152,6 +157,47 @@ def test_suspended_stack_disables_its_users(cloud: StackCloud, fake: FakeKeyston
     assert fake.users[result.physical_id]["enabled"] is False
     OS.resume(make_context(OS, {}, Action.RESUME, **settings))
     assert fake.users[result.physical_id]["enabled"] is True
+
+
+Victim = tuple[StackUser, dict[str, Any]]
+
+
+@pytest.fixture
+def victim(service: ServiceAuth) -> Victim:
+    """A user of another tree, and the data that a stranger's document claims for it."""
+    users = cloud_with(service).users
+    user = users.ensure_user("other-handle", users.ensure_project("another-tree"))
+    return user, {"user_id": user.id, "project_id": user.project_id, "password": "guessed"}
+
+
+@pytest.mark.parametrize("claimed_project", ["theirs", "own"])
+def test_adopted_document_cannot_name_the_user_of_another_stack(
+    cloud: StackCloud, fake: FakeKeystone, victim: Victim, claimed_project: str
+) -> None:
+    user, data = victim
+    if claimed_project == "own":
+        data = {**data, "project_id": cloud.users.ensure_project("tree")}
+    adopted = make_context(OS, {}, Action.SUSPEND, physical_id=user.id, cloud=cloud, data=data)
+    OS.suspend(adopted)
+    assert "enabled" not in fake.users[user.id]
+    OS.delete(replace(adopted, action=Action.DELETE))
+    assert user.id in fake.users
+    OS.delete(replace(adopted, action=Action.DELETE, data={}))
+    assert user.id in fake.users
+    assert verified_signal_user(adopted) == SignalUser("p")
+
+
+def test_adopted_document_that_knows_the_password_may_act_on_the_user(
+    cloud: StackCloud, fake: FakeKeystone, victim: Victim
+) -> None:
+    user, data = victim
+    data["password"] = user.password
+    adopted = make_context(OS, {}, Action.SUSPEND, physical_id=user.id, cloud=cloud, data=data)
+    OS.suspend(adopted)
+    assert fake.users[user.id]["enabled"] is False
+    fake.users[user.id]["enabled"] = True
+    OS.delete(replace(adopted, action=Action.DELETE))
+    assert user.id not in fake.users
 
 
 def test_error_without_an_endpoint_names_the_option(

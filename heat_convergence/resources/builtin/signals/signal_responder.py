@@ -8,6 +8,7 @@ other.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from heat_convergence.resources.protocol.resource_type import (
     VerbResult,
 )
 
+LOG = logging.getLogger(__name__)
 Json = Any
 USER_ID, PROJECT_ID, PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL = (
     "user_id project_id password access secret url".split()
@@ -103,7 +105,10 @@ class SignalResponder(ResourceType):
     def delete(self, context: ResourceContext) -> VerbResult:
         """Delete the user."""
         if context.cloud is not None and context.cloud.users is not None and context.physical_id:
-            context.cloud.users.delete_user(context.data.get(USER_ID) or context.physical_id)
+            users, user = context.cloud.users, verified_signal_user(context).user
+            user_id = users.find_user(context.physical_name) if user is None else user.id
+            if user_id is not None:
+                users.delete_user(user_id)
         return VerbResult(ObservedState.ABSENT)
 
     def observe(self, context: ResourceContext) -> VerbResult:
@@ -132,9 +137,9 @@ class SignalResponder(ResourceType):
         return self._set_user_enabled(context, enabled=True)
 
     def _set_user_enabled(self, context: ResourceContext, *, enabled: bool) -> VerbResult:
-        user_id = context.data.get(USER_ID)
-        if context.cloud is not None and user_id is not None:
-            context.cloud.users.set_user_enabled(user_id, enabled=enabled)
+        user = verified_signal_user(context).user
+        if user is not None:
+            context.cloud.users.set_user_enabled(user.id, enabled=enabled)
         return VerbResult(ObservedState.READY, physical_id=context.physical_id)
 
     def _ensure_signal_user(self, context: ResourceContext) -> SignalUser:
@@ -148,6 +153,24 @@ class SignalResponder(ResourceType):
             user,
             users.create_ec2_keys(user) if self.needs_signed_url(context) else None,
         )
+
+
+def verified_signal_user(context: ResourceContext) -> SignalUser:
+    """Return the user that a row records, if the tree owns it; else only the stack's project.
+
+    RULE 12: the data of an adopted resource come from a document, which may name anybody.
+    """
+    users = None if context.cloud is None else context.cloud.users
+    recorded = SignalUser.from_data(context.data, context.project_id)
+    if users is None or recorded.user is None:
+        return SignalUser(context.project_id)
+    if users.owns(context.cloud.tree_id, recorded.user):
+        return recorded
+    LOG.warning(
+        "a resource names a user that is not its stack's: stack %(stack)s, resource %(resource)s",
+        {"stack": context.stack_id, "resource": context.name},
+    )
+    return SignalUser(context.project_id)
 
 
 def require_created(context: ResourceContext) -> None:

@@ -28,6 +28,7 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     native_signal_url,
     require_created,
     signed_signal_url,
+    verified_signal_user,
 )
 from heat_convergence.resources.builtin.software import deployment_inputs
 from heat_convergence.resources.builtin.software.server_existence import server_is_missing
@@ -133,12 +134,12 @@ class SoftwareDeployment(SignalResponder):
         values = [each.get("input_values") or {} for each in (context.properties, after)]
         if deployment_inputs.inputs_require_replacement(config, *values):
             raise NeedsReplacement
-        return self._deploy(context, after, SignalUser.from_data(context.data, context.project_id))
+        return self._deploy(context, after, verified_signal_user(context))
 
     def delete(self, context: ResourceContext) -> VerbResult:
         """Deploy for DELETE where that is listed, then delete the deployment."""
         if context.physical_id is not None and context.data:
-            signal_user = SignalUser.from_data(context.data, context.project_id)
+            signal_user = verified_signal_user(context)
             result = self._deploy(context, context.properties, signal_user)
             if result.observed in (ObservedState.BUSY, ObservedState.FAILED):
                 return result
@@ -146,15 +147,11 @@ class SoftwareDeployment(SignalResponder):
 
     def suspend(self, context: ResourceContext) -> VerbResult:
         """Deploy for SUSPEND where that is listed."""
-        return self._deploy(
-            context, context.properties, SignalUser.from_data(context.data, context.project_id)
-        )
+        return self._deploy(context, context.properties, verified_signal_user(context))
 
     def resume(self, context: ResourceContext) -> VerbResult:
         """Deploy for RESUME where that is listed."""
-        return self._deploy(
-            context, context.properties, SignalUser.from_data(context.data, context.project_id)
-        )
+        return self._deploy(context, context.properties, verified_signal_user(context))
 
     def observe(self, context: ResourceContext) -> VerbResult:
         """Return the deployment's state, deleting it after a completed DELETE."""

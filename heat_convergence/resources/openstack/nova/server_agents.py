@@ -22,6 +22,7 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     PASSWORD,
     USER_ID,
     SignalUser,
+    verified_signal_user,
 )
 from heat_convergence.resources.openstack.nova.user_data import SOFTWARE_CONFIG
 from heat_convergence.resources.protocol.resource_type import ResourceContext
@@ -94,7 +95,8 @@ def delete_agent_user(context: ResourceContext) -> None:
     users = _users(context)
     if users is None or not users.is_configured:
         return
-    user_id = context.data.get(USER_ID)
+    agent = verified_signal_user(context).user if USER_ID in context.data else None
+    user_id = None if agent is None else agent.id
     if user_id is None and may_have_software_agent(context.properties):
         user_id = users.find_user(context.physical_name)
     if user_id is not None:
