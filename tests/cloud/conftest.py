@@ -1,7 +1,6 @@
 """This service beside a real control plane; without one these tests are skipped.
 
-A control plane is none of the three services that the tests need, so that they are
-skipped under ``CI=true``, too.
+The test environment does not provide a control plane, so they are skipped under ``CI=true``, too.
 """
 
 from __future__ import annotations
@@ -38,26 +37,30 @@ def cloud_testbed() -> CloudTestbed:
 def deploy(
     cloud_testbed: CloudTestbed, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DeployService]:
-    """Starts the daemons with the bed's Keystone, and options beyond that.  Those that
-    run already have another database, and take none of their messages."""
-    with ExitStack() as stack:
+    """Return a function that starts the daemons with further options.
 
-        def make(keystone: CloudTestbed = cloud_testbed, **default: Any) -> DeployedService:
-            options = {section: dict(given) for section, given in keystone.options().items()}
-            options["DEFAULT"].update(default)
+    Each deployment has a database and a message bus of its own.
+    """
+    with ExitStack() as cleanup:
+
+        def deploy_service(
+            keystone: CloudTestbed = cloud_testbed, **defaults: Any
+        ) -> DeployedService:
+            options = {section: dict(values) for section, values in keystone.options().items()}
+            options["DEFAULT"].update(defaults)
             deployment = ServiceDeployment(
-                tmp_path_factory.mktemp("ours"),
-                database_url=stack.enter_context(_database()),
-                transport_url=stack.enter_context(_bus()),
+                tmp_path_factory.mktemp("service"),
+                database_url=cleanup.enter_context(_database()),
+                transport_url=cleanup.enter_context(_bus()),
                 options=options,
             )
-            stack.enter_context(deployment)
+            cleanup.enter_context(deployment)
             deployment.upgrade_database()
             deployment.start()
-            region = stack.enter_context(dedicated_region(cloud_testbed, deployment.endpoint))
+            region = cleanup.enter_context(dedicated_region(cloud_testbed, deployment.endpoint))
             return DeployedService(keystone, deployment, region)
 
-        yield make
+        yield deploy_service
 
 
 @contextmanager
@@ -71,5 +74,5 @@ def _bus() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def keystone_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("keystone")

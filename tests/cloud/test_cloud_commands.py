@@ -1,7 +1,7 @@
-"""Clients, unmodified, against the daemons and a real Keystone.
+"""Unmodified clients with the daemons and a real Keystone.
 
-Each command logs in by itself, finds the service in the catalogue and waits as a user's
-would: nothing here is settled for it.
+Each command authenticates, finds the service in the service catalog and waits as a user's would:
+the tests prepare nothing for it.
 """
 
 from __future__ import annotations
@@ -26,45 +26,52 @@ EXECUTED_COMMANDS: set[str] = set()
 
 
 @pytest.fixture(scope="module")
-def ours(deploy: DeployService) -> DeployedService:
+def deployed_service(deploy: DeployService) -> DeployedService:
     return deploy()
 
 
 @pytest.fixture
 def run(
-    ours: DeployedService,
+    deployed_service: DeployedService,
     cloud_testbed: CloudTestbed,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OpenStackShell]:
-    for name, value in cloud_testbed.environment("demo", ours.region).items():
+    for name, value in cloud_testbed.environment("demo", deployed_service.region).items():
         monkeypatch.setenv(name, value)
-    run = OpenStackShell(shell.main, lambda: tuple(capsys.readouterr()))
+    run = OpenStackShell(shell.main, lambda: _output(capsys))
     yield run
     EXECUTED_COMMANDS.update(run.executed_commands)
 
 
+def _output(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
 def make_idle_wait(
-    ours: DeployedService, cloud_testbed: CloudTestbed, name: str
+    deployed_service: DeployedService, cloud_testbed: CloudTestbed, name: str
 ) -> Callable[[], None]:
-    """Waits until nothing of the stack is under way but what a user is waited for, nor a
-    snapshot of it."""
+    """Return a function that waits until the stack and its snapshots are idle.
+
+    A stack that waits at a breakpoint is idle.
+    """
     user = cloud_testbed.session("demo")
 
-    def rests() -> bool:
-        found = ours.request(user, "GET", f"/stacks/{name}")
-        if found.status_code != 200:
+    def is_idle() -> bool:
+        response = deployed_service.request(user, "GET", f"/stacks/{name}")
+        if response.status_code != 200:
             return False
-        stack = found.json()["stack"]
+        stack = response.json()["stack"]
         path = f"/stacks/{name}/{stack['id']}"
-        snapshots = ours.request(user, "GET", f"{path}/snapshots").json()["snapshots"]
+        snapshots = deployed_service.request(user, "GET", f"{path}/snapshots").json()["snapshots"]
         if any(each["status"] == "IN_PROGRESS" for each in snapshots):
             return False
-        return "IN_PROGRESS" not in stack["stack_status"] or _waits(path)
+        return "IN_PROGRESS" not in stack["stack_status"] or is_at_breakpoint(path)
 
-    def _waits(path: str) -> bool:
+    def is_at_breakpoint(path: str) -> bool:
         query = "nested_depth=5&sort_dir=desc"
-        events = ours.request(user, "GET", f"{path}/events?{query}").json()["events"]
+        events = deployed_service.request(user, "GET", f"{path}/events?{query}").json()["events"]
         for event in events:
             reason = event["resource_status_reason"]
             if reason.startswith("Hook ") or reason.endswith(" started"):
@@ -73,29 +80,32 @@ def make_idle_wait(
                 return True
         return False
 
-    return lambda: wait_until(rests, f"{name} rests", timeout_s=120)
+    return lambda: wait_until(is_idle, f"{name} is idle", timeout_s=120)
 
 
-@pytest.mark.parametrize("which", openstack_commands.conversation_names())
+@pytest.mark.parametrize("conversation", openstack_commands.conversation_names())
 def test_commands(
     run: OpenStackShell,
-    ours: DeployedService,
+    deployed_service: DeployedService,
     cloud_testbed: CloudTestbed,
     tmp_path: Path,
-    which: str,
+    conversation: str,
 ) -> None:
     openstack_commands.run_conversation(
         run,
         TemplateDirectory(tmp_path),
-        which,
-        make_idle_wait(ours, cloud_testbed, f"cli-{which}"),
+        conversation,
+        make_idle_wait(deployed_service, cloud_testbed, f"cli-{conversation}"),
     )
 
 
 def test_event_follow(
-    run: OpenStackShell, ours: DeployedService, cloud_testbed: CloudTestbed, tmp_path: Path
+    run: OpenStackShell,
+    deployed_service: DeployedService,
+    cloud_testbed: CloudTestbed,
+    tmp_path: Path,
 ) -> None:
-    environment = cloud_testbed.environment("demo", ours.region)
+    environment = cloud_testbed.environment("demo", deployed_service.region)
     files = TemplateDirectory(tmp_path)
     openstack_commands.follow_events(
         run, files, "followed", environment, tmp_path / "followed.log"
@@ -103,7 +113,7 @@ def test_event_follow(
 
 
 def login_options(user: str) -> tuple[str, ...]:
-    """Options of another user than the environment names."""
+    """Return the options of a user other than the environment's."""
     return ("--os-username", user, "--os-project-name", user)
 
 
@@ -128,7 +138,7 @@ def test_stack_hidden_from_other_projects(run: OpenStackShell, tmp_path: Path) -
 
 @pytest.mark.usefixtures("cloud_testbed")
 def test_every_command_was_executed() -> None:
-    """Runs last: what the tests above have seen."""
+    """Runs last, and checks what the tests above have executed."""
     assert openstack_commands.all_commands() - EXECUTED_COMMANDS == set()
 
 
@@ -137,38 +147,38 @@ class TestOpenstackSdk:
 
     @pytest.fixture(scope="class")
     def cloud(
-        self, ours: DeployedService, cloud_testbed: CloudTestbed
+        self, deployed_service: DeployedService, cloud_testbed: CloudTestbed
     ) -> openstack.connection.Connection:
-        return cloud_testbed.connection("demo", ours.region)
+        return cloud_testbed.connection("demo", deployed_service.region)
 
     def test_proxy(self, cloud: Any) -> None:
         heat = cloud.orchestration
         preview = heat.create_stack(preview=True, name="sdk", template=TEMPLATE)
         assert preview.name == "sdk"
-        made = heat.create_stack(name="sdk", template=TEMPLATE, tags="a,b", timeout_mins=5)
-        stack = heat.wait_for_status(heat.get_stack(made.id), status="CREATE_COMPLETE",
+        created = heat.create_stack(name="sdk", template=TEMPLATE, tags="a,b", timeout_mins=5)
+        stack = heat.wait_for_status(heat.get_stack(created.id), status="CREATE_COMPLETE",
                                      failures=["CREATE_FAILED"], wait=60)  # fmt: skip
-        assert heat.find_stack("sdk").id == made.id
+        assert heat.find_stack("sdk").id == created.id
         assert heat.find_stack("sdk", resolve_outputs=False).outputs is None
         for query in ({"tags": "a"}, {"tags_any": "a,z"}, {"not_tags": "z"},
                       {"status": "COMPLETE"}, {"name": "sdk"}, {"limit": 1}):  # fmt: skip
-            assert "sdk" in {each.name for each in heat.stacks(**query)}, query
-        assert [each.name for each in heat.resources(stack)] == ["kept", "secret"]
+            assert "sdk" in {item.name for item in heat.stacks(**query)}, query
+        assert [item.name for item in heat.resources(stack)] == ["kept", "secret"]
         assert heat.get_stack_template(stack).description == "What the command line makes"
         assert heat.get_stack_environment(stack).parameters == {}
         assert heat.get_stack_files(stack) == {}
         heat.update_stack(stack, template=TEMPLATE, parameters={"size": 3})
         stack = heat.wait_for_status(heat.get_stack("sdk"), status="UPDATE_COMPLETE", wait=60)
-        for act, done in ((heat.suspend_stack, "SUSPEND_COMPLETE"),
+        for action, status in ((heat.suspend_stack, "SUSPEND_COMPLETE"),
                           (heat.resume_stack, "RESUME_COMPLETE"),
                           (heat.check_stack, "CHECK_COMPLETE")):  # fmt: skip
-            act(stack)
-            stack = heat.wait_for_status(heat.get_stack(made.id), status=done, wait=60)
+            action(stack)
+            stack = heat.wait_for_status(heat.get_stack(created.id), status=status, wait=60)
         events = list(heat.stack_events(stack, sort_dir="asc"))
         assert events[0].resource_name == "sdk"
-        (one, *_) = heat.stack_events(stack, resource_name="kept", resource_action="CREATE",
+        (event, *_) = heat.stack_events(stack, resource_name="kept", resource_action="CREATE",
                                       resource_status="COMPLETE")  # fmt: skip
-        assert one.resource_name == "kept"
+        assert event.resource_name == "kept"
         exported = heat.export_stack(stack)
         assert exported["stack_name" if "stack_name" in exported else "name"] == "sdk"
         heat.delete_stack(stack)
@@ -179,33 +189,35 @@ class TestOpenstackSdk:
         heat = cloud.orchestration
         config = heat.create_software_config(name="c", group="script", config="echo")
         assert heat.get_software_config(config.id).config == "echo"
-        made = heat.create_software_deployment(
+        created = heat.create_software_deployment(
             config_id=config.id, server_id="server-of-sdk", action="CREATE",
             status="IN_PROGRESS", input_values={},
         )  # fmt: skip
-        heat.update_software_deployment(made.id, status="COMPLETE", status_reason="done")
-        assert heat.get_software_deployment(made.id).status == "COMPLETE"
-        assert made.id in {each.id for each in heat.software_deployments()}
-        heat.delete_software_deployment(made.id)
-        assert config.id in {each.id for each in heat.software_configs()}
+        heat.update_software_deployment(created.id, status="COMPLETE", status_reason="done")
+        assert heat.get_software_deployment(created.id).status == "COMPLETE"
+        assert created.id in {item.id for item in heat.software_deployments()}
+        heat.delete_software_deployment(created.id)
+        assert config.id in {item.id for item in heat.software_configs()}
         heat.delete_software_config(config.id)
 
     def test_validate(self, cloud: Any) -> None:
         heat = cloud.orchestration
-        found = heat.validate_template(TEMPLATE)
-        assert set(found.parameters) == {"size", "kind"}
-        bad = TEMPLATE.replace("OS::Heat::Value", "OS::Heat::Nothing")
+        validated = heat.validate_template(TEMPLATE)
+        assert set(validated.parameters) == {"size", "kind"}
+        unknown_type = TEMPLATE.replace("OS::Heat::Value", "OS::Heat::Nothing")
         with pytest.raises(openstack.exceptions.BadRequestException, match="Nothing"):
-            heat.validate_template(bad)
+            heat.validate_template(unknown_type)
 
     def test_cloud_layer(self, cloud: Any, tmp_path: Path) -> None:
-        """Which waits by events itself."""
+        """The cloud layer waits by events."""
         files = TemplateDirectory(tmp_path)
-        made = cloud.create_stack("layered", template_file=files.template, wait=True, timeout=60)
-        assert made.status == "CREATE_COMPLETE"
-        made = cloud.update_stack("layered", template_file=files.template, wait=True,
+        created = cloud.create_stack(
+            "layered", template_file=files.template, wait=True, timeout=60
+        )
+        assert created.status == "CREATE_COMPLETE"
+        created = cloud.update_stack("layered", template_file=files.template, wait=True,
                                   timeout=60, size=9)  # fmt: skip
-        assert json.loads(json.dumps(made.parameters))["size"] == "9"
+        assert json.loads(json.dumps(created.parameters))["size"] == "9"
         assert [each.name for each in cloud.search_stacks("layered")] == ["layered"]
         assert cloud.delete_stack("layered", wait=True) is True
         assert cloud.get_stack("layered") is None

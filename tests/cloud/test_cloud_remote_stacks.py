@@ -1,4 +1,4 @@
-"""``OS::Heat::Stack`` through the catalogue of a real Keystone: the service asks itself."""
+"""``OS::Heat::Stack`` by way of a real service catalog: the service calls itself."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def template(value: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def ours(deploy: DeployService) -> DeployedService:
-    return deploy(allow_trusts_redelegation=True)  # else a trust gives no other
+def deployed_service(deploy: DeployService) -> DeployedService:
+    return deploy(allow_trusts_redelegation=True)  # the service delegates its trust again
 
 
 @pytest.fixture(scope="module")
@@ -43,25 +43,27 @@ def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
     return cloud_testbed.identity_client("demo")
 
 
-def test_remote_stack_lifecycle(ours: DeployedService, user: UserIdentityClient) -> None:
+def test_remote_stack_lifecycle(
+    deployed_service: DeployedService, user: UserIdentityClient
+) -> None:
     def outputs() -> dict[str, Json]:
-        stack = ours.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
-        return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
+        stack = deployed_service.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
+        return {output["output_key"]: output["output_value"] for output in stack["outputs"]}
 
-    stack_id = ours.create_stack(user.session, NAME, template("1"))
-    status = ours.wait_until_done(user.session, NAME)
+    stack_id = deployed_service.create_stack(user.session, NAME, template("1"))
+    status = deployed_service.wait_until_done(user.session, NAME)
     assert status[0] == "CREATE_COMPLETE", status
     name = outputs()["name"]
     assert outputs()["out"] == "1"
-    assert ours.stack_status(user.session, name)[0] == "CREATE_COMPLETE"
+    assert deployed_service.stack_status(user.session, name)[0] == "CREATE_COMPLETE"
     path = f"/stacks/{NAME}/{stack_id}"
-    ours.request(user.session, "PUT", path, {"template": template("2")})
-    status = ours.wait_until_done(user.session, NAME)
+    deployed_service.request(user.session, "PUT", path, {"template": template("2")})
+    status = deployed_service.wait_until_done(user.session, NAME)
     assert status[0] == "UPDATE_COMPLETE", status
     assert outputs()["out"] == "2"
-    for action, done in (("suspend", "SUSPEND_COMPLETE"), ("resume", "RESUME_COMPLETE")):
-        ours.request(user.session, "POST", f"{path}/actions", {action: None})
-        assert ours.wait_until_done(user.session, NAME)[0] == done
-        assert ours.stack_status(user.session, name)[0] == done
-    ours.delete_stack(user.session, NAME)
-    assert ours.request(user.session, "GET", f"/stacks/{name}").status_code == 404
+    for action, expected in (("suspend", "SUSPEND_COMPLETE"), ("resume", "RESUME_COMPLETE")):
+        deployed_service.request(user.session, "POST", f"{path}/actions", {action: None})
+        assert deployed_service.wait_until_done(user.session, NAME)[0] == expected
+        assert deployed_service.stack_status(user.session, name)[0] == expected
+    deployed_service.delete_stack(user.session, NAME)
+    assert deployed_service.request(user.session, "GET", f"/stacks/{name}").status_code == 404

@@ -1,6 +1,6 @@
-"""As whom the service acts, tried on a real Keystone: trusts and the other ways.
+"""Deferred authentication with a real Keystone: trusts, application credentials, passwords.
 
-What each needs of Keystone is told in ``docs/testing.rst``.
+``docs/testing.rst`` says what each of them needs of Keystone.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Json = Any
 TOKEN_LIFETIME_S = 15
 
 
-def network_template(**more: Json) -> Json:
-    """A template that needs a service, and so the right to act for the user."""
-    net = {"type": "OS::Neutron::Net", "properties": {"name": "hc-deferred", **more}}
+def network_template(**properties: Json) -> Json:
+    """Return a template that needs a service, and so credentials for the user."""
+    net = {"type": "OS::Neutron::Net", "properties": {"name": "hc-deferred", **properties}}
     return {"heat_template_version": "2016-10-14", "resources": {"net": net}}
 
 
 def slow_template(seconds: float) -> Json:
-    """A network before, and one after, so long a pause."""
+    """Return a template with a network, a pause and another network."""
     template = network_template()
     pause = {
         "type": "OS::Heat::TestResource",
@@ -44,14 +44,14 @@ def slow_template(seconds: float) -> Json:
     return template
 
 
-def wait_until_empty(look: Any, what: str) -> None:
-    """By the observer's housekeeping."""
-    wait_until(lambda: not look(), what, timeout_s=60)
+def wait_until_empty(list_items: Any, description: str) -> None:
+    """Wait until the observer's housekeeping has deleted all items."""
+    wait_until(lambda: not list_items(), description, timeout_s=60)
 
 
 class TestTrusts:
     @pytest.fixture(scope="class")
-    def ours(self, deploy: DeployService) -> DeployedService:
+    def deployed_service(self, deploy: DeployService) -> DeployedService:
         return deploy()
 
     @pytest.fixture(scope="class")
@@ -72,56 +72,68 @@ class TestTrusts:
         ]
 
     def test_trust_created_used_and_deleted(
-        self, ours: DeployedService, user: UserIdentityClient, service: UserIdentityClient
+        self,
+        deployed_service: DeployedService,
+        user: UserIdentityClient,
+        service: UserIdentityClient,
     ) -> None:
-        stack_id = ours.create_stack(user.session, "plain", network_template())
+        stack_id = deployed_service.create_stack(user.session, "plain", network_template())
         (trust,) = self.list_stack_trusts(user, service, stack_id)
         assert trust["impersonation"] is True
         assert trust["redelegation_count"] == 0
-        assert ours.wait_until_done(user.session, "plain")[0] == "CREATE_COMPLETE"
-        ours.delete_stack(user.session, "plain")
+        assert deployed_service.wait_until_done(user.session, "plain")[0] == "CREATE_COMPLETE"
+        deployed_service.delete_stack(user.session, "plain")
         wait_until_empty(
-            lambda: self.list_stack_trusts(user, service, stack_id), "the trust is given back"
+            lambda: self.list_stack_trusts(user, service, stack_id), "the trust is deleted"
         )
 
     def test_rejected_template_leaves_no_trust(
-        self, ours: DeployedService, user: UserIdentityClient, service: UserIdentityClient
+        self,
+        deployed_service: DeployedService,
+        user: UserIdentityClient,
+        service: UserIdentityClient,
     ) -> None:
         before = {each["id"] for each in user.list_trusts_to(service)}
         body = {"stack_name": "bad", "template": network_template(colour="blue")}
-        assert ours.request(user.session, "POST", "/stacks", body).status_code == 400
+        assert deployed_service.request(user.session, "POST", "/stacks", body).status_code == 400
         assert {each["id"] for each in user.list_trusts_to(service)} <= before
 
-    def test_revoked_trust_is_reported_and_renewed_by_update(
-        self, ours: DeployedService, user: UserIdentityClient, service: UserIdentityClient
+    def test_revoked_trust_is_reported_and_replaced_by_update(
+        self,
+        deployed_service: DeployedService,
+        user: UserIdentityClient,
+        service: UserIdentityClient,
     ) -> None:
-        stack_id = ours.create_stack(user.session, "revoked", slow_template(8))
+        stack_id = deployed_service.create_stack(user.session, "revoked", slow_template(8))
         (trust,) = self.list_stack_trusts(user, service, stack_id)
         user.delete(f"/OS-TRUST/trusts/{trust['id']}")
-        status, reason = ours.wait_until_done(user.session, "revoked")
+        status, reason = deployed_service.wait_until_done(user.session, "revoked")
         assert status == "CREATE_FAILED"
         assert "trust was revoked" in reason, reason
         assert "Repeat the action" in reason, reason
-        answer = ours.request(user.session, "PATCH", f"/stacks/revoked/{stack_id}")
-        assert answer.status_code == 202, answer.text
-        assert ours.wait_until_done(user.session, "revoked")[0] == "UPDATE_COMPLETE"
-        (anew,) = self.list_stack_trusts(user, service, stack_id)
-        assert anew["id"] != trust["id"]
-        ours.delete_stack(user.session, "revoked")
+        response = deployed_service.request(user.session, "PATCH", f"/stacks/revoked/{stack_id}")
+        assert response.status_code == 202, response.text
+        assert deployed_service.wait_until_done(user.session, "revoked")[0] == "UPDATE_COMPLETE"
+        (new_trust,) = self.list_stack_trusts(user, service, stack_id)
+        assert new_trust["id"] != trust["id"]
+        deployed_service.delete_stack(user.session, "revoked")
         wait_until_empty(
-            lambda: self.list_stack_trusts(user, service, stack_id), "the new trust is given back"
+            lambda: self.list_stack_trusts(user, service, stack_id), "the new trust is deleted"
         )
 
     def test_stack_with_revoked_trust_can_be_deleted(
-        self, ours: DeployedService, user: UserIdentityClient, service: UserIdentityClient
+        self,
+        deployed_service: DeployedService,
+        user: UserIdentityClient,
+        service: UserIdentityClient,
     ) -> None:
-        stack_id = ours.create_stack(user.session, "lost", network_template())
-        assert ours.wait_until_done(user.session, "lost")[0] == "CREATE_COMPLETE"
+        stack_id = deployed_service.create_stack(user.session, "lost", network_template())
+        assert deployed_service.wait_until_done(user.session, "lost")[0] == "CREATE_COMPLETE"
         (trust,) = self.list_stack_trusts(user, service, stack_id)
         user.delete(f"/OS-TRUST/trusts/{trust['id']}")
-        ours.delete_stack(user.session, "lost")
+        deployed_service.delete_stack(user.session, "lost")
         wait_until_empty(
-            lambda: self.list_stack_trusts(user, service, stack_id), "nothing is held"
+            lambda: self.list_stack_trusts(user, service, stack_id), "no trust is left"
         )
 
     def test_trust_scoped_token_is_redelegated(
@@ -131,8 +143,8 @@ class TestTrusts:
         user: UserIdentityClient,
         service: UserIdentityClient,
     ) -> None:
-        """Somebody who acts for demo by a trust, with demo's leave to pass it on."""
-        ours = deploy(allow_trusts_redelegation=True)
+        """A user acts by a trust that may be redelegated."""
+        deployed_service = deploy(allow_trusts_redelegation=True)
         other = cloud_testbed.identity_client("alt_demo")
         trust = user.post(
             "/OS-TRUST/trusts",
@@ -148,78 +160,86 @@ class TestTrusts:
                 }
             },
         )["trust"]
-        acting = token_session(cloud_testbed, other.session, trust_id=trust["id"])
-        stack_id = ours.create_stack(acting, "passed-on", network_template())
-        (mine,) = self.list_stack_trusts(user, service, stack_id)
-        assert mine["redelegated_trust_id"] == trust["id"]
-        assert ours.wait_until_done(acting, "passed-on")[0] == "CREATE_COMPLETE"
-        ours.delete_stack(user.session, "passed-on")
+        acting_session = token_session(cloud_testbed, other.session, trust_id=trust["id"])
+        stack_id = deployed_service.create_stack(acting_session, "passed-on", network_template())
+        (redelegated,) = self.list_stack_trusts(user, service, stack_id)
+        assert redelegated["redelegated_trust_id"] == trust["id"]
+        assert (
+            deployed_service.wait_until_done(acting_session, "passed-on")[0] == "CREATE_COMPLETE"
+        )
+        deployed_service.delete_stack(user.session, "passed-on")
         wait_until_empty(
-            lambda: self.list_stack_trusts(user, service, stack_id), "the trust is given back"
+            lambda: self.list_stack_trusts(user, service, stack_id), "the trust is deleted"
         )
         user.delete(f"/OS-TRUST/trusts/{trust['id']}")
 
 
 class TestApplicationCredentials:
     @pytest.fixture(scope="class")
-    def ours(self, deploy: DeployService) -> DeployedService:
+    def deployed_service(self, deploy: DeployService) -> DeployedService:
         return deploy(deferred_auth_method="application_credential")
 
     def test_application_credential_created_used_and_deleted(
-        self, ours: DeployedService, cloud_testbed: CloudTestbed
+        self, deployed_service: DeployedService, cloud_testbed: CloudTestbed
     ) -> None:
         user = cloud_testbed.identity_client("demo")
-        stack_id = ours.create_stack(user.session, "by-credential", network_template())
+        stack_id = deployed_service.create_stack(user.session, "by-credential", network_template())
 
-        def held() -> list[Json]:
+        def credentials() -> list[Json]:
             return [
                 each
                 for each in user.list_application_credentials()
                 if each["name"].startswith(f"heat-{stack_id}-")
             ]
 
-        assert len(held()) == 1
-        assert ours.wait_until_done(user.session, "by-credential")[0] == "CREATE_COMPLETE"
-        user.delete(f"/users/{user.user_id}/application_credentials/{held()[0]['id']}")
-        answer = ours.request(
+        assert len(credentials()) == 1
+        assert (
+            deployed_service.wait_until_done(user.session, "by-credential")[0] == "CREATE_COMPLETE"
+        )
+        user.delete(f"/users/{user.user_id}/application_credentials/{credentials()[0]['id']}")
+        response = deployed_service.request(
             user.session,
             "PUT",
             f"/stacks/by-credential/{stack_id}",
             {"template": network_template(admin_state_up=False)},
         )
-        assert answer.status_code == 202, answer.text
-        assert ours.wait_until_done(user.session, "by-credential")[0] == "UPDATE_COMPLETE"
-        assert len(held()) == 1
-        ours.delete_stack(user.session, "by-credential")
-        wait_until_empty(held, "the application credential is given back")
+        assert response.status_code == 202, response.text
+        assert (
+            deployed_service.wait_until_done(user.session, "by-credential")[0] == "UPDATE_COMPLETE"
+        )
+        assert len(credentials()) == 1
+        deployed_service.delete_stack(user.session, "by-credential")
+        wait_until_empty(credentials, "the application credential is deleted")
 
 
 class TestPasswords:
     @pytest.fixture(scope="class")
-    def ours(self, deploy: DeployService) -> DeployedService:
+    def deployed_service(self, deploy: DeployService) -> DeployedService:
         return deploy(deferred_auth_method="password")
 
     def test_password_required_and_used(
-        self, ours: DeployedService, cloud_testbed: CloudTestbed
+        self, deployed_service: DeployedService, cloud_testbed: CloudTestbed
     ) -> None:
         user = cloud_testbed.session("demo")
         body = {"stack_name": "by-password", "template": network_template()}
-        refused = ours.request(user, "POST", "/stacks", body)
-        assert refused.status_code == 400
-        assert refused.json()["error"]["type"] == "MissingCredentialError"
-        given = {"X-Auth-User": "demo", "X-Auth-Key": cloud_testbed.facts["password"]}
-        ours.create_stack(user, "by-password", network_template(), **given)
-        assert ours.wait_until_done(user, "by-password")[0] == "CREATE_COMPLETE"
-        ours.delete_stack(user, "by-password")
+        rejected = deployed_service.request(user, "POST", "/stacks", body)
+        assert rejected.status_code == 400
+        assert rejected.json()["error"]["type"] == "MissingCredentialError"
+        credentials = {"X-Auth-User": "demo", "X-Auth-Key": cloud_testbed.facts["password"]}
+        deployed_service.create_stack(user, "by-password", network_template(), **credentials)
+        assert deployed_service.wait_until_done(user, "by-password")[0] == "CREATE_COMPLETE"
+        deployed_service.delete_stack(user, "by-password")
 
 
 class TestExpiringTokens:
     @pytest.fixture(scope="class")
-    def ours(
-        self, deploy: DeployService, cloud_testbed: CloudTestbed, folder: Path
+    def deployed_service(
+        self, deploy: DeployService, cloud_testbed: CloudTestbed, keystone_folder: Path
     ) -> Iterator[DeployedService]:
         try:
-            with short_token_keystone(cloud_testbed, folder, TOKEN_LIFETIME_S) as keystone:
+            with short_token_keystone(
+                cloud_testbed, keystone_folder, TOKEN_LIFETIME_S
+            ) as keystone:
                 yield deploy(keystone)
         except FileNotFoundError as error:
             pytest.skip(str(error))
@@ -227,20 +247,22 @@ class TestExpiringTokens:
     @pytest.mark.parametrize("method", ["trusts", "application_credential"])
     def test_traversal_outlives_request_token(
         self,
-        ours: DeployedService,
+        deployed_service: DeployedService,
         cloud_testbed: CloudTestbed,
         method: str,
         deploy: DeployService,
     ) -> None:
         if method != "trusts":
-            ours = deploy(ours.cloud_testbed, deferred_auth_method=method)
+            deployed_service = deploy(deployed_service.cloud_testbed, deferred_auth_method=method)
         project_id = cloud_testbed.project_id("demo")
-        begun = token_session(
-            ours.cloud_testbed, ours.cloud_testbed.session("demo"), project_id=project_id
+        request_session = token_session(
+            deployed_service.cloud_testbed,
+            deployed_service.cloud_testbed.session("demo"),
+            project_id=project_id,
         )
         name = f"long-{method.replace('_', '-')}"
-        ours.create_stack(begun, name, slow_template(TOKEN_LIFETIME_S * 2))
-        user = cloud_testbed.session("demo")  # whose tokens live on
-        assert ours.wait_until_done(user, name, within_s=180)[0] == "CREATE_COMPLETE"
-        assert ours.request(begun, "GET", "/stacks").status_code == 401
-        ours.delete_stack(user, name)
+        deployed_service.create_stack(request_session, name, slow_template(TOKEN_LIFETIME_S * 2))
+        user = cloud_testbed.session("demo")  # with tokens of the usual lifetime
+        assert deployed_service.wait_until_done(user, name, within_s=180)[0] == "CREATE_COMPLETE"
+        assert deployed_service.request(request_session, "GET", "/stacks").status_code == 401
+        deployed_service.delete_stack(user, name)

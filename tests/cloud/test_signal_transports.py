@@ -1,4 +1,4 @@
-"""Guests who signal resources, let in by a real Keystone: by token, password, signed URL."""
+"""Signals to resources by way of a real Keystone: with a token, a password, a signed URL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cloud.testbed import CloudTestbed, DeployedService, UserIdentityClien
 
 Json = Any
 TRANSPORTS = {"token": "TOKEN_SIGNAL", "cfn": "CFN_SIGNAL", "heat": "HEAT_SIGNAL"}
-NAME = "guests"
+NAME = "signals"
 
 
 def template() -> Json:
@@ -48,7 +48,9 @@ def template() -> Json:
             "adjustment_type": "change_in_capacity",
         },
     }
-    outputs = {f"signal_{name}": {"get_attr": [f"h_{name}", "signal"]} for name in TRANSPORTS}
+    outputs: Json = {
+        f"signal_{name}": {"get_attr": [f"h_{name}", "signal"]} for name in TRANSPORTS
+    }
     outputs |= {
         "curl": {"get_attr": ["h_token", "curl_cli"]},
         "aws": {"get_resource": "h_aws"},
@@ -65,7 +67,7 @@ def template() -> Json:
 
 
 @pytest.fixture(scope="module")
-def ours(deploy: DeployService) -> DeployedService:
+def deployed_service(deploy: DeployService) -> DeployedService:
     return deploy()
 
 
@@ -74,115 +76,140 @@ def user(cloud_testbed: CloudTestbed) -> UserIdentityClient:
     return cloud_testbed.identity_client("demo")
 
 
-def outputs(ours: DeployedService, user: UserIdentityClient) -> dict[str, Json]:
-    stack = ours.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
+def outputs(deployed_service: DeployedService, user: UserIdentityClient) -> dict[str, Json]:
+    stack = deployed_service.request(user.session, "GET", f"/stacks/{NAME}").json()["stack"]
     return {each["output_key"]: each["output_value"] for each in stack["outputs"]}
 
 
 @pytest.fixture(scope="module")
-def stack_id(ours: DeployedService, user: UserIdentityClient) -> Iterator[str]:
-    """A stack whose handles are there and wait."""
-    stack_id = ours.create_stack(user.session, NAME, template())
-    first = {*(f"h_{name}" for name in TRANSPORTS), "h_aws", "up"}
+def stack_id(deployed_service: DeployedService, user: UserIdentityClient) -> Iterator[str]:
+    """Yield a stack whose handles are complete and whose wait conditions wait."""
+    stack_id = deployed_service.create_stack(user.session, NAME, template())
+    expected = {*(f"h_{name}" for name in TRANSPORTS), "h_aws", "up"}
 
-    def there() -> bool:
-        shown = ours.request(user.session, "GET", f"/stacks/{NAME}/{stack_id}/resources").json()
-        made = {each["resource_name"] for each in shown["resources"]
+    def handles_exist() -> bool:
+        shown = deployed_service.request(
+            user.session, "GET", f"/stacks/{NAME}/{stack_id}/resources"
+        ).json()
+        complete = {each["resource_name"] for each in shown["resources"]
                 if each["resource_status"] == "CREATE_COMPLETE"}  # fmt: skip
-        return first <= made
+        return expected <= complete
 
-    wait_until(there, "handles are there", timeout_s=120)
+    wait_until(handles_exist, "the handles exist", timeout_s=120)
     yield stack_id
-    ours.delete_stack(user.session, NAME)
+    deployed_service.delete_stack(user.session, NAME)
 
 
-def signal_user_session(cloud_testbed: CloudTestbed, told: Json) -> Session:
+def signal_user_session(cloud_testbed: CloudTestbed, signal_info: Json) -> Session:
     return Session(Password(
-        told["auth_url"], user_id=told["user_id"], password=told["password"],
-        project_id=told["project_id"],
+        signal_info["auth_url"], user_id=signal_info["user_id"], password=signal_info["password"],
+        project_id=signal_info["project_id"],
     ))  # fmt: skip
 
 
 def test_signal_transports_and_their_limits(
-    cloud_testbed: CloudTestbed, ours: DeployedService, user: UserIdentityClient, stack_id: str
+    cloud_testbed: CloudTestbed,
+    deployed_service: DeployedService,
+    user: UserIdentityClient,
+    stack_id: str,
 ) -> None:
-    found = outputs(ours, user)
-    told = {name: json.loads(found[f"signal_{name}"]) for name in TRANSPORTS}
+    values = outputs(deployed_service, user)
+    signals = {name: json.loads(values[f"signal_{name}"]) for name in TRANSPORTS}
 
-    by_token = {"X-Auth-Token": told["token"]["auth_token"]}
-    answer = requests.post(told["token"]["alarm_url"], json={}, headers=by_token, timeout=60)
-    assert answer.status_code == 200, answer.text
-    assert told["token"]["alarm_url"] in found["curl"]
+    headers = {"X-Auth-Token": signals["token"]["auth_token"]}
+    response = requests.post(signals["token"]["alarm_url"], json={}, headers=headers, timeout=60)
+    assert response.status_code == 200, response.text
+    assert signals["token"]["alarm_url"] in values["curl"]
 
-    answer = requests.put(told["cfn"]["alarm_url"], data="{}", timeout=60)
-    assert answer.status_code == 200, answer.text
-    assert requests.post(told["cfn"]["alarm_url"], data="{}", timeout=60).status_code == 403
+    response = requests.put(signals["cfn"]["alarm_url"], data="{}", timeout=60)
+    assert response.status_code == 200, response.text
+    assert requests.post(signals["cfn"]["alarm_url"], data="{}", timeout=60).status_code == 403
 
-    session = signal_user_session(cloud_testbed, told["heat"])
-    answer = session.post(told["heat"]["alarm_url"], json={"data": "by password"},
+    session = signal_user_session(cloud_testbed, signals["heat"])
+    response = session.post(signals["heat"]["alarm_url"], json={"data": "by password"},
                           raise_exc=False)  # fmt: skip
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
 
     body = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "1"}
-    answer = requests.put(found["aws"], json=body, timeout=60)
-    assert answer.status_code == 200, answer.text
+    response = requests.put(values["aws"], json=body, timeout=60)
+    assert response.status_code == 200, response.text
 
-    assert ours.wait_until_done(user.session, NAME)[0] == "CREATE_COMPLETE"
-    assert json.loads(outputs(ours, user)["data"]) == {"1": "by password"}
+    assert deployed_service.wait_until_done(user.session, NAME)[0] == "CREATE_COMPLETE"
+    assert json.loads(outputs(deployed_service, user)["data"]) == {"1": "by password"}
 
-    root = told["heat"]["alarm_url"].split("/resources/")[0]
+    root = signals["heat"]["alarm_url"].split("/resources/")[0]
     for method, url in (("GET", root), ("DELETE", root), ("GET", f"{root}/resources")):
         assert session.request(url, method, raise_exc=False).status_code == 403
-    others = root.replace(told["heat"]["project_id"], user.session.get_project_id())
-    assert session.get(others, raise_exc=False).status_code in (403, 404)
+    other_stack = root.replace(signals["heat"]["project_id"], user.session.get_project_id())
+    assert session.get(other_stack, raise_exc=False).status_code in (403, 404)
 
 
 def test_alarm_url_scales_group(
-    cloud_testbed: CloudTestbed, ours: DeployedService, user: UserIdentityClient, stack_id: str
+    cloud_testbed: CloudTestbed,
+    deployed_service: DeployedService,
+    user: UserIdentityClient,
+    stack_id: str,
 ) -> None:
-    found = outputs(ours, user)
-    assert requests.post(found["alarm"], data="{}", timeout=60).status_code == 200
-    wait_until(lambda: outputs(ours, user)["size"] == 2, "the group has grown", timeout_s=60)
-    session = signal_user_session(cloud_testbed, json.loads(found["signal_heat"]))
-    answer = session.post(found["scale"], json={}, raise_exc=False)
-    assert answer.status_code == 200, answer.text
-    wait_until(lambda: outputs(ours, user)["size"] == 3, "it has grown again", timeout_s=60)
+    values = outputs(deployed_service, user)
+    assert requests.post(values["alarm"], data="{}", timeout=60).status_code == 200
+    wait_until(
+        lambda: outputs(deployed_service, user)["size"] == 2,
+        "the group has scaled up",
+        timeout_s=60,
+    )
+    session = signal_user_session(cloud_testbed, json.loads(values["signal_heat"]))
+    response = session.post(values["scale"], json={}, raise_exc=False)
+    assert response.status_code == 200, response.text
+    wait_until(
+        lambda: outputs(deployed_service, user)["size"] == 3,
+        "the group has scaled up again",
+        timeout_s=60,
+    )
 
 
 def test_suspended_stack_rejects_signals(
-    cloud_testbed: CloudTestbed, ours: DeployedService, user: UserIdentityClient, stack_id: str
+    cloud_testbed: CloudTestbed,
+    deployed_service: DeployedService,
+    user: UserIdentityClient,
+    stack_id: str,
 ) -> None:
-    found = outputs(ours, user)
-    told = json.loads(found["signal_token"])
-    ours.request(user.session, "POST", f"/stacks/{NAME}/{stack_id}/actions", {"suspend": None})
-    assert ours.wait_until_done(user.session, NAME)[0] == "SUSPEND_COMPLETE"
-    by_token = {"X-Auth-Token": told["auth_token"]}
-    answer = requests.post(told["alarm_url"], json={}, headers=by_token, timeout=60)
-    assert answer.status_code in (400, 401), answer.text
-    assert requests.post(found["alarm"], data="{}", timeout=60).status_code in (400, 403)
-    ours.request(user.session, "POST", f"/stacks/{NAME}/{stack_id}/actions", {"resume": None})
-    assert ours.wait_until_done(user.session, NAME)[0] == "RESUME_COMPLETE"
-    assert requests.post(found["alarm"], data="{}", timeout=60).status_code == 200
+    values = outputs(deployed_service, user)
+    signal = json.loads(values["signal_token"])
+    deployed_service.request(
+        user.session, "POST", f"/stacks/{NAME}/{stack_id}/actions", {"suspend": None}
+    )
+    assert deployed_service.wait_until_done(user.session, NAME)[0] == "SUSPEND_COMPLETE"
+    headers = {"X-Auth-Token": signal["auth_token"]}
+    response = requests.post(signal["alarm_url"], json={}, headers=headers, timeout=60)
+    assert response.status_code in (400, 401), response.text
+    assert requests.post(values["alarm"], data="{}", timeout=60).status_code in (400, 403)
+    deployed_service.request(
+        user.session, "POST", f"/stacks/{NAME}/{stack_id}/actions", {"resume": None}
+    )
+    assert deployed_service.wait_until_done(user.session, NAME)[0] == "RESUME_COMPLETE"
+    assert requests.post(values["alarm"], data="{}", timeout=60).status_code == 200
 
 
 def test_deleted_stack_leaves_no_signal_user(
-    cloud_testbed: CloudTestbed, ours: DeployedService, user: UserIdentityClient
+    cloud_testbed: CloudTestbed, deployed_service: DeployedService, user: UserIdentityClient
 ) -> None:
     admin, domain = cloud_testbed.identity_client(), cloud_testbed.facts["heat_domain_id"]
 
-    def left(stack_id: str) -> Json:
+    def projects_of(stack_id: str) -> Json:
         path = f"/projects?domain_id={domain}&name={stack_id}"
         return admin.get(path)["projects"]
 
     resource = {"h": {"type": "OS::Heat::WaitConditionHandle"}}
     body = {"heat_template_version": "2016-10-14", "resources": resource}
-    stack_id = ours.create_stack(user.session, "short", body)
-    assert ours.wait_until_done(user.session, "short")[0] == "CREATE_COMPLETE"
-    assert len(left(stack_id)) == 1
-    shown = ours.request(user.session, "GET", f"/stacks/short/{stack_id}/resources/h").json()
-    made = shown["resource"]["physical_resource_id"]
-    assert admin.get(f"/users/{made}")["user"]["domain_id"] == domain
-    ours.delete_stack(user.session, "short")
+    stack_id = deployed_service.create_stack(user.session, "short", body)
+    assert deployed_service.wait_until_done(user.session, "short")[0] == "CREATE_COMPLETE"
+    assert len(projects_of(stack_id)) == 1
+    shown = deployed_service.request(
+        user.session, "GET", f"/stacks/short/{stack_id}/resources/h"
+    ).json()
+    user_id = shown["resource"]["physical_resource_id"]
+    assert admin.get(f"/users/{user_id}")["user"]["domain_id"] == domain
+    deployed_service.delete_stack(user.session, "short")
     users = admin.get(f"/users?domain_id={domain}")["users"]
-    assert made not in {each["id"] for each in users}
-    wait_until(lambda: not left(stack_id), "the users' project is gone", timeout_s=60)
+    assert user_id not in {each["id"] for each in users}
+    wait_until(lambda: not projects_of(stack_id), "the users' project is deleted", timeout_s=60)

@@ -1,8 +1,8 @@
-"""A real control plane, and this service beside it: what the tests here share.
+"""A real control plane with this service beside it: what the tests in this folder share.
 
-Facts are a file as the test bed writes it (``HEAT_CONVERGENCE_TEST_CLOUD``).  Nothing that
-was there is changed: the service gets a region of its own with copies of the catalogue's
-endpoints, and whatever is made for a test goes after it.
+The cloud is described by a JSON file (``HEAT_CONVERGENCE_TEST_CLOUD``).  Existing resources stay
+unchanged: the service gets a region of its own with copies of the service catalog's endpoints, and
+everything that a test creates is deleted after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KEYSTONE_START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CloudTestbed:
-    """``auth_url`` is the Keystone that tests and service log in at."""
+    """A cloud with its users, and the Keystone that tests and service authenticate with."""
 
     folder: Path
     facts: Mapping[str, Json]
@@ -45,13 +45,16 @@ class CloudTestbed:
 
     @classmethod
     def from_file(cls, path: str) -> CloudTestbed:
+        """Read the description of the cloud."""
         facts = json.loads(Path(path).read_text())
         return cls(Path(path).parent, facts, facts["auth_url"])
 
     def project_id(self, name: str) -> str:
+        """Return the id of a project by its name."""
         return str(self.facts["projects"][name])
 
     def session(self, user: str, project: str | None = None) -> Session:
+        """Return a session of a user in a project, by default the one of that name."""
         project = user if project is None else project
         return Session(
             Password(
@@ -63,10 +66,11 @@ class CloudTestbed:
     def identity_client(
         self, user: str = "admin", project: str | None = None
     ) -> UserIdentityClient:
+        """Return a client of the Identity API for a user."""
         return UserIdentityClient(self.session(user, project), self.auth_url)
 
     def environment(self, user: str, region: str) -> dict[str, str]:
-        """What ``openstack`` reads."""
+        """Return the environment variables of ``openstack`` for a user."""
         return {
             "OS_AUTH_TYPE": "password",
             "OS_AUTH_URL": self.auth_url,
@@ -80,11 +84,12 @@ class CloudTestbed:
         }
 
     def connection(self, user: str, region: str) -> openstack.connection.Connection:
+        """Return a connection of openstacksdk for a user."""
         return openstack.connection.Connection(session=self.session(user), region_name=region)
 
     def options(self) -> ConfigOptions:
-        """How the service logs in, and where users of stacks live."""
-        own = {
+        """Return the service's options: its user, and the domain of stack users."""
+        service_user = {
             "auth_type": "password",
             "auth_url": self.auth_url,
             "www_authenticate_uri": self.auth_url,
@@ -104,12 +109,12 @@ class CloudTestbed:
                 "periodic_interval": 5,
             },
             "heat_api": {"auth_strategy": "keystone"},
-            "keystone_authtoken": own,
+            "keystone_authtoken": service_user,
         }
 
 
 class UserIdentityClient:
-    """The Identity API of one user."""
+    """The Identity API for one user."""
 
     def __init__(self, session: Session, auth_url: str) -> None:
         self._api = Adapter(session, endpoint_override=auth_url)
@@ -117,53 +122,58 @@ class UserIdentityClient:
         self.user_id = str(session.get_user_id())
 
     def get(self, path: str) -> Json:
+        """Return the JSON of a GET."""
         return self._api.get(path).json()
 
     def post(self, path: str, body: Json) -> Json:
+        """Return the JSON of a POST."""
         return self._api.post(path, json=body).json()
 
     def delete(self, path: str) -> None:
+        """Delete a resource; a missing one is no error."""
         with suppress(exceptions.NotFound):
             self._api.delete(path)
 
     def put(self, path: str) -> None:
+        """Send a PUT without a body."""
         self._api.put(path)
 
     def list_trusts_to(self, service: UserIdentityClient) -> list[Json]:
-        """Those of this user that the service holds."""
-        found = service.get(f"/OS-TRUST/trusts?trustee_user_id={service.user_id}")["trusts"]
-        return [each for each in found if each["trustor_user_id"] == self.user_id]
+        """Return the trusts of this user whose trustee is the service."""
+        trusts = service.get(f"/OS-TRUST/trusts?trustee_user_id={service.user_id}")["trusts"]
+        return [each for each in trusts if each["trustor_user_id"] == self.user_id]
 
     def list_application_credentials(self) -> list[Json]:
+        """Return the user's application credentials."""
         path = f"/users/{self.user_id}/application_credentials"
         return list(self.get(path)["application_credentials"])
 
 
 @contextmanager
 def dedicated_region(cloud_testbed: CloudTestbed, orchestration_url: str) -> Iterator[str]:
-    """A region that has everything, and this service for orchestration."""
+    """Yield a region with copies of all endpoints, but this service for orchestration."""
     admin = cloud_testbed.identity_client()
     region = f"hc-{uuid.uuid4().hex[:8]}"
-    kinds = {each["id"]: each["type"] for each in admin.get("/services")["services"]}
-    there = [each for each in admin.get("/endpoints")["endpoints"]
+    service_types = {each["id"]: each["type"] for each in admin.get("/services")["services"]}
+    endpoints = [each for each in admin.get("/endpoints")["endpoints"]
              if each["region_id"] == cloud_testbed.facts["region"]]  # fmt: skip
-    with ExitStack() as undo:  # what can't be deleted does not keep the rest
+    with ExitStack() as cleanup:  # a failed cleanup does not prevent the others
         admin.post("/regions", {"region": {"id": region}})
-        undo.callback(admin.delete, f"/regions/{region}")
-        for each in there:
+        cleanup.callback(admin.delete, f"/regions/{region}")
+        for each in endpoints:
             url = each["url"]
-            if kinds[each["service_id"]] == "orchestration":
+            if service_types[each["service_id"]] == "orchestration":
                 url = f"{orchestration_url}/v1/%(tenant_id)s"
             copy = {"service_id": each["service_id"], "interface": each["interface"],
                     "region_id": region, "url": url}  # fmt: skip
-            made = admin.post("/endpoints", {"endpoint": copy})["endpoint"]["id"]
-            undo.callback(admin.delete, f"/endpoints/{made}")
+            endpoint_id = admin.post("/endpoints", {"endpoint": copy})["endpoint"]["id"]
+            cleanup.callback(admin.delete, f"/endpoints/{endpoint_id}")
         yield region
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedService:
-    """The service under test, and the region that leads to it."""
+    """The service under test, and the region that it is registered in."""
 
     cloud_testbed: CloudTestbed
     deployment: ServiceDeployment
@@ -172,26 +182,27 @@ class DeployedService:
     def request(
         self, auth: Session, method: str, path: str, body: Json = None, **headers: str
     ) -> requests.Response:
-        """As somebody without a client."""
+        """Send a request without a client library; follow one redirect."""
         url = f"{self.deployment.endpoint}/v1/{auth.get_project_id()}{path}"
         sent = {"X-Auth-Token": str(auth.get_token()), "X-Region-Name": self.region, **headers}
-        for _ in range(2):  # a stack's name leads to its id, as clients know
-            answer = requests.request(
+        for _ in range(2):  # a name redirects to the id
+            response = requests.request(
                 method, url, json=body, headers=sent, timeout=60, allow_redirects=False
             )
-            if answer.status_code != 302:
+            if response.status_code != 302:
                 break
-            url = answer.headers["Location"]
-        return answer
+            url = response.headers["Location"]
+        return response
 
     def stack_status(self, auth: Session, name: str) -> tuple[str, str]:
+        """Return the status of a stack and its reason."""
         shown = self.request(auth, "GET", f"/stacks/{name}").json()["stack"]
         return shown["stack_status"], shown["stack_status_reason"]
 
     def wait_until_done(
         self, auth: Session, name: str, *, within_s: float = 120.0
     ) -> tuple[str, str]:
-        """Until the stack's action is over; its status and reason."""
+        """Return the status of a stack and its reason once its action is over."""
         wait_until(
             lambda: "IN_PROGRESS" not in self.stack_status(auth, name)[0], f"{name} is done",
             timeout_s=within_s,
@@ -199,46 +210,60 @@ class DeployedService:
         return self.stack_status(auth, name)
 
     def create_stack(self, auth: Session, name: str, template: Json, **headers: str) -> str:
+        """Create a stack and return its id."""
         body = {"stack_name": name, "template": template}
-        answer = self.request(auth, "POST", "/stacks", body, **headers)
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["stack"]["id"])
+        response = self.request(auth, "POST", "/stacks", body, **headers)
+        assert response.status_code == 201, response.text
+        return str(response.json()["stack"]["id"])
 
     def delete_stack(self, auth: Session, name: str) -> None:
-        """And wait until it is gone."""
+        """Delete a stack and wait until it is deleted."""
         assert self.request(auth, "DELETE", f"/stacks/{name}").status_code == 204
 
-        def gone() -> bool:
-            answer = self.request(auth, "GET", f"/stacks/{name}")
-            if answer.status_code == 200:
-                status = answer.json()["stack"]
+        def is_deleted() -> bool:
+            response = self.request(auth, "GET", f"/stacks/{name}")
+            if response.status_code == 200:
+                status = response.json()["stack"]
                 assert not status["stack_status"].endswith("FAILED"), status
-            return answer.status_code == 404
+            return response.status_code == 404
 
-        wait_until(gone, f"{name} is gone", timeout_s=120)
+        wait_until(is_deleted, f"{name} is deleted", timeout_s=120)
 
 
-def token_session(cloud_testbed: CloudTestbed, session: Session, **scope: str) -> Session:
-    """A session that has a token and nothing to make another with."""
-    token = session.get_token()
-    return Session(Token(cloud_testbed.auth_url, token=token, reauthenticate=False, **scope))
+def token_session(
+    cloud_testbed: CloudTestbed,
+    session: Session,
+    *,
+    project_id: str | None = None,
+    trust_id: str | None = None,
+) -> Session:
+    """Return a session with a token, unable to request another one."""
+    auth = Token(
+        cloud_testbed.auth_url,
+        token=str(session.get_token()),
+        reauthenticate=False,
+        project_id=project_id,
+        trust_id=trust_id,
+    )
+    return Session(auth)
 
 
 @contextmanager
 def short_token_keystone(
     cloud_testbed: CloudTestbed, folder: Path, token_lifetime_s: int
 ) -> Iterator[CloudTestbed]:
-    """A second Keystone on the same database whose tokens live for seconds.
+    """Run a second Keystone on the same database, whose tokens expire in seconds.
 
-    Raises ``FileNotFoundError`` where the bed's own software is not beside its facts.
+    Raises:
+        FileNotFoundError: The cloud's software is not in the folder of its description.
     """
-    given = cloud_testbed.folder / "etc" / "keystone" / "keystone.conf"
+    config_path = cloud_testbed.folder / "etc" / "keystone" / "keystone.conf"
     server = cloud_testbed.folder / "venv" / "bin" / "uwsgi"
-    if not (given.exists() and server.exists()):
+    if not (config_path.exists() and server.exists()):
         raise FileNotFoundError(f"there is no Keystone to start in {cloud_testbed.folder}")
     port = free_port()
     lines = []
-    for line in given.read_text().splitlines():
+    for line in config_path.read_text().splitlines():
         if line.startswith("expiration ="):
             line = f"expiration = {token_lifetime_s}"
         elif line.startswith("public_endpoint ="):
@@ -256,7 +281,7 @@ def short_token_keystone(
     )  # fmt: skip
     url = f"http://127.0.0.1:{port}/v3"
     try:
-        wait_until(lambda: _answers(url), "the second Keystone answers",
+        wait_until(lambda: _responds(url), "the second Keystone responds",
                    timeout_s=KEYSTONE_START_TIMEOUT_S)  # fmt: skip
         yield CloudTestbed(cloud_testbed.folder, cloud_testbed.facts, url)
     finally:
@@ -265,7 +290,7 @@ def short_token_keystone(
         log.close()
 
 
-def _answers(url: str) -> bool:
+def _responds(url: str) -> bool:
     try:
         return requests.get(url, timeout=5).ok
     except requests.RequestException:

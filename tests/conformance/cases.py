@@ -7,11 +7,13 @@ from tests.conformance import (
     emulation_only_cases,
     keystone_cases,
     neutron_cases,
+    neutron_extension_cases,
     nova_cases,
 )
 
 CASES = [
     *neutron_cases.CASES,
+    *neutron_extension_cases.CASES,
     *cinder_glance_cases.CASES,
     *keystone_cases.CASES,
     *nova_cases.CASES,
