@@ -82,7 +82,7 @@ def service(tmp_path: Any, conf: cfg.ConfigOpts) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(FailingMemberType(),))
     stack_of = notified_stack_finder(service.database)
     sender = notifications.create_notifier(conf)
-    service.services.store._told = notifications.StackNotifier(sender, "INFO", stack_of)
+    service.services.store._notify = notifications.StackNotifier(sender, "INFO", stack_of)
     _impl_test.reset()
     yield service
     _impl_test.reset()
@@ -173,7 +173,7 @@ def test_what_cannot_be_told_stops_nothing(service: LocalService) -> None:
     def away(_stack_id: str) -> Any:
         raise errors.Unavailable("the database is away")
 
-    service.services.store._told._stack_of = away
+    service.services.store._notify._find_stack = away
     path = create_stack(service, template=TEMPLATE)
     assert service.send("GET", path).json["stack"]["stack_status"] == "CREATE_COMPLETE"
     assert told() == []
