@@ -1,6 +1,6 @@
 """The WSGI application: the pipeline and the controllers, wired to their services.
 
-Called by ``cli`` and by tests.  Decides what stands around the application and
+Called by ``cli`` and by tests.  Decides which middlewares surround the application and
 in which order; reads no global option and starts nothing.
 """
 
@@ -65,15 +65,21 @@ def build_app(
     auth: AuthStrategy = AuthStrategy.NOAUTH,
     conf: cfg.ConfigOpts | None = None,
 ) -> WsgiApplication:
-    """``conf`` holds the options of the libraries: oslo.middleware, oslo.policy and
-    keystonemiddleware; without it they keep their defaults."""
+    """Return the API as a WSGI application.
+
+    Args:
+        services: everything that handlers use.
+        auth: how callers are authenticated.
+        conf: the options of oslo.middleware, oslo.policy and keystonemiddleware; their
+            defaults without it.
+    """
     conf = conf or _defaults()
     enforcer = PolicyEnforcer(conf)
     app: Any = Pecan(
         RootController(
             _controllers(services, enforcer),
             enforcer,
-            _again(services),
+            _read_retry(services),
             ROUTES,
             partial(cloud_access_as_user, services),
         ),
@@ -83,7 +89,7 @@ def build_app(
         force_canonical=False,
         guess_content_type_from_ext=False,
     )
-    inner = _Intake(app, services.options.max_json_body_bytes)
+    inner = _RequestLimits(app, services.options.max_json_body_bytes)
     users = services.stack_user_domain
     if auth is AuthStrategy.KEYSTONE:
         app = AuthProtocol(KeystoneIdentity(inner, users), {"oslo_config_config": conf})
@@ -92,7 +98,7 @@ def build_app(
     app = VersionNegotiation(app, {OPENAPI_PATH: build_openapi_document(ROUTES)})
     if services.find_signer is not None:
         app = Ec2SignatureAuth(app, inner, services.find_signer, users)
-    app = _Beside(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
+    app = _PathDispatcher(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
@@ -104,7 +110,7 @@ def build_app(
     return RequestId(HTTPProxyToWSGI(app, conf), conf)
 
 
-def _again(services: ApiServices) -> ReadRetry:
+def _read_retry(services: ApiServices) -> ReadRetry:
     tries = services.options.transaction_tries
     return partial(retry_transaction, wait=services.wait, tries=tries)
 
@@ -137,8 +143,8 @@ def _defaults() -> cfg.ConfigOpts:
     return conf
 
 
-class _Intake:
-    """Refuses URLs that are no text; tells requests how large a body may be."""
+class _RequestLimits:
+    """WSGI middleware that refuses URLs that are no text and limits the size of bodies."""
 
     def __init__(self, application: WsgiApplication, max_body_bytes: int) -> None:
         self._application = application
@@ -157,8 +163,8 @@ class _Intake:
         return self._application(environ, start_response)
 
 
-class _Beside:
-    """Other applications at exact paths."""
+class _PathDispatcher:
+    """WSGI middleware that serves other applications at exact paths."""
 
     def __init__(self, application: WsgiApplication, others: dict[str, WsgiApplication]) -> None:
         self._application = application

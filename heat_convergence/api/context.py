@@ -1,7 +1,7 @@
-"""Who asks: the caller of one request, as identity middleware told it.
+"""The caller of one request, as identity middleware verified it.
 
-Called by the middlewares that know the caller and by the policy check.  Must
-not look at the request's body or at any stack.
+Called by the middlewares that identify callers and by the policy check.  Must not look
+at the request's body or at any stack.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_NAME = 255  # what is stored of a name
 
 
 class AuthStrategy(Enum):
-    """How callers are known."""
+    """The ways in which callers are authenticated."""
 
     NOAUTH = "noauth"
     KEYSTONE = "keystone"
@@ -28,38 +28,43 @@ class AuthStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StackUserDomain:
-    """The Keystone domain of the users that stacks make, by id or else by name, and
-    their role."""
+    """The Keystone domain of the users that stacks create, and their role.
+
+    Attributes:
+        id: takes precedence over ``name``.
+    """
 
     id: str | None = None
     name: str | None = None
     role: str = "heat_stack_user"
 
     def contains(self, domain_id: str | None, domain_name: str | None) -> bool:
+        """Return whether the domain, by id and name, is this one."""
         if self.id:
             return domain_id == self.id
         return bool(self.name) and domain_name == self.name
 
 
 class Caller(RequestContext):
-    """oslo's request context, and whether the caller administers the cloud.
+    """oslo's request context with what the service asks of a caller.
 
-    ``stack_user_tree_id`` is the id of the stack tree that made the caller, whose project has
-    that name; None for everybody else.
+    Attributes:
+        stack_user_tree_id: the id of the stack tree that created the caller, whose project
+            has that name; None for everybody else.
     """
 
     stack_user_tree_id: str | None = None
 
     @property
     def is_cloud_admin(self) -> bool:
-        """The rule ``context_is_admin`` by its default."""
+        """Whether the default of the rule ``context_is_admin`` passes."""
         return "admin" in self.roles and bool(self.is_admin_project)
 
 
 def caller_from_token(environ: Mapping[str, Any], domain: StackUserDomain) -> Caller:
-    """The caller that keystonemiddleware verified."""
+    """Return the caller that keystonemiddleware verified."""
     caller = Caller.from_environ(dict(environ), is_admin=False)
-    return _recognised(
+    return _with_stack_user_tree(
         caller, domain, domain.contains(caller.project_domain_id, caller.project_domain_name)
     )
 
@@ -67,7 +72,7 @@ def caller_from_token(environ: Mapping[str, Any], domain: StackUserDomain) -> Ca
 def caller_from_signature(
     environ: Mapping[str, Any], signer: Signer, domain: StackUserDomain
 ) -> Caller:
-    """The caller by whose keys a URL was signed."""
+    """Return the caller whose keys signed a URL."""
     caller = Caller(
         user_id=signer.user_id,
         project_id=signer.project_id,
@@ -79,22 +84,21 @@ def caller_from_signature(
         request_id=environ.get("openstack.request_id"),
         global_request_id=environ.get("openstack.global_request_id"),
     )
-    return _recognised(
+    return _with_stack_user_tree(
         caller, domain, domain.contains(signer.project_domain_id, signer.project_domain_name)
     )
 
 
-def _recognised(caller: Caller, domain: StackUserDomain, in_domain: bool) -> Caller:
+def _with_stack_user_tree(caller: Caller, domain: StackUserDomain, in_domain: bool) -> Caller:
     if in_domain and domain.role in caller.roles:
         caller.stack_user_tree_id = caller.project_name
     return caller
 
 
 def noauth_caller(environ: Mapping[str, Any], project_id: str | None) -> Caller:
-    """A fixed user with every role in whatever project the URL names.
+    """Return a fixed user with every role in the project that the URL names.
 
-    Not an administrator of the cloud, so that quotas hold as they would for
-    anybody.
+    The user is no administrator of the cloud, so that quotas hold as for anybody.
     """
     return Caller(
         user_id=NOAUTH_USER,

@@ -1,7 +1,7 @@
-"""The request as the handlers see it, and the few shapes of their answers.
+"""The request as handlers see it, and the shapes of responses.
 
-Decides how a body is read (size, type, JSON) and how documents are encoded.
-Used by every controller; knows no noun of the service.
+Decides how a body is read (size, type, JSON) and how documents are encoded.  Used by
+every controller; must not know any noun of the service.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
 class ApiRequest(pecan.Request):
-    """A request whose body is read at most once."""
+    """A request whose body is read at most once.
+
+    Attributes:
+        route_match: the route that the root controller found.
+        project_id: the project that the request is about.
+    """
 
     route_match: RouteMatch
     project_id: str
@@ -39,7 +44,9 @@ class ApiRequest(pecan.Request):
 
     @property
     def caller(self) -> Caller:
-        return self.environ[CALLER_KEY]
+        """The caller, as the identity middleware verified it."""
+        caller: Caller = self.environ[CALLER_KEY]
+        return caller
 
     @property
     def base_url(self) -> str:
@@ -48,22 +55,29 @@ class ApiRequest(pecan.Request):
 
     @property
     def json_object(self) -> Mapping[str, Json] | None:
-        """The body's JSON object; None when there is none or it is of no type that
-        is read.  Raises ``HTTPBadRequest`` and ``RequestLimitExceeded``."""
+        """The body's JSON object, None if there is none or its type is not read.
+
+        Raises:
+            HTTPBadRequest: the body is not JSON that can be stored.
+            RequestLimitExceeded: it is too large.
+        """
         if not self._read:
             self._document = self._parse()
             self._read = True
         return self._document
 
     @property
-    def json(self) -> Json:  # pecan reads it to find arguments
+    def json(self) -> Json:
+        """The same object; pecan reads it to find arguments."""
         return self.json_object
 
     @property
-    def params(self) -> Any:  # a body never holds form fields here
+    def params(self) -> Any:
+        """The query string: a body never holds form fields here."""
         return self.GET
 
     def require_json_object(self) -> Mapping[str, Json]:
+        """Return the body's JSON object, or raise ``HTTPBadRequest`` without one."""
         document = self.json_object
         if document is None:
             raise errors.HTTPBadRequest("The request has no body that is a JSON object.")
@@ -71,8 +85,8 @@ class ApiRequest(pecan.Request):
 
     def _parse(self) -> Mapping[str, Json] | None:
         text = self._body_bytes()
-        kind = (self.content_type or "").lower()
-        if kind not in _PARSED_TYPES or not text.lstrip().startswith(b"{"):
+        content_type = (self.content_type or "").lower()
+        if content_type not in _PARSED_TYPES or not text.lstrip().startswith(b"{"):
             return None
         try:
             # Not from bytes, which json would take for UTF-16 or let half characters pass.
@@ -108,33 +122,36 @@ class ApiRequest(pecan.Request):
 
 
 def json_response(document: Json, status: int = 200) -> webob.Response:
+    """Return a response with a JSON document."""
     return webob.Response(
         body=encode_json(document), status=status, content_type="application/json", charset="UTF-8"
     )
 
 
 def text_response(status: int) -> webob.Response:
-    """The plain text body that goes with statuses which are no document."""
-    answer = webob.Response(status=status, content_type="text/plain", charset="UTF-8")
+    """Return a response with the plain text of its status, as redirects have."""
+    response = webob.Response(status=status, content_type="text/plain", charset="UTF-8")
     explanation = " ".join(status_map[status].explanation.split())
-    answer.text = f"{answer.status}\n\n{explanation}\n\n"
-    return answer
+    response.text = f"{response.status}\n\n{explanation}\n\n"
+    return response
 
 
 def empty_response(status: int = 204) -> webob.Response:
-    answer = webob.Response(status=status)
-    answer.content_type = None
-    return answer
+    """Return a response without a body."""
+    response = webob.Response(status=status)
+    response.content_type = None
+    return response
 
 
 def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
-    """``{key: [items]}``, encoded while it is sent: a long list is never held as text."""
-    answer = webob.Response(content_type="application/json", charset="UTF-8")
-    answer.app_iter = _chunks(key, items)
-    return answer
+    """Return ``{key: [items]}``, encoded while it is sent: it is never held as text."""
+    response = webob.Response(content_type="application/json", charset="UTF-8")
+    response.app_iter = _chunks(key, items)
+    return response
 
 
 def encode_json(document: Json) -> bytes:
+    """Return the document as UTF-8 text."""
     return _ENCODER.encode(document).encode()
 
 
@@ -143,7 +160,7 @@ def _refuse_constant(name: str) -> Json:
 
 
 def _check_storable(document: Json) -> None:
-    """Raises ``ValueError`` for strings that no database takes as text."""
+    """Raise ``ValueError`` for strings that no database stores as text."""
     text = json.dumps(document, ensure_ascii=False)
     text.encode()  # halves of surrogate pairs
     if _NUL.search(text):

@@ -1,7 +1,7 @@
 """The OpenAPI document of the service, generated from the routes table.
 
-Called once per application.  Decides nothing: what a route takes and gives stands
-in ``openapi_schemas`` under the names that the table uses.
+Called once per application.  Decides nothing: the schemas of requests and responses
+stand in ``openapi_schemas`` under the names that the table uses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORDS = re.compile(r"\{\w+:([\w|]+)\}")
 
 
 def build_openapi_document(routes: Iterable[Route]) -> dict[str, Json]:
-    """OpenAPI 3.1."""
+    """Return the OpenAPI 3.1 document of the routes."""
     paths: dict[str, dict[str, Json]] = {}
     for route in routes:
         for path in _paths(route):
@@ -43,8 +43,10 @@ def build_openapi_document(routes: Iterable[Route]) -> dict[str, Json]:
 
 
 def _paths(route: Route) -> list[str]:
-    """One for each word that a part of the path may be.  A full identifier in the
-    place of a name is left out: OpenAPI cannot tell the two apart."""
+    """Return a path for each word that a part of the route's path may be.
+
+    A full identifier in the place of a name is left out: OpenAPI cannot tell them apart.
+    """
     if _FREE.search(route.path):
         return []
     words = _WORDS.search(route.path)
@@ -89,20 +91,20 @@ def _query_parameters(route: Route) -> list[Json]:
 
 
 def _responses(route: Route) -> dict[str, Json]:
-    answer: dict[str, Json] = {"description": HTTPStatus(route.success_status).phrase}
+    response: dict[str, Json] = {"description": HTTPStatus(route.success_status).phrase}
     if route.response_schema == "text":
-        answer["content"] = {"text/plain": {"schema": {"type": "string"}}}
+        response["content"] = {"text/plain": {"schema": {"type": "string"}}}
     elif route.response_schema != "empty":
-        answer["content"] = {_JSON: {"schema": RESPONSES[route.response_schema]}}
+        response["content"] = {_JSON: {"schema": RESPONSES[route.response_schema]}}
     if route.success_status == 302:
-        answer["headers"] = {"Location": {"required": True, "schema": {"type": "string"}}}
+        response["headers"] = {"Location": {"required": True, "schema": {"type": "string"}}}
     wrong = {
         "description": "The error envelope",
         "content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
     failures = {str(code): wrong for code in (400, 403, 404, 405, 409, 503)}
     return {
-        str(route.success_status): answer,
+        str(route.success_status): response,
         "401": {"description": "No valid token"},
         **failures,
     }

@@ -1,6 +1,6 @@
-"""What requests take and answers give, as JSON Schema, by the routes' names.
+"""JSON Schemas of requests and responses, by the names in the routes table.
 
-Read by ``openapi`` alone; a table.  Source: heat-facts/rest_api.md.
+Read by ``openapi`` alone; a table.
 """
 
 from __future__ import annotations

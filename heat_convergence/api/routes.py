@@ -1,8 +1,7 @@
 """The routes table: every method and path of the service, in order of matching.
 
 Decides which handler and which policy rule a request meets.  Read by the root
-controller, the OpenAPI document and the tests; holds no code that runs per
-request but ``match``.  Source: heat-facts/rest_api.json.
+controller, the OpenAPI document and the tests.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)(?::([^}]+))?\}")
 class Route:
     """One method on one path below ``/v1/{tenant_id}``.
 
-    ``handler`` is ``controller.method``; ``rule`` the policy rule, None where the
-    handler asks for one that depends on the body; ``query``, ``body`` and ``view``
-    name entries of ``openapi_schemas``.
+    Attributes:
+        handler: ``controller.method``, by the names of ``app``.
+        policy_rule: None where the handler enforces one that depends on the body.
+        query_schema: a name in ``openapi_schemas``, as the other schemas are.
     """
 
     method: str
@@ -40,7 +40,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch:
-    """A path that is known; ``route`` is None when its method is not."""
+    """A known path; ``route`` is None when its method is not known."""
 
     route: Route | None
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -135,12 +135,12 @@ _STACKS = [
     *_lookups("/stacks/{arn:arn:.*}", _FIVE, "lookup.by_arn"),
     *_lookups("/stacks/{stack_name}", _FIVE, "lookup.by_name"),
     *_lookups(
-        "/stacks/{stack_name}/{below:" + _REDIRECTED_POST + "}",
+        "/stacks/{stack_name}/{subpath:" + _REDIRECTED_POST + "}",
         ("GET", "POST"),
         "lookup.by_name_with_subpath",
     ),
     *_lookups(
-        "/stacks/{stack_name}/{below:" + _REDIRECTED_GET + "}",
+        "/stacks/{stack_name}/{subpath:" + _REDIRECTED_GET + "}",
         ("GET",),
         "lookup.by_name_with_subpath",
     ),
@@ -458,7 +458,15 @@ class RouteTable:
         self._paths = [(_compile(path), path, methods) for path, methods in by_path.items()]
 
     def match(self, method: str, path: str) -> RouteMatch | None:
-        """``path`` begins below the project; None when no pattern takes it."""
+        """Return the first route whose pattern fits.
+
+        Args:
+            method: of the request.
+            path: begins after the project.
+
+        Returns:
+            The match, None when no pattern fits.
+        """
         for pattern, known, methods in self._paths:
             found = pattern.fullmatch(path)
             if found is None:
@@ -471,12 +479,12 @@ class RouteTable:
 
 
 def path_parameters(path: str) -> tuple[str, ...]:
-    """Names of the variable parts of a route's path, in order."""
+    """Return the names of the variable parts of a route's path, in order."""
     return tuple(match.group(1) for match in _PLACEHOLDER.finditer(path))
 
 
 def openapi_path(path: str) -> str:
-    """The path with ``{name}`` for every variable part, as OpenAPI writes it."""
+    """Return the path with ``{name}`` for every variable part, as OpenAPI writes it."""
     return _PLACEHOLDER.sub(r"{\1}", path)
 
 

@@ -1,7 +1,7 @@
-"""What a request leaves with the service, so that it can act for its user later.
+"""Delegation from the caller of a request, so that the service can act for them later.
 
-Called by the controllers that begin traversals, around their transactions.  Does
-nothing where the service knows no Keystone.
+Called by the controllers that start traversals, around their transactions.  Does nothing
+without Keystone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOKEN_AUTH_KEY = "keystone.token_auth"  # where keystonemiddleware leaves it
 
 
 def requester_from_request(request: ApiRequest) -> Requester:
-    """The caller with the token that this request came with."""
+    """Return the caller with the token of the request."""
     caller = request.caller
     return Requester(
         user_id=caller.user_id or "",
@@ -38,13 +38,13 @@ def requester_from_request(request: ApiRequest) -> Requester:
 
 @contextmanager
 def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator[None]:
-    """Around a request that validates: services are asked with the caller's token."""
+    """Let validation inside this context ask services with the caller's token."""
     cloud: SdkCloudClient | None = None
     if services.delegation is not None:
-        given = services.delegation.request_cloud(requester_from_request(request))
-        if given is not None:
+        access = services.delegation.request_cloud(requester_from_request(request))
+        if access is not None:
             project_id = request.project_id
-            cloud = SdkCloudClient(project_id, project_id, lambda: given.connection, _SLOTS)
+            cloud = SdkCloudClient(project_id, project_id, lambda: access.connection, _SLOTS)
     with use_request_cloud(cloud):
         yield
 
@@ -53,7 +53,7 @@ def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator
 def delegation_for_new_stack(
     services: ApiServices, request: ApiRequest, stack: Stack
 ) -> Iterator[None]:
-    """Around storing a new root stack: what was granted is taken back if it fails."""
+    """Grant the service access for a new root stack, and revoke it if storing fails."""
     delegation = services.delegation
     if delegation is None:
         yield
@@ -67,26 +67,30 @@ def delegation_for_new_stack(
 
 
 def renew_delegation(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
-    """Before an action on a stack: a grant that was revoked is replaced by one of the
-    caller's, and an intact one is kept, whoever the caller is."""
+    """Replace a revoked grant by one of the caller's before an action on a stack.
+
+    An intact grant is kept, whoever the caller is.
+    """
     if services.delegation is None:
         return
     if services.delegation.renew_if_revoked(
         stack.tree_id, requester_from_request(request), services.clock()
     ):
         LOG.info(
-            "the service acts for user %(user)s from now on in stack %(stack)s",
+            "delegation renewed: stack=%(stack)s user=%(user)s",
             {"stack": stack.id, "user": request.caller.user_id},
         )
 
 
 def renew_delegation_if_possible(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
-    """Before a deletion, which must not fail for want of a grant: perhaps nothing of the
-    stack is in the cloud."""
+    """Renew the grant before a deletion, which must not fail without one.
+
+    Perhaps nothing of the stack is in the cloud.
+    """
     try:
         renew_delegation(services, request, stack)
     except errors.Error as error:
         LOG.warning(
-            "stack %(stack)s is deleted without a new grant: %(error)s",
+            "delegation not renewed before a deletion: stack=%(stack)s error=%(error)s",
             {"stack": stack.id, "error": error},
         )

@@ -1,7 +1,7 @@
-"""The root controller: a request to its route, its policy rule and its handler.
+"""The root controller: from a request to its route, policy rule and handler.
 
-Called by pecan.  Decides 404, 405, OPTIONS and whose project is meant; the
-handlers begin with all of that settled.
+Called by pecan.  Decides 404, 405, OPTIONS and the project of the request, before any
+handler runs.
 """
 
 from __future__ import annotations
@@ -22,43 +22,49 @@ from heat_convergence.common import errors
 
 ReadRetry = Callable[[Callable[[], webob.Response]], webob.Response]
 RequestScope = Callable[[ApiRequest], AbstractContextManager[None]]
-RouteSequence = Sequence[Route]
-
 
 MAX_PROJECT_ID_LENGTH = 64
 
 
 class JsonContentTypeHook(PecanHook):  # type: ignore[misc]  # untyped library
-    """Every answer is made by its handler: pecan need not weigh the Accept header."""
+    """A hook that keeps pecan from evaluating the Accept header."""
 
     def on_route(self, state: Any) -> None:
+        """Set the content type; handlers make their own responses."""
         state.request.pecan["content_type"] = "application/json"
 
 
 class RootController:
-    """``controllers`` maps the first part of a route's handler to an object;
-    ``again`` runs a read, more than once where that can help; ``around`` is what
-    every other request is handled inside."""
+    """The controller of every path, which hands requests to the others."""
 
     def __init__(
         self,
         controllers: Mapping[str, Any],
         enforcer: PolicyEnforcer,
         retry_read: ReadRetry,
-        routes: RouteSequence,
+        routes: Sequence[Route],
         request_scope: RequestScope = lambda _: nullcontext(),
     ) -> None:
-        self._around = request_scope
+        """Keep the handlers and the table.
+
+        Args:
+            controllers: by the first part of a route's handler.
+            enforcer: checks the routes' policy rules.
+            retry_read: runs a read, more than once where that can help.
+            routes: the table.
+            request_scope: a context for every request that is no read.
+        """
+        self._request_scope = request_scope
         self._controllers = controllers
         self._enforcer = enforcer
-        self._again = retry_read
+        self._retry_read = retry_read
         self._table = RouteTable(routes)
 
     @pecan.expose(content_type="application/json")
     def _route(self, remainder: list[str], request: ApiRequest) -> tuple[Any, list[str]]:
-        project_id, _, below = "/".join(remainder).partition("/")
+        project_id, _, path = "/".join(remainder).partition("/")
         known = 0 < len(project_id) <= MAX_PROJECT_ID_LENGTH
-        match = self._table.match(request.method, f"/{below}") if known else None
+        match = self._table.match(request.method, f"/{path}") if known else None
         if match is None:
             raise RouteNotFound(request.path)
         if match.route is None and request.method == "OPTIONS":
@@ -73,26 +79,28 @@ class RootController:
 
     @pecan.expose(content_type="application/json")
     def options(self, request: ApiRequest, _response: Any) -> webob.Response:
-        answer = empty_response()
-        answer.allow = request.route_match.allowed_methods
-        return answer
+        """Answer OPTIONS with the methods of the path."""
+        response = empty_response()
+        response.allow = request.route_match.allowed_methods
+        return response
 
     @pecan.expose(content_type="application/json")
     def dispatch(self, request: ApiRequest, _response: Any) -> webob.Response:
+        """Run the handler of the route."""
         route = request.route_match.route
         if route is None:
             raise MethodNotAllowed(request.path)
         noun, _, verb = route.handler.partition(".")
         handler = getattr(self._controllers[noun], verb)
         if route.method != "GET":
-            with self._around(request):
+            with self._request_scope(request):
                 return handler(request, **request.route_match.arguments)
-        # What only reads may be read again, over a new connection.
-        return self._again(lambda: handler(request, **request.route_match.arguments))
+        # A read may be repeated over a new connection.
+        return self._retry_read(lambda: handler(request, **request.route_match.arguments))
 
     @staticmethod
     def _project(request: ApiRequest, project_id: str) -> str:
-        """The project meant: an administrator's is that of the token."""
+        """Return the project of the request; an administrator's is that of the token."""
         caller = request.caller
         if caller.project_id == project_id:
             return project_id

@@ -1,1 +1,1 @@
-"""What stands around the application: identity, versions, faults."""
+"""The middlewares around the application: identity, versions, faults, access log."""

@@ -1,8 +1,8 @@
-"""Calls of signed URLs: a guest signals a resource without a token.
+"""Requests to signed URLs: agents signal a resource without a token.
 
 ``/v1/signal/{arn}`` and ``/v1/waitcondition/{arn}``, with the query that
-``client_settings.signed_urls`` put there.  Decides who calls, by asking Keystone, and passes on
-the request as a signal by that user; must not decide what the user may do.
+``clients.signed_urls`` put there.  Decides who the caller is, by asking Keystone, and
+passes the request on as a signal by that user; must not decide what the user may do.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ _METHODS = frozenset({"POST", "PUT"})
 
 
 class Ec2SignatureAuth:
-    """WSGI middleware; ``others`` takes every other request, ``create_application`` those whose
-    caller is known."""
+    """WSGI middleware that authenticates signed URLs.
+
+    Every other request goes to ``others``, those with a verified signature to ``application``.
+    """
 
     def __init__(
         self,
         others: WsgiApplication,
         application: WsgiApplication,
-        signer_of: SignerLookup,
+        find_signer: SignerLookup,
         domain: StackUserDomain,
     ) -> None:
         self._others = others
         self._application = application
-        self._signer_of = signer_of
+        self._find_signer = find_signer
         self._domain = domain
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -54,12 +56,14 @@ class Ec2SignatureAuth:
         if environ["REQUEST_METHOD"] not in _METHODS:
             raise MethodNotAllowed(path)
         caller = caller_from_signature(environ, self._signer(environ, path), self._domain)
-        below = f"/{caller.project_id}/stacks/{arn['stack']}/resources/{arn['resource']}/signal"
+        path_info = (
+            f"/{caller.project_id}/stacks/{arn['stack']}/resources/{arn['resource']}/signal"
+        )
         signal = {
             **environ,
             CALLER_KEY: caller,
             "REQUEST_METHOD": "POST",
-            "PATH_INFO": below.encode().decode("latin-1"),
+            "PATH_INFO": path_info.encode().decode("latin-1"),
             "QUERY_STRING": "",
             "CONTENT_TYPE": "application/json",  # curl says it is a form
         }
@@ -72,12 +76,12 @@ class Ec2SignatureAuth:
         if credentials is None:
             raise errors.HTTPForbidden("The URL is not signed.")
         try:
-            return self._signer_of(credentials)
+            return self._find_signer(credentials)
         except errors.AuthorizationFailure as error:
             raise errors.HTTPForbidden("The signature of the URL is not valid.") from error
 
 
 def _host(request: webob.Request) -> str:
-    """As the URL had it: some name the port that goes without saying, others do not."""
-    usual = {"http": ":80", "https": ":443"}.get(request.scheme, "")
-    return request.host.lower().removesuffix(usual)
+    """Return the host as the URL was signed: some clients name the default port."""
+    default_port = {"http": ":80", "https": ":443"}.get(request.scheme, "")
+    return request.host.lower().removesuffix(default_port)

@@ -1,7 +1,7 @@
-"""Any exception into the error envelope that clients read.
+"""The error envelope that clients read, for any exception.
 
-Decides the status and body of everything that is no success.  Wraps the whole
-pipeline below the request id; lets nothing of the service's inside out.
+Decides status and body of every response that is no success.  Wraps the whole pipeline
+inside the request id; must not reveal internals of the service.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 
 class RouteNotFound(Exception):
-    """No route has this path: 404 in plain text, without an envelope."""
+    """A path without a route: 404 in plain text, without an envelope."""
 
 
 class MethodNotAllowed(Exception):
-    """The path is known and the method is not."""
+    """A method that its known path does not have."""
 
 
 class FaultWrapper:
-    """WSGI middleware: the last place an exception can get to."""
+    """WSGI middleware that catches every exception."""
 
     def __init__(self, application: WsgiApplication) -> None:
         self._application = application
@@ -38,25 +38,26 @@ class FaultWrapper:
         try:
             return self._application(environ, start_response)
         except RouteNotFound:
-            answer = not_found_response()
+            response = not_found_response()
         except MethodNotAllowed:
-            answer = error_response(
+            response = error_response(
                 405, "HTTPMethodNotAllowed", "The method is not supported here."
             )
         except errors.Error as error:
-            answer = _known(error)
+            response = _known(error)
         except webob.exc.HTTPException as error:
-            answer = _from_library(error)
-        except Exception:  # the outermost place: counted and told, never shown
+            response = _from_library(error)
+        except Exception:  # the outermost place: logged, never shown
             LOG.exception(
                 "request failed: %(method)s %(path)s",
                 {"method": environ.get("REQUEST_METHOD"), "path": environ.get("PATH_INFO")},
             )
-            answer = error_response(500, "Error", "The service failed to handle the request.")
-        return answer(environ, start_response)
+            response = error_response(500, "Error", "The service failed to handle the request.")
+        return response(environ, start_response)
 
 
 def not_found_response() -> webob.Response:
+    """Return the plain 404 response."""
     return webob.Response(
         status=404,
         content_type="text/plain",
@@ -65,15 +66,21 @@ def not_found_response() -> webob.Response:
     )
 
 
-def error_response(status: int, kind: str, message: str) -> webob.Response:
-    """``{code, title, explanation, error: {type, traceback, message}}``."""
+def error_response(status: int, error_type: str, message: str) -> webob.Response:
+    """Return a response with the error envelope.
+
+    Args:
+        status: HTTP status.
+        error_type: the class name that clients tell errors apart by.
+        message: for people.
+    """
     known = webob.exc.status_map[status]
     return json_response(
         {
             "code": status,
             "title": known.title,
             "explanation": " ".join(known.explanation.split()),
-            "error": {"type": kind, "traceback": None, "message": message},
+            "error": {"type": error_type, "traceback": None, "message": message},
         },
         status,
     )
@@ -81,19 +88,19 @@ def error_response(status: int, kind: str, message: str) -> webob.Response:
 
 def _known(error: errors.Error) -> webob.Response:
     if error.http_status == 503:
-        # Something we need is away, as one line tells; every request will say it again.
+        # A dependency is unavailable: one line a request is enough.
         LOG.warning("request refused for now: %(error)s", {"error": error})
     elif error.http_status >= 500:
         LOG.error("request failed: %(error)s", {"error": error}, exc_info=error)
-    kind = getattr(error, "wire_type", None) or type(error).__name__
-    answer = error_response(error.http_status, kind, str(error))
+    error_type = getattr(error, "wire_type", None) or type(error).__name__
+    response = error_response(error.http_status, error_type, str(error))
     if error.http_status == 503:
-        answer.retry_after = 5
-    return answer
+        response.retry_after = 5
+    return response
 
 
 def _from_library(error: webob.exc.HTTPException) -> webob.Response:
-    answer: webob.Response = error  # every HTTPException of webob is a response
-    if answer.status_int < 400:
-        return answer
-    return error_response(answer.status_int, type(error).__name__, error.detail or error.title)
+    response: webob.Response = error  # every HTTPException of webob is a response
+    if response.status_int < 400:
+        return response
+    return error_response(response.status_int, type(error).__name__, error.detail or error.title)

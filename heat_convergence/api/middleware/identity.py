@@ -1,7 +1,7 @@
-"""Who asks, put into the environment for the application.
+"""The caller of a request, put into the environment for the application.
 
-Two ways: what keystonemiddleware verified, or a fixed user in the project that
-the URL names.  Decides nothing about what the caller may do.
+Either what keystonemiddleware verified, or a fixed user in the project that the URL
+names.  Must not decide what the caller may do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heat_convergence.common import errors
 
 
 class KeystoneIdentity:
-    """Stands below ``auth_token``, which has refused whoever has no valid token."""
+    """WSGI middleware inside ``auth_token``, which has refused invalid tokens."""
 
     def __init__(self, application: WsgiApplication, users: StackUserDomain) -> None:
         self._application = application
@@ -30,13 +30,13 @@ class KeystoneIdentity:
 
 
 class NoAuthIdentity:
-    """For callers on this machine alone, whatever socket they came through."""
+    """WSGI middleware for callers on this machine alone, whatever socket they use."""
 
     def __init__(self, application: WsgiApplication) -> None:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if not _is_here(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # none at a UNIX socket
+        if not _is_local(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # a UNIX socket has none
             raise errors.HTTPForbidden(
                 "Without authentication, the service answers this machine alone."
             )
@@ -45,9 +45,9 @@ class NoAuthIdentity:
         return self._application(environ, start_response)
 
 
-def _is_here(address: str) -> bool:
+def _is_local(address: str) -> bool:
     try:
         known = ip_address(address.partition("%")[0])
     except ValueError:
-        return False  # whatever a proxy's header said
+        return False  # a proxy's header said something else
     return (getattr(known, "ipv4_mapped", None) or known).is_loopback

@@ -1,7 +1,7 @@
-"""Which version of the API a path speaks, and the document that lists them.
+"""The API version of a path, and the document that lists versions.
 
-Decides, before anyone is authenticated, what becomes of paths without ``/v1``.
-Passes on what is of version 1 without ``/v1`` in its path.
+Decides, before authentication, what becomes of paths without ``/v1``.  Passes requests
+of version 1 on without ``/v1`` in their path.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class VersionNegotiation:
         path = environ.get("PATH_INFO", "")
         head = "/" + path.lstrip("/").split("/", 1)[0]
         if path in self._open_documents:
-            answer = json_response(self._open_documents[path])
+            response = json_response(self._open_documents[path])
         elif path in _LISTED_AT or (_VERSION.fullmatch(head) and head not in _ACCEPTED):
-            answer = self._list(webob.Request(environ))
+            response = self._list(webob.Request(environ))
         elif head in _ACCEPTED:
-            below = {**environ, "PATH_INFO": path[len(head) :]}
-            return self._application(below, start_response)
+            inner = {**environ, "PATH_INFO": path[len(head) :]}
+            return self._application(inner, start_response)
         elif environ.get("HTTP_ACCEPT", "").startswith(_ACCEPT_V1):
             return self._application(environ, start_response)
         else:
             raise RouteNotFound(path)
-        return answer(environ, start_response)
+        return response(environ, start_response)
 
     @staticmethod
     def _list(request: webob.Request) -> webob.Response:

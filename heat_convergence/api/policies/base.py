@@ -1,4 +1,4 @@
-"""The roles that rules speak of, and how a table of rules becomes oslo.policy's.
+"""The roles that rules name, and the conversion of a table of rules to oslo.policy's.
 
 Used by every other file of this package; must not name any action itself.
 """
@@ -38,7 +38,13 @@ _BASE = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """``before`` is the older default, used when ``enforce_new_defaults`` is off."""
+    """A rule with its default.
+
+    Attributes:
+        deprecated_check_str: the older default, used when ``enforce_new_defaults`` is off.
+        method: of the request that the rule is about, for the documentation.
+        path: of that request, below ``/v1/{tenant_id}``.
+    """
 
     name: str
     check_str: str
@@ -47,6 +53,7 @@ class PolicyRule:
     path: str = ""
 
     def to_rule_default(self) -> policy.RuleDefault:
+        """Return the rule as oslo.policy takes it."""
         old = None
         if self.deprecated_check_str is not None:
             old = policy.DeprecatedRule(
@@ -70,8 +77,10 @@ class PolicyRule:
 
 
 def rule_defaults(rules: Iterable[PolicyRule]) -> list[policy.RuleDefault]:
+    """Return the rules as oslo.policy takes them."""
     return [rule.to_rule_default() for rule in rules]
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the base rules that the others refer to."""
     return [policy.RuleDefault(name, check) for name, check in _BASE.items()]

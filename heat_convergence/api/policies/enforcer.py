@@ -1,7 +1,7 @@
-"""Asks oslo.policy whether a caller may do what a rule names.
+"""Enforcement of policy rules for the caller of a request.
 
-Called by the root controller for every route and by handlers whose rule depends
-on the body.  Must not know what a rule stands for.
+Called by the root controller for every route and by handlers whose rule depends on the
+body.  Must not know what a rule stands for.
 """
 
 from __future__ import annotations
@@ -30,22 +30,28 @@ class PolicyEnforcer:
         self._enforcer.register_defaults(rules.list_rules())
 
     def enforce(self, request: ApiRequest, rule: str) -> None:
-        """Raises ``TypeForbidden`` unless the caller passes ``rule``."""
+        """Check that the caller passes the rule.
+
+        Raises:
+            Forbidden: the rule denies it.
+        """
         if not self.allows(request, rule):
             raise errors.Forbidden(f"You are not authorized to use {rule}.")
 
     def allows(self, request: ApiRequest, rule: str) -> bool:
-        """A rule that nobody registered denies, but for resource types."""
+        """Return whether the caller passes the rule; an unregistered rule denies."""
         target: dict[str, Any] = {"project_id": request.project_id}
         return bool(self._enforcer.enforce(rule, target, request.caller))
 
     def type_forbidden_for(self, request: ApiRequest) -> Callable[[str], bool]:
-        """Whether policy keeps a resource type from the caller, as a function."""
+        """Return a function that tells whether policy keeps a type from the caller."""
         return lambda name: not self.allows_type(request, name)
 
     def allows_type(self, request: ApiRequest, type_name: str) -> bool:
-        """Whether the caller may use a resource type: its own rule and that of its
-        prefix; a type without a rule is for everybody."""
+        """Return whether the caller may use a resource type.
+
+        The type's own rule and that of its prefix decide; a type without rules is allowed.
+        """
         prefix = type_name.rpartition("::")[0]
         names = (f"resource_types:{type_name}", f"resource_types:{prefix}::*")
         self._enforcer.load_rules()

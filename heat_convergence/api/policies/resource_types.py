@@ -39,6 +39,7 @@ _TYPES = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the defaults of this module's rules."""
     return rule_defaults(
         PolicyRule(f"resource_types:{name}", PROJECT_ADMIN, None) for name in _TYPES
     )

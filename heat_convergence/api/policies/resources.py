@@ -53,4 +53,5 @@ _RULES = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the defaults of this module's rules."""
     return rule_defaults(_RULES)

@@ -60,4 +60,5 @@ _GLOBAL = (policy.RuleDefault("software_configs:global_index", DENY_EVERYBODY),)
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the defaults of this module's rules."""
     return [*rule_defaults(_RULES), *_GLOBAL]

@@ -157,4 +157,5 @@ _GLOBAL = (policy.RuleDefault("stacks:global_index", DENY_EVERYBODY),)
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the defaults of this module's rules."""
     return [*rule_defaults(_RULES), *_GLOBAL]

@@ -1,1 +1,1 @@
-"""Bodies and query strings into typed values; every error names its place."""
+"""Parsers of bodies and query strings; every error names the place of the mistake."""

@@ -20,17 +20,19 @@ _HEALTH_KEYS = frozenset({"mark_unhealthy", "resource_status_reason"})
 
 @dataclass(frozen=True, slots=True)
 class HealthBody:
+    """The body that marks a resource unhealthy, or healthy again."""
+
     unhealthy: bool
     reason: str
 
 
-def parse_action_name(given: Mapping[str, Json]) -> str:
-    """The one key of the body; its value says nothing."""
-    if not given:
+def parse_action_name(body: Mapping[str, Json]) -> str:
+    """Return the body's only key, the action's name; its value is ignored."""
+    if not body:
         raise errors.HTTPBadRequest("No action specified.")
-    if len(given) > 1:
+    if len(body) > 1:
         raise errors.HTTPBadRequest("Multiple actions specified.")
-    name = next(iter(given))
+    name = next(iter(body))
     if name not in ACTIONS:
         raise errors.HTTPBadRequest(
             f'Invalid action "{name}" specified; it is one of {", ".join(ACTIONS)}.'
@@ -38,8 +40,9 @@ def parse_action_name(given: Mapping[str, Json]) -> str:
     return name
 
 
-def parse_snapshot_name(given: Mapping[str, Json]) -> str | None:
-    name = given.get("name")
+def parse_snapshot_name(body: Mapping[str, Json]) -> str | None:
+    """Return the snapshot's name, None to have one generated."""
+    name = body.get("name")
     if name is not None and not isinstance(name, str):
         raise errors.HTTPBadRequest('"name" must be a string.')
     if name is not None and len(name) > _MAX_NAME:
@@ -47,14 +50,15 @@ def parse_snapshot_name(given: Mapping[str, Json]) -> str | None:
     return name
 
 
-def parse_health_body(given: Mapping[str, Json]) -> HealthBody:
-    unknown = sorted(given.keys() - _HEALTH_KEYS)
+def parse_health_body(body: Mapping[str, Json]) -> HealthBody:
+    """Return the parsed body, or raise ``HTTPBadRequest``."""
+    unknown = sorted(body.keys() - _HEALTH_KEYS)
     if unknown:
         raise errors.HTTPBadRequest(f'Unexpected key in the request body: "{unknown[0]}".')
-    if "mark_unhealthy" not in given:
+    if "mark_unhealthy" not in body:
         raise errors.HTTPBadRequest('Missing mandatory key "mark_unhealthy".')
-    unhealthy = parse_boolean("mark_unhealthy", given["mark_unhealthy"])
-    reason = given.get("resource_status_reason")
+    unhealthy = parse_boolean("mark_unhealthy", body["mark_unhealthy"])
+    reason = body.get("resource_status_reason")
     if reason is not None and not isinstance(reason, str):
         raise errors.HTTPBadRequest('"resource_status_reason" must be a string.')
     return HealthBody(unhealthy, reason or "state changed by resource_mark_unhealthy api")

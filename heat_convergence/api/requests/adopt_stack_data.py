@@ -3,7 +3,6 @@
 Called by the controllers that create and preview stacks.  Decides what of the document
 counts: template, files, environment and, of each resource, its physical id, its data and
 whether it is suspended.
-Source: heat-facts ``rest_api.md``, views abandon and adopt.
 """
 
 from __future__ import annotations
@@ -21,14 +20,18 @@ from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.document_loader import load_document
 
 Json = Any
-_WHAT = "adopt_stack_data"
+_FIELD = "adopt_stack_data"
 _MERGED = ("parameters", "parameter_defaults", "resource_registry")
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptedResourceBody:
-    """One resource that exists already; ``data`` of one that a stack is behind hold
-    that stack's document, as in ``traversal.AdoptedResource``."""
+    """One resource that exists already.
+
+    Attributes:
+        data: of a resource with a nested stack, that stack's document, as in
+            ``traversal.AdoptedResource``.
+    """
 
     physical_id: str | None
     data: Mapping[str, Json]
@@ -38,33 +41,41 @@ class AdoptedResourceBody:
 def merge_adopt_stack_data(
     body: StackBody, limits: TemplateLimits, *, enabled: bool
 ) -> tuple[StackBody, dict[str, AdoptedResourceBody] | None]:
-    """The body with what the document says beneath what it says itself, and the
-    resources that are handed over; None for a body that adopts nothing.
+    """Merge the document beneath what the body itself says.
 
-    Raises ``NotSupported`` where the operator does not allow it and ``HTTPBadRequest``
-    for a document that can't be read or has no template.
+    Args:
+        body: the body of a create.
+        limits: of the environment's sections.
+        enabled: whether the operator allows adoption.
+
+    Returns:
+        The merged body and the resources to adopt; None for a body without a document.
+
+    Raises:
+        NotSupported: adoption is not enabled.
+        HTTPBadRequest: the document cannot be read or has no template.
     """
     if body.adopt_stack_data is None:
         return body, None
     if not enabled:
         raise errors.NotSupported("Stack Adopt is not enabled (enable_stack_adopt).")
-    # What bounds the document is the size of the body; its template is bounded as any.
+    # The body's size bounds the document; its template is bounded as any.
     document = load_document(
-        body.adopt_stack_data, limits=_without_size(limits), document_type=_WHAT
+        body.adopt_stack_data, limits=_without_size(limits), document_type=_FIELD
     ).data
     if not isinstance(document, dict):
-        raise errors.HTTPBadRequest(f"{_WHAT} is not a map.")
+        raise errors.HTTPBadRequest(f"{_FIELD} is not a map.")
     template = document.get("template")
     if not isinstance(template, dict | str) or not template:
-        raise errors.HTTPBadRequest(f"{_WHAT} has no template.")
-    below = parse_environment_sections(_map(document, "environment"), limits=limits)
+        raise errors.HTTPBadRequest(f"{_FIELD} has no template.")
+    document_sections = parse_environment_sections(_map(document, "environment"), limits=limits)
     merged = replace(
         body,
         template=template,
         template_url=None,
         files={**_files(document), **body.files},
-        environment=_environment(below, body, limits),
-        parameters={**_beside_files(below, body), **body.parameters},
+        environment=_environment(document_sections, body, limits),
+        parameters={**_remaining_parameters(document_sections, body), **body.parameters},
     )
     return merged, _resources(document)
 
@@ -73,22 +84,26 @@ def _without_size(limits: TemplateLimits) -> TemplateLimits:
     return replace(limits, max_template_size=2**31)
 
 
-def _beside_files(below: Mapping[str, Json], body: StackBody) -> Mapping[str, Json]:
-    """Where environment_files take the environment's place, values remain."""
-    return below.get("parameters", {}) if body.environment_files else {}
+def _remaining_parameters(
+    document_sections: Mapping[str, Json], body: StackBody
+) -> Mapping[str, Json]:
+    """Return the parameters that remain where environment_files replace the environment."""
+    return document_sections.get("parameters", {}) if body.environment_files else {}
 
 
-def _environment(below: Mapping[str, Json], body: StackBody, limits: TemplateLimits) -> Json:
-    """Sections of the document's, with the request's own over them."""
-    above = parse_environment_sections(body.environment, limits=limits)
-    merged = {**below, **above}
+def _environment(
+    document_sections: Mapping[str, Json], body: StackBody, limits: TemplateLimits
+) -> Json:
+    """Return the document's sections with the body's own over them."""
+    own_sections = parse_environment_sections(body.environment, limits=limits)
+    merged = {**document_sections, **own_sections}
     for name in _MERGED:
-        if name in below and name in above:
-            merged[name] = {**below[name], **above[name]}
+        if name in document_sections and name in own_sections:
+            merged[name] = {**document_sections[name], **own_sections[name]}
     return merged
 
 
-def _files(document: Mapping[str, Json], path: str = _WHAT) -> dict[str, str]:
+def _files(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, str]:
     files = _map(document, "files", path)
     for name, content in files.items():
         if not isinstance(content, str):
@@ -96,12 +111,15 @@ def _files(document: Mapping[str, Json], path: str = _WHAT) -> dict[str, str]:
     return files
 
 
-def _resources(document: Mapping[str, Json], path: str = _WHAT) -> dict[str, AdoptedResourceBody]:
+def _resources(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, AdoptedResourceBody]:
     entries = _map(document, "resources", path)
-    return {name: _given(f"{path}: resources.{name}", entry) for name, entry in entries.items()}
+    return {
+        name: _adopted_resource(f"{path}: resources.{name}", entry)
+        for name, entry in entries.items()
+    }
 
 
-def _given(where: str, entry: Json) -> AdoptedResourceBody:
+def _adopted_resource(where: str, entry: Json) -> AdoptedResourceBody:
     if not isinstance(entry, dict):
         raise errors.HTTPBadRequest(f"{where} must be a map.")
     if "template" in entry:
@@ -124,7 +142,7 @@ def _check_nested(document: Mapping[str, Json], where: str) -> None:
     _resources(document, where)
 
 
-def _map(document: Mapping[str, Json], name: str, path: str = _WHAT) -> dict[str, Json]:
+def _map(document: Mapping[str, Json], name: str, path: str = _FIELD) -> dict[str, Json]:
     value = document.get(name)
     if value is not None and not isinstance(value, dict):
         raise errors.HTTPBadRequest(f"{path}: {name} must be a map.")

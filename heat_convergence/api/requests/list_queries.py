@@ -1,7 +1,7 @@
 """The query strings of lists: stacks, resources, events.
 
-Called by the controllers of those nouns.  Decides which parameters are known,
-which are ignored and which are refused; knows no SQL.
+Called by the controllers of those nouns.  Decides selection parameters are known,
+selection are ignored and selection are refused; knows no SQL.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RESOURCE_TYPE_UNAVAILABLE = "99001"  # the one error that a validation may ignor
 
 @dataclass(frozen=True, slots=True)
 class StackListQuery:
-    """``all_projects``: the caller asks for the stacks of all projects."""
+    """The query of the list of stacks; ``all_projects`` for those of every project."""
 
     filters: StackFilter
     page: Pagination
@@ -59,6 +59,8 @@ class StackListQuery:
 
 @dataclass(frozen=True, slots=True)
 class ResourceListQuery:
+    """The query of the list of resources; ``filters`` None for all of them."""
+
     filters: ResourceFilter | None
     nested_depth: int
     with_detail: bool
@@ -67,16 +69,16 @@ class ResourceListQuery:
 def parse_stack_list_query(
     query: QueryParams, project_id: str, hidden_tags: tuple[str, ...]
 ) -> StackListQuery:
-    """The query of ``GET /stacks``; unknown names in it are ignored."""
-    everywhere = query.boolean("global_tenant")
+    """Parse the query of ``GET /stacks``; unknown names are ignored."""
+    all_projects = query.boolean("global_tenant")
     not_tags_any = query.tags("not_tags_any")
     if not query.boolean("show_hidden"):
         not_tags_any += hidden_tags
     found: dict[str, tuple[Any, ...]] = {**collect_filters(query, _STACK_MATCHES)}
     _add_statuses(query, found)
     _add_typed(query, found)
-    which = StackFilter(
-        project_id=None if everywhere else project_id,
+    selection = StackFilter(
+        project_id=None if all_projects else project_id,
         nested=query.boolean("show_nested") or "owner_id" in found,
         deleted=query.boolean("show_deleted"),
         tags=query.tags("tags"),
@@ -91,12 +93,15 @@ def parse_stack_list_query(
         sort_keys=tuple(key for key in query.sort_keys() if key in SORTABLE_STACKS),
         descending=query.sort_descending(),
     )
-    return StackListQuery(which, at, everywhere, query.boolean("with_count"))
+    return StackListQuery(selection, at, all_projects, query.boolean("with_count"))
 
 
 def _add_statuses(query: QueryParams, found: dict[str, tuple[Any, ...]]) -> None:
-    """``CREATE_FAILED`` asks for an action and a status; several of them combine as
-    (any of the actions) and (any of the statuses)."""
+    """Add filters for statuses.
+
+    ``CREATE_FAILED`` is an action and a status; several of them combine as (any of the
+    actions) and (any of the statuses).
+    """
     for value in (v for name in _STATUSES for v in query.values(name)):
         head, _, tail = value.partition("_")
         action, status = (head, tail) if tail and value not in tuple(Status) else ("", value)
@@ -117,16 +122,16 @@ def _add_typed(query: QueryParams, found: dict[str, tuple[Any, ...]]) -> None:
 
 
 def parse_resource_list_query(query: QueryParams, max_depth: int) -> ResourceListQuery:
-    """The query of ``S/resources``; an unknown name in it is refused."""
+    """Parse the query of a stack's resources; an unknown name is refused."""
     query.reject_unknown({*_RESOURCE_MATCHES, "type", "nested_depth", "with_detail"})
-    which = ResourceFilter(collect_filters(query, _RESOURCE_MATCHES), query.last("type"))
+    selection = ResourceFilter(collect_filters(query, _RESOURCE_MATCHES), query.last("type"))
     depth = min(query.non_negative_int("nested_depth") or 0, max_depth)
-    wanted = which if which != ResourceFilter() else None
-    return ResourceListQuery(wanted, depth, query.boolean("with_detail"))
+    filters = selection if selection != ResourceFilter() else None
+    return ResourceListQuery(filters, depth, query.boolean("with_detail"))
 
 
 def parse_event_list_query(query: QueryParams, resource_name: str | None = None) -> EventQuery:
-    """The query of the two event lists; unknown names in it are ignored."""
+    """Parse the query of the two event lists; unknown names are ignored."""
     found = collect_filters(query, _EVENT_MATCHES)
     if resource_name is not None:
         found["resource_name"] = (resource_name,)
@@ -140,7 +145,7 @@ def parse_event_list_query(query: QueryParams, resource_name: str | None = None)
 
 
 def parse_template_type(query: QueryParams) -> str:
-    """``cfn`` or ``hot``."""
+    """Return ``cfn`` or ``hot``, ``cfn`` by default."""
     value = (query.last("template_type") or "cfn").lower()
     if value not in ("cfn", "hot"):
         raise errors.HTTPBadRequest(f'Template type is not supported: "{value}".')
@@ -148,7 +153,7 @@ def parse_template_type(query: QueryParams) -> str:
 
 
 def parse_ignored_errors(query: QueryParams) -> frozenset[str]:
-    """``ignore_errors`` of a validation."""
+    """Return the codes in ``ignore_errors`` of a validation."""
     codes = frozenset(query.tags("ignore_errors"))
     unknown = sorted(codes - {RESOURCE_TYPE_UNAVAILABLE})
     if unknown:

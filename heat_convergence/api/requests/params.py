@@ -1,7 +1,7 @@
-"""Query strings and small values into typed ones.
+"""Parsers of query strings and small values.
 
-Used by every request parser.  Raises ``HTTPBadRequest``, or its kin that clients
-know under the name of a plain Python error; each message names the place.
+Used by every request parser.  Raises ``HTTPBadRequest``, or a subclass that clients know
+under the name of a plain Python error; each message names the place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST = 2**31 - 1
 
 
 def parse_boolean(name: str, value: Any) -> bool:
-    """``true`` or ``false`` in any case, or a JSON boolean; nothing else."""
+    """Return ``true`` or ``false`` in any case, or a JSON boolean, as a boolean."""
     text = str(value).lower()
     if text not in ("true", "false"):
         raise InvalidRequestValue(
@@ -42,7 +42,7 @@ def parse_non_negative_int(name: str, value: Any) -> int:
 
 
 def parse_tags(value: Any) -> tuple[str, ...]:
-    """A comma-separated string of tags."""
+    """Return the tags of a comma-separated string."""
     if value is None or value == "":
         return ()
     if not isinstance(value, str):
@@ -59,35 +59,40 @@ def parse_tags(value: Any) -> tuple[str, ...]:
 class QueryParams:
     """The query string; empty values count as absent."""
 
-    def __init__(self, given: MultiDict[str, str]) -> None:
-        self._given = [(name, value) for name, value in given.items() if value != ""]
+    def __init__(self, query: MultiDict[str, str]) -> None:
+        self._items = [(name, value) for name, value in query.items() if value != ""]
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(name for name, _value in self._given)
+        """The names that have a value."""
+        return frozenset(name for name, _value in self._items)
 
     def values(self, name: str) -> tuple[str, ...]:
-        return tuple(value for key, value in self._given if key == name)
+        """Return all values of a name, in their order."""
+        return tuple(value for key, value in self._items if key == name)
 
     def last(self, name: str) -> str | None:
-        """The last of several."""
+        """Return the last value of a name, None without any."""
         values = self.values(name)
         return values[-1] if values else None
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
+        """Return a value as a boolean, or raise ``InvalidRequestValue``."""
         value = self.last(name)
         return default if value is None else parse_boolean(name, value)
 
     def non_negative_int(self, name: str) -> int | None:
+        """Return a value as a number, None if absent."""
         value = self.last(name)
         return None if value is None else parse_non_negative_int(name, value)
 
     def tags(self, name: str) -> tuple[str, ...]:
+        """Return the parts of a comma-separated value."""
         value = self.last(name)
         return () if value is None else tuple(tag.strip() for tag in value.split(","))
 
     def sort_descending(self) -> bool | None:
-        """``sort_dir``; None when it is not given."""
+        """Return whether ``sort_dir`` is ``desc``, None if absent."""
         value = self.last("sort_dir")
         if value is None:
             return None
@@ -96,17 +101,18 @@ class QueryParams:
         return value == "desc"
 
     def sort_keys(self) -> tuple[str, ...]:
-        """``sort_keys``, as older clients' ``sort_key`` too."""
+        """Return ``sort_keys``, or ``sort_key`` as older clients send it."""
         return self.values("sort_keys") or self.values("sort_key")
 
     def reject_unknown(self, known: Collection[str]) -> None:
+        """Raise ``HTTPBadRequest`` for a name that is not known."""
         unknown = sorted(self.names - set(known))
         if unknown:
             raise errors.HTTPBadRequest(f'Invalid query parameter: "{unknown[0]}".')
 
 
 def collect_filters(query: QueryParams, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Filter name → the values given; ``names`` maps query names to filter names."""
+    """Return the values of each filter; ``names`` maps query names to filter names."""
     found: dict[str, tuple[str, ...]] = {}
     for name, column in names.items():
         values = query.values(name)

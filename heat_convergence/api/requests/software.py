@@ -19,7 +19,7 @@ _TYPES = ("String", "Number", "CommaDelimitedList", "Json", "Boolean")
 _INPUT_KEYS = frozenset({"name", "description", "type", "default", "replace_on_change", "value"})
 _OUTPUT_KEYS = frozenset({"name", "description", "type", "error_output"})
 _FLAGS = ("replace_on_change", "error_output")
-_LONGEST = {"stack_user_project_id": 64}
+_MAX_LENGTHS = {"stack_user_project_id": 64}
 _MAX_TEXT = 255
 _DEPLOYMENT_TEXTS = ("config_id", "server_id", "action", "status", "stack_user_project_id")
 _UPDATABLE = ("config_id", "action", "status", "status_reason", "input_values", "output_values")
@@ -27,26 +27,28 @@ _UPDATABLE = ("config_id", "action", "status", "status_reason", "input_values", 
 
 @dataclass(frozen=True, slots=True)
 class ConfigBody:
+    """The body of a configuration; ``content`` has config, inputs, outputs and options."""
+
     name: str
     tool: str
     content: Mapping[str, Json] = field(repr=False)
 
 
-def parse_config_body(given: Mapping[str, Json]) -> ConfigBody:
-    """``build_content`` has config, inputs, outputs and options."""
-    config = given.get("config")
+def parse_config_body(body: Mapping[str, Json]) -> ConfigBody:
+    """Return the parsed body of a configuration."""
+    config = body.get("config")
     content = {
         "config": "" if config is None else config,
-        "inputs": _ports(given, "inputs", _INPUT_KEYS),
-        "outputs": _ports(given, "outputs", _OUTPUT_KEYS),
-        "options": _map(given, "options") or {},
+        "inputs": _ports(body, "inputs", _INPUT_KEYS),
+        "outputs": _ports(body, "outputs", _OUTPUT_KEYS),
+        "options": _map(body, "options") or {},
     }
-    return ConfigBody(_text(given, "name") or "", _text(given, "group") or UNGROUPED, content)
+    return ConfigBody(_text(body, "name") or "", _text(body, "group") or UNGROUPED, content)
 
 
-def parse_deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
-    """Columns of a new deployment."""
-    texts = {name: _text(given, name) for name in _DEPLOYMENT_TEXTS}
+def parse_deployment_body(body: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the columns of a new deployment."""
+    texts = {name: _text(body, name) for name in _DEPLOYMENT_TEXTS}
     for name in ("config_id", "server_id"):
         if not texts[name]:
             raise errors.HTTPBadRequest(f'"{name}" is missing.')
@@ -54,29 +56,29 @@ def parse_deployment_body(given: Mapping[str, Json]) -> dict[str, Json]:
         **texts,
         "action": texts["action"] or "INIT",
         "status": texts["status"] or "COMPLETE",
-        "status_reason": _reason(given) or "",
-        "input_values": _map(given, "input_values") or {},
+        "status_reason": _reason(body) or "",
+        "input_values": _map(body, "input_values") or {},
     }
 
 
-def parse_deployment_update(given: Mapping[str, Json]) -> dict[str, Json]:
-    """Columns that an update sets; what is null or unknown changes nothing."""
+def parse_deployment_update(body: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the columns that an update sets; null and unknown keys change nothing."""
     found: dict[str, Json] = {}
     for name in _UPDATABLE:
-        if given.get(name) is None:
+        if body.get(name) is None:
             continue
         if name == "status_reason":
-            found[name] = _reason(given)
+            found[name] = _reason(body)
         elif name.endswith("_values"):
-            found[name] = _map(given, name)
+            found[name] = _map(body, name)
         else:
-            found[name] = _text(given, name)
+            found[name] = _text(body, name)
     return found
 
 
-def _ports(given: Mapping[str, Json], key: str, known: frozenset[str]) -> list[dict[str, Json]]:
-    """The declared inputs or outputs, with the defaults of their fields."""
-    listed = given.get(key)
+def _ports(body: Mapping[str, Json], key: str, known: frozenset[str]) -> list[dict[str, Json]]:
+    """Return the declared inputs or outputs, with the defaults of their fields."""
+    listed = body.get(key)
     if listed is None:
         return []
     if not isinstance(listed, list):
@@ -92,38 +94,38 @@ def _port(port: Json, known: frozenset[str], path: str) -> dict[str, Json]:
         raise errors.StackValidationFailed(f'Unknown key "{unknown[0]}".', path=path)
     if not isinstance(port.get("name"), str) or not port["name"]:
         raise errors.StackValidationFailed("it needs a name.", path=path)
-    kind = port.get("type", "String")
-    if kind not in _TYPES:
+    port_type = port.get("type", "String")
+    if port_type not in _TYPES:
         raise errors.StackValidationFailed(
-            f'"{kind}" is not a type: {", ".join(_TYPES)}.', path=f"{path}.type"
+            f'"{port_type}" is not a type: {", ".join(_TYPES)}.', path=f"{path}.type"
         )
     flags = {
         name: parse_boolean(name, port[name]) for name in _FLAGS if port.get(name) is not None
     }
-    return {**port, "type": kind, **flags}
+    return {**port, "type": port_type, **flags}
 
 
-def _text(given: Mapping[str, Json], key: str) -> str | None:
-    value = given.get(key)
+def _text(body: Mapping[str, Json], key: str) -> str | None:
+    value = body.get(key)
     if value is None:
         return None
     if not isinstance(value, str):
         raise errors.HTTPBadRequest(f'"{key}" must be a string.')
-    longest = _LONGEST.get(key, _MAX_TEXT)
-    if len(value) > longest:
-        raise errors.Invalid(f'"{key}" has at most {longest} characters, not {len(value)}.')
+    max_length = _MAX_LENGTHS.get(key, _MAX_TEXT)
+    if len(value) > max_length:
+        raise errors.Invalid(f'"{key}" has at most {max_length} characters, not {len(value)}.')
     return value
 
 
-def _reason(given: Mapping[str, Json]) -> str | None:
-    value = given.get("status_reason")
+def _reason(body: Mapping[str, Json]) -> str | None:
+    value = body.get("status_reason")
     if value is not None and not isinstance(value, str):
         raise errors.HTTPBadRequest('"status_reason" must be a string.')
     return value
 
 
-def _map(given: Mapping[str, Json], key: str) -> Mapping[str, Json] | None:
-    value = given.get(key)
+def _map(body: Mapping[str, Json], key: str) -> Mapping[str, Json] | None:
+    value = body.get(key)
     if value is not None and not isinstance(value, dict):
         raise errors.HTTPBadRequest(f'"{key}" must be a map.')
     return value

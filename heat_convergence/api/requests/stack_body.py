@@ -1,7 +1,7 @@
 """The body that creates, updates, previews or validates a stack.
 
-Called by the controllers that take one.  Decides the types of its fields and
-which may be given where; what the texts in it mean is the template's affair.
+Called by the controllers that take one.  Decides the types of its fields and which of
+them are allowed for which purpose; the template's own parsers read the texts in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Json = Any
 
 
 class BodyPurpose(Enum):
-    """What the body is for."""
+    """The purpose of a body."""
 
     VALIDATE = "validate"
     CREATE = "create"
@@ -54,78 +54,89 @@ class StackBody(SourceRequest):
 
     @property
     def has_template(self) -> bool:
+        """Whether the body has a template or its URL."""
         return self.template is not None or self.template_url is not None
 
     @property
     def is_empty_patch(self) -> bool:
-        """Whether a PATCH says no more than "again"."""
+        """Whether a PATCH only repeats the last update."""
         return self == StackBody(name=self.name)
 
 
-def parse_stack_body(given: Mapping[str, Json] | None, use: BodyPurpose) -> StackBody:
-    """Raises ``HTTPBadRequest`` and its kin, naming the field."""
-    if given is None and use is not BodyPurpose.PATCH:
+def parse_stack_body(fields: Mapping[str, Json] | None, purpose: BodyPurpose) -> StackBody:
+    """Return the parsed body.
+
+    Raises:
+        HTTPBadRequest: or a subclass, naming the field.
+    """
+    if fields is None and purpose is not BodyPurpose.PATCH:
         raise errors.HTTPBadRequest("The request has no body that is a JSON object.")
-    given = given or {}
-    _refuse_unsupported(given, use)
+    fields = fields or {}
+    _refuse_unsupported(fields, purpose)
     body = StackBody(
-        name=_name(given) if use in _MAKES_A_STACK else str(given.get("stack_name", "")),
-        template=_text_or_map(given, "template"),
-        template_url=_text(given, "template_url"),
-        environment=_text_or_map(given, "environment"),
-        environment_files=_names(given, "environment_files"),
-        parameters=_map(given, "parameters"),
-        files=_files(given),
-        files_container=_text(given, "files_container") or None,
-        timeout_mins=_timeout(given),
-        disable_rollback=_flag(given, "disable_rollback"),
-        tags=parse_tags(given["tags"]) if "tags" in given else None,
-        converge=bool(_flag(given, "converge")),
-        clear_parameters=_names(given, "clear_parameters") if use is BodyPurpose.PATCH else (),
-        adopt_stack_data=_text_or_map(given, "adopt_stack_data")
-        if use in _MAKES_A_STACK
+        name=_name(fields) if purpose in _MAKES_A_STACK else str(fields.get("stack_name", "")),
+        template=_text_or_map(fields, "template"),
+        template_url=_text(fields, "template_url"),
+        environment=_text_or_map(fields, "environment"),
+        environment_files=_names(fields, "environment_files"),
+        parameters=_map(fields, "parameters"),
+        files=_files(fields),
+        files_container=_text(fields, "files_container") or None,
+        timeout_mins=_timeout(fields),
+        disable_rollback=_flag(fields, "disable_rollback"),
+        tags=parse_tags(fields["tags"]) if "tags" in fields else None,
+        converge=bool(_flag(fields, "converge")),
+        clear_parameters=_names(fields, "clear_parameters")
+        if purpose is BodyPurpose.PATCH
+        else (),
+        adopt_stack_data=_text_or_map(fields, "adopt_stack_data")
+        if purpose in _MAKES_A_STACK
         else None,
     )
-    if body.adopt_stack_data is None and not body.has_template and use is not BodyPurpose.PATCH:
+    if (
+        body.adopt_stack_data is None
+        and not body.has_template
+        and purpose is not BodyPurpose.PATCH
+    ):
         raise errors.HTTPBadRequest("No template specified.")
     return body
 
 
-def _refuse_unsupported(given: Mapping[str, Json], use: BodyPurpose) -> None:
-    if use in _MAKES_A_STACK and "converge" in given:
+def _refuse_unsupported(fields: Mapping[str, Json], purpose: BodyPurpose) -> None:
+    if purpose in _MAKES_A_STACK and "converge" in fields:
         raise errors.HTTPBadRequest('"converge" is for updates alone.')
 
 
-def _name(given: Mapping[str, Json]) -> str:
-    name = given.get("stack_name")
+def _name(fields: Mapping[str, Json]) -> str:
+    name = fields.get("stack_name")
     if not isinstance(name, str) or not name:
         raise errors.HTTPBadRequest("No stack name specified.")
     return name
 
 
-def _text(given: Mapping[str, Json], key: str) -> str | None:
-    value = given.get(key)
+def _text(fields: Mapping[str, Json], key: str) -> str | None:
+    value = fields.get(key)
     if value is not None and not isinstance(value, str):
         raise errors.HTTPBadRequest(f'"{key}" must be a string.')
     return value
 
 
-def _text_or_map(given: Mapping[str, Json], key: str) -> str | Mapping[str, Json] | None:
-    value = given.get(key)
+def _text_or_map(fields: Mapping[str, Json], key: str) -> str | Mapping[str, Json] | None:
+    value = fields.get(key)
     if value is not None and not isinstance(value, str | dict):
         raise errors.HTTPBadRequest(f'"{key}" must be a map or a string.')
     return value or None
 
 
-def _map(given: Mapping[str, Json], key: str) -> Mapping[str, Json]:
-    value = given.get(key)
+def _map(fields: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+    value = fields.get(key)
     if value is not None and not isinstance(value, dict):
         raise errors.HTTPBadRequest(f'"{key}" must be a map.')
     return value or {}
 
 
-def _names(given: Mapping[str, Json], key: str) -> tuple[str, ...]:
-    value = given.get(key)
+def _names(fields: Mapping[str, Json], key: str) -> tuple[str, ...]:
+    value = fields.get(key)
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -133,8 +144,8 @@ def _names(given: Mapping[str, Json], key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _files(given: Mapping[str, Json]) -> Mapping[str, str]:
-    value = given.get("files")
+def _files(fields: Mapping[str, Json]) -> Mapping[str, str]:
+    value = fields.get("files")
     if value is not None and not isinstance(value, dict):
         raise InvalidRequestValue('"files" must be a map of names to contents.')
     for name, content in (value or {}).items():
@@ -143,8 +154,8 @@ def _files(given: Mapping[str, Json]) -> Mapping[str, str]:
     return value or {}
 
 
-def _timeout(given: Mapping[str, Json]) -> int | None:
-    value = given.get("timeout_mins")
+def _timeout(fields: Mapping[str, Json]) -> int | None:
+    value = fields.get("timeout_mins")
     if value is None or value == "":
         return None
     if isinstance(value, bool):
@@ -152,6 +163,6 @@ def _timeout(given: Mapping[str, Json]) -> int | None:
     return parse_non_negative_int("timeout_mins", value) or None
 
 
-def _flag(given: Mapping[str, Json], key: str) -> bool | None:
-    value = given.get(key)
+def _flag(fields: Mapping[str, Json], key: str) -> bool | None:
+    value = fields.get(key)
     return None if value is None else parse_boolean(key, value)

@@ -1,8 +1,8 @@
-"""A stored definition as whoever debugs a template may see it.
+"""A stored definition for users who debug a template.
 
-Called by the controller that shows a resource, for its owner.  Decides what is
-masked: where the value of a hidden parameter went in, it cannot be told from its
-surroundings any more, so that every plain value is.
+Called by the controller that shows a resource, for its owner.  Decides what is masked:
+once the value of a hidden parameter is part of a definition, it cannot be told from the
+other values any more, so that every plain value is masked.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ _NAMING = frozenset({"get_resource", "get_attr", "Ref", "Fn::GetAtt"})  # resour
 
 
 def format_definition(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, Json]:
-    """The evaluated definition, with calls as ``{"$call": [function, variant,
-    argument_builder]}``."""
+    """Return the evaluated definition, with unresolved calls as maps.
+
+    A call is ``{"$call": [function, variant, arguments]}``.
+    """
     shown = restore_definition(data, contents)
     if shown.get("sensitive"):
         for key in _MASKED:

@@ -18,7 +18,14 @@ Json = Any
 def format_event(
     event: Event, stack: Stack, base_url: str, root_stack: Stack | None = None
 ) -> dict[str, Json]:
-    """``root`` is linked where events of a whole tree are asked for."""
+    """Return an event as lists show it.
+
+    Args:
+        event: the event.
+        stack: the event's.
+        base_url: scheme, host and mount point of the request.
+        root_stack: the root of the tree, linked where events of a whole tree are requested.
+    """
     links = [
         make_link(event_url(base_url, stack, event.resource_name, event.id), "self"),
         make_link(resource_url(base_url, stack, event.resource_name), "resource"),
@@ -39,6 +46,7 @@ def format_event(
 
 
 def format_event_detail(event: Event, stack: Stack, base_url: str) -> dict[str, Json]:
+    """Return an event as it is shown alone."""
     return {
         **format_event(event, stack, base_url),
         "resource_type": event.resource_type,

@@ -9,13 +9,15 @@ from datetime import datetime
 
 
 def format_time(at: datetime | None) -> str | None:
+    """Return a time in UTC with whole seconds, None for no time."""
     return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_precise_time(at: datetime | None) -> str | None:
-    """ISO with microseconds and no zone, as services show it."""
+    """Return a time in ISO format with microseconds and without a zone."""
     return None if at is None else at.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def format_status(action: str, status: str) -> str:
+    """Return action and status as one word, such as ``CREATE_COMPLETE``."""
     return f"{action}_{status}"

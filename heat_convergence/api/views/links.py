@@ -1,6 +1,6 @@
-"""Absolute links to stacks and what is in them.
+"""Absolute URLs of stacks, resources and events.
 
-Used by every view and by redirects.  Needs the request's base URL; knows no row.
+Used by every view and by redirects.  Needs the request's base URL; must not read rows.
 """
 
 from __future__ import annotations
@@ -13,25 +13,31 @@ LinkDict = dict[str, str]
 
 
 def stacks_url(base_url: str, project_id: str) -> str:
+    """Return the URL of a project's stacks."""
     return f"{base_url}/v1/{quote(project_id, safe='')}/stacks"
 
 
 def stack_url(base_url: str, stack: Stack) -> str:
+    """Return the URL of a stack."""
     return stack_path_url(base_url, stack.project_id, stack.name, stack.id)
 
 
 def stack_path_url(base_url: str, project_id: str, name: str, stack_id: str) -> str:
+    """Return the URL of a stack from the parts of its path."""
     parts = "/".join(quote(part, safe="") for part in (project_id, "stacks", name, stack_id))
     return f"{base_url}/v1/{parts}"
 
 
 def resource_url(base_url: str, stack: Stack, resource_name: str) -> str:
+    """Return the URL of a resource."""
     return f"{stack_url(base_url, stack)}/resources/{quote(resource_name, safe='')}"
 
 
 def event_url(base_url: str, stack: Stack, resource_name: str, event_id: str) -> str:
+    """Return the URL of an event."""
     return f"{resource_url(base_url, stack, resource_name)}/events/{event_id}"
 
 
 def make_link(href: str, rel: str) -> LinkDict:
+    """Return a link with its relation, as views list them."""
     return {"href": href, "rel": rel}

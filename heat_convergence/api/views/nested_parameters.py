@@ -1,6 +1,6 @@
-"""The parameters of the templates behind resources, as ``validate_properties`` tells of them.
+"""The parameters of nested templates, as ``validate`` shows them.
 
-Source: heat-facts ``rest_api.md``, view ``validate_properties``.
+Called by the controller that validates templates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Json = Any
 
 
 def format_nested_parameters(nested: Mapping[str, ValidatedNestedStack]) -> dict[str, Json]:
-    """``NestedParameters`` by resource, all the way down; nothing without any."""
+    """Return ``NestedParameters`` by resource, recursively; nothing without any."""
     if not nested:
         return {}
     return {

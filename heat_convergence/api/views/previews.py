@@ -1,7 +1,6 @@
 """Resources as previews show them: the raw maps, and the plan in detail.
 
-Pure functions; source: heat-facts/rest_api.md, views stack_preview and
-update_preview.
+Pure functions of what ``stacks.preview`` found.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ Json = Any
 
 
 def format_preview_resource(
-    foreseen: ResourceChange, stack: Stack, required_by: Sequence[str]
+    change: ResourceChange, stack: Stack, required_by: Sequence[str]
 ) -> dict[str, Json]:
-    """With separate action and status, and identities as maps."""
-    row, definition = foreseen.current, foreseen.definition
-    name = foreseen.name
-    made = stack.created_at if row is None else row.created_at
-    changed = None if row is None else row.updated_at
+    """Return a resource with separate action and status, and identities as maps."""
+    row, definition = change.current, change.definition
+    name = change.name
+    created_at = stack.created_at if row is None else row.created_at
+    updated_at = None if row is None else row.updated_at
     attributes = {} if row is None else dict(row.attributes)
     metadata = to_template_form(definition.metadata) if definition is not None else {}
     return {
@@ -38,13 +37,13 @@ def format_preview_resource(
         "resource_action": row.action if row else Action.INIT,
         "resource_status": row.status if row else Status.COMPLETE,
         "resource_status_reason": row.status_reason if row else "",
-        "creation_time": format_time(made),
-        "updated_time": format_time(changed or made),
+        "creation_time": format_time(created_at),
+        "updated_time": format_time(updated_at or created_at),
         "resource_identity": {**_identity(stack), "path": f"/resources/{name}"},
         "stack_identity": _identity(stack),
         "stack_name": stack.name,
         "description": definition.description if definition else "",
-        "properties": to_template_form(foreseen.after if definition else foreseen.before),
+        "properties": to_template_form(change.after if definition else change.before),
         "attributes": attributes,
         "metadata": metadata,
         "required_by": list(required_by),
@@ -52,77 +51,83 @@ def format_preview_resource(
 
 
 def format_stack_preview(
-    stack: Stack, foreseen: Sequence[ResourceChange], below: Sequence[NestedStackChange]
+    stack: Stack, changes: Sequence[ResourceChange], nested_changes: Sequence[NestedStackChange]
 ) -> list[Json]:
-    """A new stack's resources; in the place of one with a stack behind it, the list of
-    what is in that."""
-    its = required_by_names(foreseen)
-    behind = {each.parent_resource: each for each in below}
+    """Return a new stack's resources.
+
+    In the place of a resource with a nested stack stands the list of that stack's resources.
+    """
+    required_by_name = required_by_names(changes)
+    nested_by_resource = {each.parent_resource: each for each in nested_changes}
     found: list[Json] = []
-    for each in foreseen:
-        nested = behind.get(each.name)
+    for each in changes:
+        nested = nested_by_resource.get(each.name)
         if nested is None:
-            found.append(format_preview_resource(each, stack, its[each.name]))
+            found.append(format_preview_resource(each, stack, required_by_name[each.name]))
         else:
             found.append(format_stack_preview(nested.stack, nested.changes, nested.nested_changes))
     return found
 
 
 def format_resource_changes(
-    stack: Stack, foreseen: Sequence[ResourceChange], below: Sequence[NestedStackChange]
+    stack: Stack, changes: Sequence[ResourceChange], nested_changes: Sequence[NestedStackChange]
 ) -> dict[str, list[Json]]:
-    """The five lists; what is below comes after what it is behind."""
-    found: dict[str, list[Json]] = {str(fate): [] for fate in ChangeKind}
-    its = required_by_names(foreseen)
-    for each in foreseen:
-        found[each.change_kind].append(format_preview_resource(each, stack, its[each.name]))
-    for nested in below:
+    """Return the five lists; a nested stack's resources follow their parent's."""
+    found: dict[str, list[Json]] = {str(change_kind): [] for change_kind in ChangeKind}
+    required_by_name = required_by_names(changes)
+    for each in changes:
+        found[each.change_kind].append(
+            format_preview_resource(each, stack, required_by_name[each.name])
+        )
+    for nested in nested_changes:
         inner = format_resource_changes(nested.stack, nested.changes, nested.nested_changes)
-        for fate, entries in inner.items():
-            found[fate].extend(entries)
+        for change_kind, entries in inner.items():
+            found[change_kind].extend(entries)
     return found
 
 
-def format_planned_change(foreseen: ResourceChange, required_by: Sequence[str]) -> dict[str, Json]:
-    """One entry of the plan: old and new of each property that differs."""
+def format_planned_change(change: ResourceChange, required_by: Sequence[str]) -> dict[str, Json]:
+    """Return an entry of the plan: old and new value of each property that differs."""
     return {
-        "resource_name": foreseen.name,
-        "change": str(foreseen.change_kind),
-        "why": foreseen.reason,
+        "resource_name": change.name,
+        "change": str(change.change_kind),
+        "why": change.reason,
         "properties": [
             {
                 "name": name,
-                "old": foreseen.before.get(name),
-                "new": to_template_form(foreseen.after.get(name)),
-                "known": is_known(foreseen.after.get(name)),
+                "old": change.before.get(name),
+                "new": to_template_form(change.after.get(name)),
+                "known": is_known(change.after.get(name)),
             }
-            for name in sorted(_shown_names(foreseen))
+            for name in sorted(_shown_names(change))
         ],
         "required_by": list(required_by),
     }
 
 
-def required_by_names(foreseen: Sequence[ResourceChange]) -> Mapping[str, list[str]]:
-    """Name → names of those that need it in the new goal; in the old one for what
-    is deleted."""
-    found: dict[str, list[str]] = {each.name: [] for each in foreseen}
-    for each in foreseen:
-        for name in sorted(_needs(each)):
+def required_by_names(changes: Sequence[ResourceChange]) -> Mapping[str, list[str]]:
+    """Return the names of the resources that need each one, by its name.
+
+    They are those of the new goal, for a deleted resource those of the old one.
+    """
+    found: dict[str, list[str]] = {each.name: [] for each in changes}
+    for each in changes:
+        for name in sorted(_required_names(each)):
             if name in found:
                 found[name].append(each.name)
     return found
 
 
-def _needs(foreseen: ResourceChange) -> Collection[str]:
-    if foreseen.definition is not None:
-        return foreseen.definition.requires
-    return foreseen.current.requires if foreseen.current is not None else ()
+def _required_names(change: ResourceChange) -> Collection[str]:
+    if change.definition is not None:
+        return change.definition.requires
+    return change.current.requires if change.current is not None else ()
 
 
-def _shown_names(foreseen: ResourceChange) -> frozenset[str]:
-    if foreseen.change_kind is ChangeKind.ADDED:
-        return frozenset(foreseen.after)
-    return foreseen.changed_properties
+def _shown_names(change: ResourceChange) -> frozenset[str]:
+    if change.change_kind is ChangeKind.ADDED:
+        return frozenset(change.after)
+    return change.changed_properties
 
 
 def _identity(stack: Stack) -> dict[str, str]:

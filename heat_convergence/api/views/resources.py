@@ -25,7 +25,15 @@ def format_resource(
     required_by: Sequence[str],
     nested_stack: Stack | None = None,
 ) -> dict[str, Json]:
-    """``nested`` is the stack that stands behind the resource, if one does."""
+    """Return a resource as lists show it.
+
+    Args:
+        row: the resource.
+        stack: the resource's.
+        base_url: scheme, host and mount point of the request.
+        required_by: names of the resources that need it.
+        nested_stack: its nested stack, if it has one.
+    """
     links = [
         make_link(resource_url(base_url, stack, row.name), "self"),
         make_link(stack_url(base_url, stack), "stack"),
@@ -50,7 +58,7 @@ def format_resource(
 
 
 def index_required_by(rows: Sequence[ResourceRow]) -> Mapping[tuple[str, str], list[str]]:
-    """(stack's id, name) → names of the wanted resources that need it."""
+    """Return the names of the desired resources that need one, by stack id and name."""
     users: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.desired is DesiredState.PRESENT:

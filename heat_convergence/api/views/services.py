@@ -1,6 +1,6 @@
-"""Daemons' worker processes as clients read them.
+"""Worker processes of the daemons as clients read them.
 
-A pure function; up when the last report is within twice the interval.
+A process is up when its last report is within twice the interval.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from heat_convergence.convergence.model.service_record import ServiceRecord
 
 
 def format_service(service: ServiceRecord, now: datetime) -> dict[str, Any]:
+    """Return a worker process with its status at ``now``."""
     reported_at = service.updated_at or service.created_at
     alive = now - reported_at <= timedelta(seconds=2 * service.report_interval_s)
     return {

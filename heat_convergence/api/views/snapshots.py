@@ -10,13 +10,14 @@ from heat_convergence.convergence.model.snapshot import Snapshot
 Json = Any
 
 
-def format_snapshot(saved: Snapshot) -> dict[str, Json]:
+def format_snapshot(snapshot: Snapshot) -> dict[str, Json]:
+    """Return a snapshot as lists show it and alone."""
     return {
-        "id": saved.id,
-        "name": saved.name,
-        "action": str(saved.action),
-        "status": str(saved.status),
-        "status_reason": saved.status_reason,
-        "data": saved.data,
-        "creation_time": format_time(saved.created_at),
+        "id": snapshot.id,
+        "name": snapshot.name,
+        "action": str(snapshot.action),
+        "status": str(snapshot.status),
+        "status_reason": snapshot.status_reason,
+        "data": snapshot.data,
+        "creation_time": format_time(snapshot.created_at),
     }

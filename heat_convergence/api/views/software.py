@@ -14,7 +14,7 @@ Json = Any
 
 
 def format_config_summary(config: SoftwareConfigRow, *, with_project: bool) -> dict[str, Json]:
-    """As lists have it."""
+    """Return a configuration as lists show it."""
     shown: dict[str, Json] = {
         "id": config.id,
         "name": config.name,
@@ -24,22 +24,24 @@ def format_config_summary(config: SoftwareConfigRow, *, with_project: bool) -> d
     return shown | ({"project": config.project_id} if with_project else {})
 
 
-def format_config(found: SoftwareConfigRow) -> dict[str, Json]:
-    return {**format_config_summary(found, with_project=False), **found.body}
+def format_config(config: SoftwareConfigRow) -> dict[str, Json]:
+    """Return a configuration with its content."""
+    return {**format_config_summary(config, with_project=False), **config.body}
 
 
-def format_deployment(found: SoftwareDeploymentRow) -> dict[str, Json]:
+def format_deployment(deployment: SoftwareDeploymentRow) -> dict[str, Json]:
+    """Return a deployment."""
     shown: dict[str, Json] = {
-        "id": found.id,
-        "server_id": found.server_id,
-        "config_id": found.config_id,
-        "input_values": found.input_values or {},
-        "output_values": found.output_values,
-        "action": found.action,
-        "status": found.status,
-        "status_reason": found.status_reason,
-        "creation_time": format_time(found.created_at),
+        "id": deployment.id,
+        "server_id": deployment.server_id,
+        "config_id": deployment.config_id,
+        "input_values": deployment.input_values or {},
+        "output_values": deployment.output_values,
+        "action": deployment.action,
+        "status": deployment.status,
+        "status_reason": deployment.status_reason,
+        "creation_time": format_time(deployment.created_at),
     }
-    if found.updated_at is not None:
-        shown["updated_time"] = format_time(found.updated_at)
+    if deployment.updated_at is not None:
+        shown["updated_time"] = format_time(deployment.updated_at)
     return shown

@@ -1,6 +1,6 @@
-"""Stacks as clients read them: in lists, alone, just made.
+"""Stacks as clients read them: in lists, alone, and after their creation.
 
-Pure functions of rows and the base URL; source: heat-facts/rest_api.md, Views.
+Pure functions of rows and the base URL.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ Json = Any
 def format_stack_summary(
     stack: Stack, base_url: str, *, with_project: bool = False
 ) -> dict[str, Json]:
+    """Return a stack as lists show it; ``with_project`` for administrators."""
     item = {
         "id": stack.id,
         "links": [make_link(stack_url(base_url, stack), "self")],
@@ -39,13 +40,14 @@ def format_stack_summary(
 
 
 def format_created_stack(stack: Stack, base_url: str) -> dict[str, Json]:
+    """Return the response to a create."""
     return {"stack": {"id": stack.id, "links": [make_link(stack_url(base_url, stack), "self")]}}
 
 
 def format_stack(
     stack: Stack, base_url: str, *, description: str, parameters: Mapping[str, str]
 ) -> dict[str, Json]:
-    """All but status and outputs, which a preview does not have."""
+    """Return a stack without status and outputs, which a preview does not have."""
     described = description or "No description"
     return {
         "id": stack.id,
@@ -69,6 +71,7 @@ def format_stack(
 
 
 def format_stack_status(stack: Stack) -> dict[str, Json]:
+    """Return the status of a stack."""
     return {
         "stack_status": format_status(stack.action, stack.status),
         "stack_status_reason": stack.status_reason,

@@ -17,7 +17,10 @@ from heat_convergence.db.reads import events, stacks
 
 
 class EventsController(Controller):
+    """The handlers of events."""
+
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """List the events of a stack, and of its tree with ``nested_depth``."""
         query = QueryParams(request.GET)
         at = parse_event_list_query(query)
         depth = query.non_negative_int("nested_depth") or 0
@@ -38,6 +41,7 @@ class EventsController(Controller):
     def resource_index(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
+        """List the events of a resource."""
         at = parse_event_list_query(QueryParams(request.GET), resource_name)
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
@@ -55,6 +59,7 @@ class EventsController(Controller):
         resource_name: str,
         event_id: str,
     ) -> webob.Response:
+        """Show an event."""
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             event = events.get(conn, stack.id, event_id)

@@ -1,7 +1,7 @@
-"""Resources of a stack and of its tree; one resource, its metadata.
+"""Resources of a stack and of its tree; one resource, and its metadata.
 
-Called by the root controller.  Reads only; a list costs the same few statements
-whatever its length, and is sent while it is encoded.
+Called by the root controller.  Reads only; a list costs the same few statements whatever
+its length, and is sent while it is encoded.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Json = Any
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The rows of a list and what stands around them."""
+class _ResourceList:
+    """The rows of a list with their stacks."""
 
     known: Mapping[str, Stack]
     nested: Mapping[tuple[str, str], Stack]
@@ -51,15 +51,20 @@ class _Found:
 
 
 class ResourcesController(Controller):
+    """The handlers that show resources."""
+
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
-        query = QueryParams(request.GET)
-        asked = parse_resource_list_query(query, self.options.max_nested_stack_depth)
-        found = self._read(request, stack_name, stack_id, asked)
-        return stream_list_response("resources", self._items(found, asked, request.base_url))
+        """List the resources of a stack, and of its tree with ``nested_depth``."""
+        query = parse_resource_list_query(
+            QueryParams(request.GET), self.options.max_nested_stack_depth
+        )
+        found = self._read(request, stack_name, stack_id, query)
+        return stream_list_response("resources", self._items(found, query, request.base_url))
 
     def show(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
+        """Show a resource; ``with_attr`` adds attributes, ``detail`` its definition."""
         query = QueryParams(request.GET)
         extra, detail = query.values("with_attr"), query.last("detail")
         if detail not in (None, "definition"):
@@ -72,9 +77,9 @@ class ResourcesController(Controller):
             )
             users = resources.list_requiring(conn, stack.id, row.name)
             nested = stacks.list_children(conn, [stack.id]).get((stack.id, row.name))
-            inside: Mapping[str, Json] = {}
+            nested_attributes: Mapping[str, Json] = {}
             if extra and nested is not None:
-                inside = read_nested_attributes(conn, self.services, row, nested, extra)
+                nested_attributes = read_nested_attributes(conn, self.services, row, nested, extra)
             if detail is not None:
                 texts = contents.get_contents(conn, collect_definition_hashes(row.definition))
         shown = view.format_resource(
@@ -82,15 +87,18 @@ class ResourcesController(Controller):
         )
         if detail is not None:
             shown["definition"] = format_definition(row.definition, texts)
-        told = self._detail(row, stack, extra)
-        told["attributes"] |= {
-            name: value for name, value in inside.items() if told["attributes"].get(name) is None
+        details = self._detail(row, stack, extra)
+        details["attributes"] |= {
+            name: value
+            for name, value in nested_attributes.items()
+            if details["attributes"].get(name) is None
         }
-        return json_response({"resource": shown | told})
+        return json_response({"resource": shown | details})
 
     def metadata(
         self, request: ApiRequest, stack_name: str, stack_id: str, resource_name: str
     ) -> webob.Response:
+        """Show the metadata of a resource, as agents poll it."""
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
@@ -101,22 +109,26 @@ class ResourcesController(Controller):
             rows = SqlIncarnationRepository(conn).get_inputs(
                 stack.id, referenced_resources(metadata, self.services.functions)
             )
-        given = self.services
-        inputs = RowInputs(rows, stack, given.registry, given.clock())
-        where = f"resources.{row.name}.metadata"
+        services = self.services
+        inputs = RowInputs(rows, stack, services.registry, services.clock())
+        location = f"resources.{row.name}.metadata"
         shown = resolve_value(
-            metadata, inputs, limits=given.limits, functions=given.functions, location=where
+            metadata,
+            inputs,
+            limits=services.limits,
+            functions=services.functions,
+            location=location,
         )
-        kind = given.registry.find(row.implementation)
-        if kind is not None:
-            viewed = dependency_context(input_from_row(row), stack, given.clock())
-            shown = kind.shown_metadata(viewed, shown or {})
-            if kind.shows_deployments(viewed):
-                shown = {**shown, "deployments": self._deployed(stack, row)}
+        resource_type = services.registry.find(row.implementation)
+        if resource_type is not None:
+            context = dependency_context(input_from_row(row), stack, services.clock())
+            shown = resource_type.shown_metadata(context, shown or {})
+            if resource_type.shows_deployments(context):
+                shown = {**shown, "deployments": self._deployments(stack, row)}
         return json_response({"metadata": shown or {}})
 
-    def _deployed(self, stack: Stack, row: ResourceRow) -> list[dict[str, Json]]:
-        """The stack's project's, whoever asks: a server's agent is of another."""
+    def _deployments(self, stack: Stack, row: ResourceRow) -> list[dict[str, Json]]:
+        """Return the deployments on a server, which its agent reads from another project."""
         if row.physical_id is None:
             return []
         with self.database.read() as conn:
@@ -124,23 +136,23 @@ class ResourcesController(Controller):
         return [software_view.format_config(config) for config in found]
 
     def _read(
-        self, request: ApiRequest, name: str, stack_id: str, asked: ResourceListQuery
-    ) -> _Found:
+        self, request: ApiRequest, name: str, stack_id: str, query: ResourceListQuery
+    ) -> _ResourceList:
         with self.database.read() as conn:
             stack = get_stack(conn, request, name, stack_id)
             known = {stack.id: stack}
-            if asked.nested_depth:
-                known |= {s.id: s for s, _ in stacks.get_tree(conn, stack.id, asked.nested_depth)}
+            if query.nested_depth:
+                known |= {s.id: s for s, _ in stacks.get_tree(conn, stack.id, query.nested_depth)}
             nested = stacks.list_children(conn, known.keys())
-            rows = resources.list_by_stacks(conn, known.keys(), detailed=asked.with_detail)
+            rows = resources.list_by_stacks(conn, known.keys(), detailed=query.with_detail)
             rows = with_resource_breakpoint_reasons(conn, known, rows)
             chosen = None
-            if asked.filters is not None:
-                chosen = resources.find_matching_ids(conn, known.keys(), asked.filters)
-        return _Found(known, nested, rows, chosen)
+            if query.filters is not None:
+                chosen = resources.find_matching_ids(conn, known.keys(), query.filters)
+        return _ResourceList(known, nested, rows, chosen)
 
     def _items(
-        self, found: _Found, asked: ResourceListQuery, base_url: str
+        self, found: _ResourceList, query: ResourceListQuery, base_url: str
     ) -> Iterator[dict[str, Json]]:
         users = view.index_required_by(found.rows)
         for row in found.rows:
@@ -155,7 +167,7 @@ class ResourcesController(Controller):
                 required_by=users.get(place, ()),
                 nested_stack=found.nested.get(place),
             )
-            yield item | self._detail(row, stack, ()) if asked.with_detail else item
+            yield item | self._detail(row, stack, ()) if query.with_detail else item
 
     def _detail(self, row: ResourceRow, stack: Stack, extra: Sequence[str]) -> dict[str, Json]:
         viewer = AttributeReader(stack, self.services.registry, self.services.clock())

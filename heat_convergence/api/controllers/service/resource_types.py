@@ -1,6 +1,6 @@
-"""Resource types: which there are, their schemas, a template to start from.
+"""Resource types: their list, their schemas, and a template to start from.
 
-Called by the root controller.  Shows nobody a type that policy keeps from them.
+Called by the root controller.  Hides types that policy keeps from the caller.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from heat_convergence.common import errors
 
 
 class ResourceTypesController(Controller):
+    """The handlers of ``/resource_types``."""
+
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._registry = services.registry
         self._enforcer = enforcer
 
     def index(self, request: ApiRequest) -> webob.Response:
+        """List the resource types."""
         query = QueryParams(request.GET)
         described = query.boolean("with_description")
         types = self._registry.list_view(
@@ -36,13 +39,15 @@ class ResourceTypesController(Controller):
         return json_response({"resource_types": shown})
 
     def show(self, request: ApiRequest, type_name: str) -> webob.Response:
+        """Show the schema of a resource type."""
         self._refuse_forbidden(request, type_name)
         return json_response(self._registry.schema_view(type_name))
 
     def template(self, request: ApiRequest, type_name: str) -> webob.Response:
-        kind = parse_template_type(QueryParams(request.GET))
+        """Generate a template with one resource of the type."""
+        template_type = parse_template_type(QueryParams(request.GET))
         self._refuse_forbidden(request, type_name)
-        return json_response(self._registry.generate_template(type_name, kind))
+        return json_response(self._registry.generate_template(type_name, template_type))
 
     def _refuse_forbidden(self, request: ApiRequest, type_name: str) -> None:
         if not self._enforcer.allows_type(request, type_name):

@@ -1,6 +1,6 @@
 """Software configurations: immutable texts that deployments put on servers.
 
-Called by the root controller.  Decides whose configurations are seen, and that one
+Called by the root controller.  Decides which configurations a caller sees, and that one
 in use is not deleted.
 """
 
@@ -24,16 +24,19 @@ from heat_convergence.stacks import quotas
 
 
 class SoftwareConfigsController(Controller):
+    """The handlers of ``/software_configs``."""
+
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
 
     def index(self, request: ApiRequest) -> webob.Response:
+        """List the configurations of a project, or of all."""
         query = QueryParams(request.GET)
-        everywhere = query.boolean("global_tenant")
-        if everywhere:
+        all_projects = query.boolean("global_tenant")
+        if all_projects:
             self._enforcer.enforce(request, "software_configs:global_index")
-        project_id = None if everywhere else request.project_id
+        project_id = None if all_projects else request.project_id
         limit, marker = query.non_negative_int("limit"), query.last("marker")
         with self.database.read() as conn:
             found = software.list_configs(conn, project_id, limit, marker)
@@ -47,6 +50,7 @@ class SoftwareConfigsController(Controller):
         )
 
     def create(self, request: ApiRequest) -> webob.Response:
+        """Create a configuration."""
         body = parse_config_body(request.require_json_object())
         new = SoftwareConfigRow(
             id=self.services.ids(),
@@ -70,11 +74,14 @@ class SoftwareConfigsController(Controller):
         return json_response({"software_config": view.format_config(new)})
 
     def show(self, request: ApiRequest, config_id: str) -> webob.Response:
+        """Show a configuration with its content."""
         with self.database.read() as conn:
             found = get_project_config(conn, request.project_id, config_id)
         return json_response({"software_config": view.format_config(found)})
 
     def delete(self, request: ApiRequest, config_id: str) -> webob.Response:
+        """Delete a configuration that no deployment uses."""
+
         def delete(conn: Any) -> None:
             get_project_config(conn, request.project_id, config_id)
             if software.is_config_in_use(conn, config_id):
@@ -88,7 +95,7 @@ class SoftwareConfigsController(Controller):
 
 
 def get_project_config(conn: Any, project_id: str, config_id: str) -> SoftwareConfigRow:
-    """Another project's does not exist: ``NotFound``."""
+    """Return a configuration of the project, or raise ``NotFound``."""
     found = software.get_config(conn, config_id)
     if found is None or found.project_id != project_id:
         raise errors.NotFound(f"Software config with id {config_id} not found")

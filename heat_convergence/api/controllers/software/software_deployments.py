@@ -1,7 +1,7 @@
-"""Software deployments: which configuration is on which server, and how it went.
+"""Software deployments: configurations on servers, and their outcome.
 
-Called by the root controller.  Decides whose deployments are seen: a project's own,
-and those that its users on servers carry out.
+Called by the root controller.  Decides which deployments a caller sees: those of the
+project, and those that its users on servers carry out.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from heat_convergence.stacks import quotas
 
 
 class SoftwareDeploymentsController(Controller):
+    """The handlers of ``/software_deployments``."""
+
     def index(self, request: ApiRequest) -> webob.Response:
+        """List the deployments of a project, or of one server."""
         server_id = QueryParams(request.GET).last("server_id")
         with self.database.read() as conn:
             found = software.list_deployments(conn, request.project_id, server_id)
         return json_response({"software_deployments": [view.format_deployment(d) for d in found]})
 
     def metadata(self, request: ApiRequest, server_id: str) -> webob.Response:
-        """What an agent on the server asks for."""
+        """List the configurations for a server, as its agent polls them."""
         with self.database.read() as conn:
             found = software.list_server_configs(conn, request.project_id, server_id)
         return json_response({"metadata": [view.format_config(config) for config in found]})
 
     def create(self, request: ApiRequest) -> webob.Response:
+        """Create a deployment."""
         new = SoftwareDeploymentRow(
             id=self.services.ids(),
             project_id=request.project_id,
@@ -58,21 +62,23 @@ class SoftwareDeploymentsController(Controller):
         return json_response({"software_deployment": view.format_deployment(new)})
 
     def show(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        """Show a deployment."""
         with self.database.read() as conn:
-            found = _deployment_of(conn, request.project_id, deployment_id)
+            found = _get_deployment(conn, request.project_id, deployment_id)
         return json_response({"software_deployment": view.format_deployment(found)})
 
     def update(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        """Change a deployment, as agents report its outcome."""
         changes = parse_deployment_update(request.require_json_object())
 
         def update(conn: Any) -> SoftwareDeploymentRow:
-            found = _deployment_of(conn, request.project_id, deployment_id)
+            found = _get_deployment(conn, request.project_id, deployment_id)
             if "config_id" in changes:
                 get_project_config(conn, found.project_id, changes["config_id"])
             if changes:
                 now = self.services.clock()
                 software.update_deployment(conn, found.id, changes | {"updated_at": now})
-            return _deployment_of(conn, request.project_id, deployment_id)
+            return _get_deployment(conn, request.project_id, deployment_id)
 
         return json_response(
             {
@@ -83,8 +89,10 @@ class SoftwareDeploymentsController(Controller):
         )
 
     def delete(self, request: ApiRequest, deployment_id: str) -> webob.Response:
+        """Delete a deployment."""
+
         def delete(conn: Any) -> None:
-            _deployment_of(conn, request.project_id, deployment_id)
+            _get_deployment(conn, request.project_id, deployment_id)
             software.delete_deployment(conn, deployment_id)
 
         write_with_retry(self.services, delete)
@@ -104,7 +112,7 @@ def _require_own_user_project(conn: Any, new: SoftwareDeploymentRow) -> None:
         raise errors.NotFound(f"Stack user project with id {named} not found")
 
 
-def _deployment_of(conn: Any, project_id: str, deployment_id: str) -> SoftwareDeploymentRow:
+def _get_deployment(conn: Any, project_id: str, deployment_id: str) -> SoftwareDeploymentRow:
     found = software.get_deployment(conn, deployment_id)
     if found is None or project_id not in (found.project_id, found.stack_user_project_id):
         raise errors.NotFound(f"Software deployment with id {deployment_id} not found")

@@ -1,6 +1,6 @@
 """A stack as a document: exported, or abandoned with it, for another to adopt.
 
-Called by the root controller.  Both only where the operator allows them.
+Called by the root controller.  The operator's options allow either.
 """
 
 from __future__ import annotations
@@ -34,18 +34,22 @@ Json = Any
 
 
 class ExportController(Controller):
+    """The handlers of ``…/export`` and ``…/abandon``."""
+
     def export(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Return the document of a stack."""
         self._refuse_disabled()
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             reader = SqlTransaction(conn)
-            below = reader.tree.list_descendants(stack.tree_id)
+            descendants = reader.tree.list_descendants(stack.tree_id)
             shown, _sensitive = export_stack(
-                reader, stack, SecretVisibility.SHOWN, below, resolve_metadata=self._finish
+                reader, stack, SecretVisibility.SHOWN, descendants, resolve_metadata=self._resolve
             )
         return json_response(shown)
 
     def abandon(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Return the document of a stack and forget the stack, not its resources."""
         self._refuse_disabled()
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
@@ -53,19 +57,21 @@ class ExportController(Controller):
         shown = run_in_transaction(
             self.services,
             lambda tx: stack_actions.abandon_stack(
-                tx, stack.id, context, resolve_metadata=self._finish
+                tx, stack.id, context, resolve_metadata=self._resolve
             ),
         )
         return json_response(shown)
 
-    def _finish(self, stack: Stack, value: Json, named: Mapping[str, Resource]) -> Json:
-        given = self.services
-        names = referenced_resources(value, given.functions) & named.keys()
+    def _resolve(self, stack: Stack, value: Json, named: Mapping[str, Resource]) -> Json:
+        services = self.services
+        names = referenced_resources(value, services.functions) & named.keys()
         rows = {name: InputResource.from_resource(named[name]) for name in names}
-        inputs = RowInputs(rows, stack, given.registry, given.clock())
+        inputs = RowInputs(rows, stack, services.registry, services.clock())
         try:
-            return resolve_value(value, inputs, limits=given.limits, functions=given.functions)
-        except errors.Error:  # told of the resource when its turn came
+            return resolve_value(
+                value, inputs, limits=services.limits, functions=services.functions
+            )
+        except errors.Error:  # reported with the resource when it was created
             return keep_expressions(stack, value, named)
 
     def _refuse_disabled(self) -> None:

@@ -1,7 +1,7 @@
 """Outputs of a stack: their names, and one with its value.
 
-Called by the root controller.  Reads only; resources that the value draws on are
-one statement.
+Called by the root controller.  Reads only; one statement reads all resources that the
+value depends on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from heat_convergence.template.evaluation.references import referenced_resources
 
 
 class OutputsController(Controller):
+    """The handlers of ``…/outputs``."""
+
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """List the outputs without values."""
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             outputs = _outputs(conn, stack)
@@ -32,6 +35,7 @@ class OutputsController(Controller):
     def show(
         self, request: ApiRequest, stack_name: str, stack_id: str, output_key: str
     ) -> webob.Response:
+        """Show an output with its value."""
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             output = _outputs(conn, stack).get(output_key)

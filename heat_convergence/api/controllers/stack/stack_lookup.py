@@ -1,6 +1,6 @@
-"""From a stack's name, or its id alone, to its full URL: 302 for every method.
+"""Redirects from a stack's name, or its id alone, to its full URL.
 
-Decides the target of a redirect; the client repeats its method there.
+Called by the root controller for every method; the client repeats it at the target.
 """
 
 from __future__ import annotations
@@ -19,43 +19,47 @@ from heat_convergence.db.reads import stacks
 
 _ARN = re.compile(
     r"arn:openstack:heat::(?P<project>[^:/]+):stacks/(?P<name>[^/]+)/(?P<id>[^/]+)"
-    r"(?P<below>/.+)?"
+    r"(?P<subpath>/.+)?"
 )
 
 
 class StackLookupController(Controller):
+    """The handlers of incomplete stack paths."""
+
     def by_name(self, request: ApiRequest, stack_name: str) -> webob.Response:
+        """Redirect to the stack of that name or id."""
         return self._redirect(request, stack_name, "")
 
     def by_name_with_subpath(
-        self, request: ApiRequest, stack_name: str, below: str
+        self, request: ApiRequest, stack_name: str, subpath: str
     ) -> webob.Response:
-        return self._redirect(request, stack_name, f"/{below}")
+        """Redirect to a path subpath the stack of that name or id."""
+        return self._redirect(request, stack_name, f"/{subpath}")
 
     def by_arn(self, request: ApiRequest, arn: str) -> webob.Response:
-        """Taken apart and not looked up; another project's is refused."""
+        """Redirect to the parts of the identifier, without a look at the database."""
         parts = _ARN.fullmatch(arn)
         if parts is None:
             raise errors.HTTPBadRequest(f'Invalid stack identifier "{arn}".')
         if parts["project"] != request.project_id:
             raise errors.Forbidden("The stack identifier is of another project.")
         url = stack_path_url(request.base_url, parts["project"], parts["name"], parts["id"])
-        return _found(request, url + (parts["below"] or ""))
+        return _found(request, url + (parts["subpath"] or ""))
 
-    def _redirect(self, request: ApiRequest, key: str, below: str) -> webob.Response:
+    def _redirect(self, request: ApiRequest, key: str, subpath: str) -> webob.Response:
         with self.database.read() as conn:
-            stack = stacks.find_by_id_or_name(conn, request.project_id, key) or _made_by(
+            stack = stacks.find_by_id_or_name(conn, request.project_id, key) or _of_stack_user(
                 conn, request, key
             )
         if stack is None:
             raise errors.EntityNotFound("Stack", key)
         project_id = request.project_id  # the owner's, or that of the stack's own user
         url = stack_path_url(request.base_url, project_id, stack.name, stack.id)
-        return _found(request, url + below)
+        return _found(request, url + subpath)
 
 
-def _made_by(conn: Any, request: ApiRequest, key: str) -> Stack | None:
-    """The stack of that id or name in whose tree the calling user was made."""
+def _of_stack_user(conn: Any, request: ApiRequest, key: str) -> Stack | None:
+    """Return the stack of that id or name in the tree that created the calling user."""
     tree_id = request.caller.stack_user_tree_id
     if tree_id is None:
         return None
@@ -67,6 +71,6 @@ def _made_by(conn: Any, request: ApiRequest, key: str) -> Stack | None:
 
 
 def _found(request: ApiRequest, url: str) -> webob.Response:
-    answer = text_response(302)
-    answer.location = url + (f"?{request.query_string}" if request.query_string else "")
-    return answer
+    response = text_response(302)
+    response.location = url + (f"?{request.query_string}" if request.query_string else "")
+    return response

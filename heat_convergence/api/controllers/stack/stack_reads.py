@@ -1,7 +1,7 @@
-"""Stacks: lists, one stack, and the texts it was made of.
+"""Stacks: lists, one stack, and the texts that it was made of.
 
-Called by the root controller.  Reads only; the number of statements does not
-depend on the number of resources.
+Called by the root controller.  Reads only; the number of statements does not depend on
+the number of resources.
 """
 
 from __future__ import annotations
@@ -35,35 +35,41 @@ Json = Any
 
 
 class StackReadsController(Controller):
+    """The handlers that show stacks."""
+
     def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
         super().__init__(services)
         self._enforcer = enforcer
 
     def index(self, request: ApiRequest) -> webob.Response:
-        query = QueryParams(request.GET)
-        asked = parse_stack_list_query(query, request.project_id, self.options.hidden_stack_tags)
-        if asked.all_projects:
+        """List stacks a page at a time."""
+        query = parse_stack_list_query(
+            QueryParams(request.GET), request.project_id, self.options.hidden_stack_tags
+        )
+        if query.all_projects:
             self._enforcer.enforce(request, "stacks:global_index")
         with self.database.read() as conn:
             found = with_breakpoint_reasons(
-                conn, stacks.list_page(conn, asked.filters, asked.page)
+                conn, stacks.list_page(conn, query.filters, query.page)
             )
-            count = stacks.count(conn, asked.filters) if asked.with_count else None
-        answer = self._list(request, found)
-        if asked.page.limit and len(found) == asked.page.limit:
-            answer["links"] = [make_link(_next_url(request, found[-1].id), "next")]
+            count = stacks.count(conn, query.filters) if query.with_count else None
+        body = self._list(request, found)
+        if query.page.limit and len(found) == query.page.limit:
+            body["links"] = [make_link(_next_url(request, found[-1].id), "next")]
         if count is not None:
-            answer["count"] = count
-        return json_response(answer)
+            body["count"] = count
+        return json_response(body)
 
     def detail(self, request: ApiRequest) -> webob.Response:
+        """List the stacks of a project."""
         hidden = self.options.hidden_stack_tags
-        which = StackFilter(request.project_id, not_tags_any=hidden)
+        selection = StackFilter(request.project_id, not_tags_any=hidden)
         with self.database.read() as conn:
-            found = with_breakpoint_reasons(conn, stacks.list_page(conn, which))
+            found = with_breakpoint_reasons(conn, stacks.list_page(conn, selection))
         return json_response(self._list(request, found))
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Show a stack with its outputs."""
         resolve = QueryParams(request.GET).boolean("resolve_outputs", default=True)
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
@@ -85,17 +91,20 @@ class StackReadsController(Controller):
         return json_response({"stack": shown})
 
     def template(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Show the template of a stack."""
         with self.database.read() as conn:
             goal = self._goal(conn, request, stack_name, stack_id)
             text = contents.get_contents(conn, [goal.template_hash])[goal.template_hash]
         return json_response(goal_view.parse_stored_template(text, self.services.limits))
 
     def environment(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Show the environment of a stack, hidden parameters masked."""
         with self.database.read() as conn:
             goal = self._goal(conn, request, stack_name, stack_id)
         return json_response(goal_view.format_environment(goal))
 
     def files(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
+        """Show the files of a stack."""
         with self.database.read() as conn:
             goal = self._goal(conn, request, stack_name, stack_id)
             texts = contents.get_contents(conn, set(goal.files.values()))
@@ -128,7 +137,7 @@ class StackReadsController(Controller):
 
 
 def _next_url(request: ApiRequest, last_id: str) -> str:
-    """The same query with the marker moved."""
+    """Return the same query with the marker moved."""
     kept = [(name, value) for name, value in request.GET.items() if name != "marker"]
     query = urlencode([*kept, ("marker", last_id)])
     return f"{stacks_url(request.base_url, request.project_id)}?{query}"
