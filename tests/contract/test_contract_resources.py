@@ -13,7 +13,7 @@ from heat_convergence.testing.sample_rows import resource_row, stack_row, time_a
 
 FULL = resource_row(
     "full",
-    definition={"type": "Sim::Thing", "properties": {"a": [1, {"b": None}], "é": "😀"}},
+    definition={"type": "Sim::Resource", "properties": {"a": [1, {"b": None}], "é": "😀"}},
     requires=("x", "y"),
     referenced_names=("x",),
     physical_dependencies=("z",),
@@ -226,7 +226,7 @@ def test_inputs_come_from_desired_incarnations(seeder):
     assert set(found) == {"a", "b"}
     assert found["a"].physical_id == FULL.physical_id
     assert (found["a"].properties, found["a"].attributes) == (FULL.properties, FULL.attributes)
-    assert (found["b"].type, found["b"].properties) == ("Sim::Thing", {})
+    assert (found["b"].type, found["b"].properties) == ("Sim::Resource", {})
 
 
 def test_update_sets_same_values_on_all_rows(seeder):

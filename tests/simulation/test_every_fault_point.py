@@ -10,8 +10,8 @@ from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario, TimedRequest
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
-BEFORE = "a: Thing\nb: Rock reads=a\nc: Thing after=b"
-AFTER = "a: Thing size=2\nb: Rock reads=a\nd: Thing refs=b"
+BEFORE = "a: Resource\nb: Immutable attributes=a\nc: Resource depends_on=b"
+AFTER = "a: Resource size=2\nb: Immutable attributes=a\nd: Resource references=b"
 SCENARIO = Scenario(
     EnvironmentConfig(seed=7, engines=2, observers=1, max_work_s=1.0),
     "memory",

@@ -40,11 +40,11 @@ def _caught(templates: str = "flat") -> SeedResult:
 
 def _broken_at_replay(verdict: SeedResult) -> str:
     shown = transcript.record_scenario(verdict.scenario_text)
-    return next(line for line in shown.splitlines() if line.startswith("| BROKEN "))
+    return next(line for line in shown.splitlines() if line.startswith("| VIOLATED "))
 
 
 def _rule(text: str) -> str:
-    return text.removeprefix("| BROKEN ").partition(":")[0]
+    return text.removeprefix("| VIOLATED ").partition(":")[0]
 
 
 def _late_writers_write(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,13 @@ from tests.simulation.seed_batches import assert_no_violation, batch_starts, sum
 BATCH_STARTS = batch_starts(1, 400)
 
 # What follows from faults and from chance, rather than being one.
-CONSEQUENCES = {"bus overtaken", "lease expired", "swap lost", "cloud vanish", "cloud change"}
+CONSEQUENCES = {
+    "message overtaken",
+    "lease expired",
+    "lease lost",
+    "external delete",
+    "external change",
+}
 
 
 @pytest.mark.parametrize("first", BATCH_STARTS)
@@ -24,7 +30,7 @@ def test_every_kind_of_trouble_comes_up() -> None:
         f"{kind} {fault}" for kind, faults in FAULTS_BY_POINT_TYPE.items() for fault in faults
     }
     expected |= CONSEQUENCES | {
-        f"user {verb}" for verb in OPERATIONS if verb != "clear"
+        f"user {verb}" for verb in OPERATIONS if verb != "clear_hook"
     }  # trees do
     tally = sum_batches(BATCH_STARTS, "memory")
     assert tally.seed_count == 400

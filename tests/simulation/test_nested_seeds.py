@@ -11,13 +11,14 @@ import pytest
 
 from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
-from heat_convergence.testing.simulation.scenarios import scenario_runner, transcript
+from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     Scenario,
     TimedRequest,
     nested_request_scenario,
     nested_scenario,
 )
+from heat_convergence.testing.simulation.scenarios.scenario_language import format_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_runner import (
     SimulationResult,
     run_scenario,
@@ -27,8 +28,8 @@ from heat_convergence.testing.simulation.workload.user_requests import UserReque
 SEEDS = range(1, 41)
 SQLITE_SEEDS = range(501, 506)
 NESTED_REQUEST_SEEDS = range(1, 21)
-BEFORE = "n: Nest\nn.a: Thing\nb: Thing reads=n"
-AFTER = "n: Nest\nn.a: Thing size=2\nb: Thing reads=n"
+BEFORE = "n: NestedStack\nn.a: Resource\nb: Resource attributes=n"
+AFTER = "n: NestedStack\nn.a: Resource size=2\nb: Resource attributes=n"
 SCENARIO = Scenario(
     EnvironmentConfig(seed=7, engines=2, observers=1, max_work_s=1.0),
     "memory",
@@ -56,7 +57,7 @@ def run_history(seed: int, store: str) -> SimulationResult:
 
 
 def _told(seed: int, store: str, result: SimulationResult) -> str:
-    return f"{result.violation}\n{transcript.format_scenario(nested_scenario(seed, store=store), result.injected_faults)}"  # noqa: E501
+    return f"{result.violation}\n{format_scenario(nested_scenario(seed, store=store), result.injected_faults)}"  # noqa: E501
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -75,7 +76,7 @@ def test_no_rule_is_broken_on_sqlite(seed: int) -> None:
 def test_no_rule_is_broken_by_requests_about_nested_stacks(seed: int) -> None:
     case = nested_request_scenario(seed)
     result = run_scenario(case)
-    told = f"{result.violation}\n{transcript.format_scenario(case, result.injected_faults)}"
+    told = f"{result.violation}\n{format_scenario(case, result.injected_faults)}"
     assert result.violation is None, told
 
 
@@ -83,11 +84,17 @@ def test_trees_and_breakpoints_come_up() -> None:
     happened: Counter[str] = Counter()
     for seed in SEEDS:
         happened += run_history(seed, "memory").occurrences
-    wanted = {"nest made", "nest deleted", "nest failed", "held", "held below", "user clear"}
+    wanted = {
+        "nested stack created", "nested stack deleted", "nested stack failed", "breakpoint",
+        "nested breakpoint", "user clear_hook",
+    }  # fmt: skip
+
     assert {name for name in wanted if happened[name] < 3} == set(), happened
 
 
-@pytest.mark.parametrize("kind", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "look", "birth"}))
+@pytest.mark.parametrize(
+    "kind", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "observe", "provision"})
+)
 def test_a_fault_at_every_point_of_a_tree(kind: str) -> None:
     """A crash before and after every commit: also between the end of the child and that
     of the parent."""

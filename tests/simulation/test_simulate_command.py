@@ -9,7 +9,7 @@ import pytest
 from heat_convergence.cli import main, simulate
 from heat_convergence.observer.observer import Observer
 
-SCENARIO_TEXT = "create red\n  a: Thing\nsettle\n"
+SCENARIO_TEXT = "create red\n  a: Resource\nsettle\n"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_failure_says_how_to_see_it_again_and_is_kept(forgetful, capsys, tmp_p
     (path,) = kept.iterdir()
     assert path.read_text().startswith("# Found by: heat-convergence simulate --seed")
     assert simulate.main(["--replay", str(path)]) == simulate.EXIT_INVARIANT_VIOLATED
-    assert "| BROKEN rule" in capsys.readouterr().out
+    assert "| VIOLATED rule" in capsys.readouterr().out
 
 
 def test_a_scenario_is_replayed(tmp_path: Path, capsys) -> None:
@@ -64,8 +64,8 @@ def test_a_scenario_is_replayed(tmp_path: Path, capsys) -> None:
     ("text", "complaint"),
     [
         ("dance\n", "line 1: no such command: dance"),
-        ("  a: Thing\n", "line 1: no command before this"),
-        ("world colour=blue\n", "line 1: no such setting: colour=blue"),
+        ("  a: Resource\n", "line 1: no command before this"),
+        ("environment colour=blue\n", "line 1: no such setting: colour=blue"),
         ("create red\n  a: Dragon\n", "no such type: a: Dragon"),
         ("fail create a boredom\n", "no such fault: boredom at call"),
     ],

@@ -63,7 +63,7 @@ class SimulatedBus:
         fault = self._faults.next_fault(self._sender, "send", method)
         if fault == "lose":
             return
-        for copy in range(2 if fault == "double" else 1):
+        for copy in range(2 if fault == "duplicate" else 1):
             delay_s = self._faults.random_between(f"{self._sender}/travel", 0.01, 0.5)
             if fault == "late" or copy:
                 delay_s += self._faults.random_between(f"{self._sender}/late", 8.0, 40.0)

@@ -52,8 +52,8 @@ class CloudObject:
         """Return the ids of the objects that the properties refer to."""
         if self.state_unknown:
             return frozenset()
-        read = [text.rpartition("/")[0] for text in self.properties.get("reads", ())]
-        return frozenset((*self.properties.get("refs", ()), *read))
+        read = [text.rpartition("/")[0] for text in self.properties.get("attributes", ())]
+        return frozenset((*self.properties.get("references", ()), *read))
 
 
 @dataclass(slots=True)

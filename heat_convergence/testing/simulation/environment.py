@@ -176,7 +176,7 @@ class SimulatedEnvironment:
         )
         creates = request.operation in CREATING_OPERATIONS
         stack_id = self.ids() if creates else self.find_stack_id(request.stack)
-        if request.operation == "stop":
+        if request.operation == "cancel_without_rollback":
             self.expect_failure(stack_id, "a user cancelled it")
         if request.operation == "abandon":
             self.current_task[1].abandoned_stack_id = stack_id
@@ -229,7 +229,7 @@ class SimulatedEnvironment:
                 if row.job_state is JobState.AT_BREAKPOINT:
                     root, *parents = self.stack_path(state.stack).split(".")
                     path = ".".join([*parents, row.name])
-                    self._start_request(UserRequest("clear", root, resource=path))
+                    self._start_request(UserRequest("clear_hook", root, resource=path))
         self.event_queue.schedule_after(every_s, self.clear_breakpoints_periodically)
 
     def stack_path(self, stack: Stack) -> str:
@@ -287,7 +287,7 @@ class SimulatedEnvironment:
         """Hand a message to a running process of its topic, as soon as there is one."""
         newest = self._newest.get(message.topic, 0)
         if message.sequence_number < newest:
-            self.occurrences["bus overtaken"] += 1
+            self.occurrences["message overtaken"] += 1
         self._newest[message.topic] = max(message.sequence_number, newest)
         alive = [p for p in self.processes if p.topic == message.topic and p.alive]
         if not alive:

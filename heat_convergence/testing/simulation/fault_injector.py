@@ -25,7 +25,7 @@ CALL_FAULTS = {
     "timeout-after",
     "lost-reply",
 }
-SEND_FAULTS = {"lose", "double", "late"}
+SEND_FAULTS = {"lose", "duplicate", "late"}
 CLAIM_FAULTS = {"skip"}
 TASK_FAULTS = {"stall"}
 OBSERVE_FAULTS = {"temporary", "throttled"}
@@ -36,8 +36,8 @@ FAULTS_BY_POINT_TYPE: Mapping[str, frozenset[str]] = {
     "send": frozenset(SEND_FAULTS),
     "claim": frozenset(CLAIM_FAULTS),
     "task": frozenset(TASK_FAULTS),
-    "look": frozenset(OBSERVE_FAULTS),
-    "birth": frozenset(PROVISION_FAULTS),
+    "observe": frozenset(OBSERVE_FAULTS),
+    "provision": frozenset(PROVISION_FAULTS),
 }
 
 FaultProbabilities = Mapping[str, Mapping[str, float]]  # point type → fault → probability

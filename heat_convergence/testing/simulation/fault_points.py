@@ -61,7 +61,7 @@ class FaultInjectingLeases(LeaseRepository):
         """Lock rows, and count how often some were leased to another worker meanwhile."""
         held = self._inner.lock_held(ids, token)
         if len(held) < len(set(ids)):
-            self._process.environment.occurrences["swap lost"] += 1
+            self._process.environment.occurrences["lease lost"] += 1
         return held
 
     def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
@@ -206,7 +206,7 @@ class FaultInjectingCalls:
 
     def before_observe(self, views: Sequence[ResourceContext]) -> None:
         """Let time pass before a read; raise an error."""
-        fault = self._process.next_fault("look", " ".join(view.name for view in views))
+        fault = self._process.next_fault("observe", " ".join(view.name for view in views))
         self._process.pause_randomly(0.01, 0.5)
         if fault is not None:
             raise _ERRORS[fault]()
@@ -217,7 +217,7 @@ class FaultInjectingCalls:
 
     def provision_fault(self, view: ResourceContext) -> str | None:
         """Return how the creation of an object goes wrong, if it does."""
-        fault = self._process.next_fault("birth", view.name)
+        fault = self._process.next_fault("provision", view.name)
         if fault is not None:
             self._process.environment.expect_failure(view.stack_id, f"{view.name} came up {fault}")
         return fault

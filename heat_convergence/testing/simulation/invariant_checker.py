@@ -159,7 +159,7 @@ class InvariantChecker:
     def _note_promoted(self, before: Stack, after: Stack) -> None:
         if before.owner_id is not None and after.owner_id is None:
             self.promoted_from[after.id] = before.tree_id
-            self._occurrences["nest set free"] += 1
+            self._occurrences["nested stack promoted to root"] += 1
 
     def _note_abandoned(self, after: StackState, work: TaskClaims) -> None:
         """Release the objects of a tree; deleted nested stacks may still have snapshots."""
@@ -263,19 +263,19 @@ class InvariantChecker:
         nested = after.stack.owner_id is not None
         earlier = None if before is None else before.stack
         if nested and earlier is None:
-            self._occurrences["nest made"] += 1
+            self._occurrences["nested stack created"] += 1
         elif (
             nested and earlier is not None and earlier.in_progress and not after.stack.in_progress
         ):
             deleted = after.stack.deleted_at is not None
             failed = after.stack.status is Status.FAILED
             result = "deleted" if deleted else "failed" if failed else "ended"
-            self._occurrences[f"nest {result}"] += 1
+            self._occurrences[f"nested stack {result}"] += 1
         known = {} if before is None else before.by_id
         for row in after.resources:
             new = row.id not in known or known[row.id].job_state is not JobState.AT_BREAKPOINT
             if row.job_state is JobState.AT_BREAKPOINT and new:
-                self._occurrences["held below" if nested else "held"] += 1
+                self._occurrences["nested breakpoint" if nested else "breakpoint"] += 1
 
     def _check_nested_stacks(self, before: StackState | None, after: StackState) -> None:
         """Report a stack that is COMPLETE before its nested stacks reached their goals."""

@@ -32,8 +32,8 @@ from heat_convergence.testing.simulation.cloud import CloudObject, ObjectOwner, 
 from heat_convergence.testing.simulation.workload.template_notation import address_attribute
 
 Json = Any
-SNAPSHOT_ID = "copy"  # key in a resource's data: the id of its snapshot in the cloud
-SIGNAL_COUNT = "rung"  # key in a resource's data: the number of signals received
+SNAPSHOT_ID = "snapshot_id"  # key in a resource's data: the id of its snapshot in the cloud
+SIGNAL_COUNT = "signal_count"  # key in a resource's data: the number of signals received
 
 
 class CallInterceptor(Protocol):
@@ -71,24 +71,24 @@ def _schema(*, in_place: bool) -> TypeSchema:
     return TypeSchema(
         properties={
             "size": _property(PropertyType.INTEGER, 1, update_allowed=in_place),
-            "grip": _property(PropertyType.INTEGER, 1, update_allowed=in_place),
+            "replace_key": _property(PropertyType.INTEGER, 1, update_allowed=in_place),
             "flavor": _property(PropertyType.STRING, "plain", update_allowed=False),
-            "source": _property(PropertyType.STRING, "", update_allowed=in_place),
-            "refs": _property(PropertyType.LIST, [], update_allowed=in_place),
-            "reads": _property(PropertyType.LIST, [], update_allowed=in_place),
+            "snapshot_id": _property(PropertyType.STRING, "", update_allowed=in_place),
+            "references": _property(PropertyType.LIST, [], update_allowed=in_place),
+            "attributes": _property(PropertyType.LIST, [], update_allowed=in_place),
         },
         attributes={"address": AttributeSchema(), "size": AttributeSchema()},
     )
 
 
 class SimulatedType(ResourceType):
-    """A type updated in place, but for ``flavor`` and ``grip``.
+    """A type updated in place, but for ``flavor`` and ``replace_key``.
 
-    A change of ``flavor`` is known to need a replacement; a change of ``grip`` turns out
+    A change of ``flavor`` is known to need a replacement; a change of ``replace_key`` turns out
     to need one when the update is tried.
     """
 
-    name = "Sim::Thing"
+    name = "Sim::Resource"
     schema = _schema(in_place=True)
     allows_snapshot_on_delete = True
 
@@ -115,8 +115,8 @@ class SimulatedType(ResourceType):
     def update(
         self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        """Replace the properties; ``NeedsReplacement`` if ``grip`` changes."""
-        if after["grip"] != view.properties.get("grip"):
+        """Replace the properties; ``NeedsReplacement`` if ``replace_key`` changes."""
+        if after["replace_key"] != view.properties.get("replace_key"):
             raise NeedsReplacement
         self._interceptor.before_call(Action.UPDATE, view)
         duration_s = self._interceptor.work_duration_s(Action.UPDATE, view)
@@ -203,7 +203,7 @@ class SimulatedType(ResourceType):
 
     def restored_properties(self, data: Mapping[str, Json]) -> Mapping[str, Json]:
         """Return the property that names the snapshot to restore from."""
-        return {"source": data[SNAPSHOT_ID]} if data.get(SNAPSHOT_ID) else {}
+        return {"snapshot_id": data[SNAPSHOT_ID]} if data.get(SNAPSHOT_ID) else {}
 
     def delete_snapshot(self, view: ResourceContext) -> None:
         """Delete the snapshot, found by its id or its name."""
@@ -219,7 +219,9 @@ class SimulatedType(ResourceType):
     def _snapshot_state(self, view: ResourceContext) -> VerbResult:
         saved = self._cloud.snapshots.get(view.data.get(SNAPSHOT_ID) or "")
         if saved is None or not saved.exists:
-            return VerbResult(ObservedState.FAILED, view.physical_id, reason="there is no copy")
+            return VerbResult(
+                ObservedState.FAILED, view.physical_id, reason="its snapshot does not exist"
+            )
         ready = self._cloud.has_passed(saved.ready_at_s)
         return VerbResult(
             ObservedState.READY if ready else ObservedState.BUSY, view.physical_id, data=view.data
@@ -228,7 +230,7 @@ class SimulatedType(ResourceType):
     def _observed(self, view: ResourceContext) -> VerbResult:
         found = self._cloud.get(view.physical_id)
         if found is None:
-            return VerbResult(ObservedState.ABSENT, reason="it is not there")
+            return VerbResult(ObservedState.ABSENT, reason="it does not exist")
         if view.action is Action.DELETE:
             return VerbResult(ObservedState.BUSY, physical_id=found.id)
         if view.action is Action.SNAPSHOT and view.data.get(SNAPSHOT_ID):
@@ -249,7 +251,7 @@ class SimulatedType(ResourceType):
 class ImmutableType(SimulatedType):
     """A type of which no property can be updated in place."""
 
-    name = "Sim::Rock"
+    name = "Sim::Immutable"
     schema = _schema(in_place=False)
     allows_snapshot_on_delete = False
 
@@ -261,13 +263,13 @@ class ImmutableType(SimulatedType):
 class SignalledType(SimulatedType):
     """A type that is ready only after it received a signal."""
 
-    name = "Sim::Bell"
+    name = "Sim::Signalled"
     allows_snapshot_on_delete = False
 
     def signal(self, view: ResourceContext, details: Json) -> SignalResult:
         """Count the signal."""
         count = view.data.get(SIGNAL_COUNT, 0) + 1
-        return SignalResult(f"rung {count}", {**view.data, SIGNAL_COUNT: count})
+        return SignalResult(f"signal {count}", {**view.data, SIGNAL_COUNT: count})
 
     def snapshot(self, view: ResourceContext) -> VerbResult | None:
         """Save nothing."""

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-from heat_convergence.testing.simulation.scenarios import transcript
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     flat_scenario,
     nested_request_scenario,
     nested_scenario,
 )
+from heat_convergence.testing.simulation.scenarios.scenario_language import format_scenario
 from heat_convergence.testing.simulation.scenarios.scenario_runner import (
     SimulationResult,
     run_scenario,
@@ -100,7 +100,7 @@ def run_seed(seed: int, options: CampaignOptions) -> SeedResult:
     text = ""
     if result.violation is not None:
         small, small_result = shrink_scenario(scenario, result, max_runs=options.shrink_runs)
-        shrunk = transcript.format_scenario(small, small_result.injected_faults)
+        shrunk = format_scenario(small, small_result.injected_faults)
         text = f"# Found by: {replay_command(seed, options)}\n{shrunk}"
     return SeedResult(
         seed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heat_convergence.convergence.lifecycle.breakpoint_reasons import stack_status_reason
-from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.testing.simulation.environment import SimulatedEnvironment
@@ -38,19 +38,19 @@ def render_reality(environment: SimulatedEnvironment) -> Iterator[str]:
     found = False
     for each in environment.cloud.active_objects():
         found = True
-        words = [f"{each.id} {names.get(each.resource_id, 'nobody')}"]
+        words = [f"{each.id} {names.get(each.resource_id, 'unowned')}"]
         words += [f"{key}={_text(value)}" for key, value in each.properties.items() if value]
         if environment.cloud.is_busy(each):
-            words.append("(coming)")
+            words.append("(in progress)")
         if each.in_error:
-            words.append("(broken)")
+            words.append("(error)")
         if each.suspended:
-            words.append("(paused)")
+            words.append("(suspended)")
         yield " ".join(words)
     for snapshot in environment.cloud.snapshots.values():
         if snapshot.exists:
             found = True
-            yield f"{snapshot.id} saved of {snapshot.source_id}"
+            yield f"{snapshot.id} snapshot of {snapshot.source_id}"
     if not found:
         yield "nothing"
 
@@ -65,13 +65,17 @@ def render_resources(environment: SimulatedEnvironment) -> Iterator[str]:
 
 def _resource(row: Resource) -> str:
     shown = (
-        "(a stack)" if NESTED_STACK_KEY in row.definition and row.physical_id else row.physical_id
+        "(nested stack)"
+        if NESTED_STACK_KEY in row.definition and row.physical_id
+        else row.physical_id
     )
     words = [f"{row.action}_{row.status}", shown or "-"]
     if row.job_state is not None:
-        words.append(f"{row.job_state} {row.hook}" if row.job_state == "held" else row.job_state)
+        words.append(row.job_state.name.lower())
+        if row.job_state is JobState.AT_BREAKPOINT:
+            words.append(str(row.hook))
     if row.desired is DesiredState.ABSENT:
-        words.append("unwanted")
+        words.append("to delete")
     return " ".join(words)
 
 

@@ -30,7 +30,7 @@ _CRASHES: FaultProbabilities = {
     "commit": {"crash-before": 0.02, "crash-after": 0.03},
     "call": {"crash-before": 0.03, "crash-after": 0.05},
 }
-_MESSAGES: FaultProbabilities = {"send": {"lose": 0.15, "double": 0.1, "late": 0.1}}
+_MESSAGES: FaultProbabilities = {"send": {"lose": 0.15, "duplicate": 0.1, "late": 0.1}}
 _DATABASE: FaultProbabilities = {
     "commit": {"deadlock": 0.08, "unavailable": 0.02},
     "claim": {"skip": 0.1},
@@ -45,12 +45,12 @@ _CLOUD: FaultProbabilities = {
         "timeout-after": 0.05,
         "lost-reply": 0.03,
     },
-    "look": {"temporary": 0.05, "throttled": 0.03},
-    "birth": {"slow": 0.05},
+    "observe": {"temporary": 0.05, "throttled": 0.03},
+    "provision": {"slow": 0.05},
 }
 _FAILURES: FaultProbabilities = {
     "call": {"permanent": 0.04},
-    "birth": {"error": 0.05, "never": 0.02},
+    "provision": {"error": 0.05, "never": 0.02},
 }
 
 
@@ -62,7 +62,7 @@ class ExternalChange:
     """
 
     at_s: float
-    operation: str  # "vanish" or "change"
+    operation: str  # "delete" or "change"
     selector: float
 
 
@@ -139,7 +139,7 @@ def nested_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Sc
     requests = [_with_tree(timed, builders[timed.request.stack]) for timed in flat.requests]
     for name, builder in builders.items():
         for path in builder.hooks:
-            clear = UserRequest("clear", name, resource=path, step=rng.random() < 0.2)
+            clear = UserRequest("clear_hook", name, resource=path, step=rng.random() < 0.2)
             requests += _at_random_times(rng, clear, flat.horizon_s)
         for policy in builder.scaling_policies:
             signal = UserRequest("signal", name, resource=policy)
@@ -161,7 +161,10 @@ def _at_random_times(
     return [TimedRequest(round(rng.uniform(0, horizon_s), 3), request) for _ in range(count)]
 
 
-_NESTED_OPERATIONS = ("check", "suspend", "resume", "snapshot", "discard", "cancel", "stop")
+_NESTED_OPERATIONS = (
+    "check", "suspend", "resume", "snapshot", "delete_snapshot", "cancel",
+    "cancel_without_rollback",
+)  # fmt: skip
 
 
 def nested_request_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scenario:
@@ -212,7 +215,7 @@ def _draw_external_changes(rng: random.Random, horizon_s: float) -> tuple[Extern
         return ()
     return tuple(
         ExternalChange(
-            round(rng.uniform(5, horizon_s), 3), rng.choice(("vanish", "change")), rng.random()
+            round(rng.uniform(5, horizon_s), 3), rng.choice(("delete", "change")), rng.random()
         )
         for _ in range(rng.randint(1, 3))
     )

@@ -146,11 +146,11 @@ def apply_external_change(environment: SimulatedEnvironment, change: ExternalCha
 def change_object(
     environment: SimulatedEnvironment, cloud_object: CloudObject, operation: str
 ) -> None:
-    """``vanish`` (delete) or ``change`` an object without its owner's knowledge."""
-    environment.log_event(f"{operation}: {cloud_object.id} {cloud_object.name}")
-    environment.occurrences[f"cloud {operation}"] += 1
+    """``delete`` or ``change`` an object without its owner's knowledge."""
+    environment.log_event(f"external {operation}: {cloud_object.id} {cloud_object.name}")
+    environment.occurrences[f"external {operation}"] += 1
     environment.expect_failure(cloud_object.stack_id, f"{cloud_object.id} was changed externally")
-    if operation == "vanish":
+    if operation == "delete":
         environment.cloud.delete_externally(cloud_object)
     else:
         environment.cloud.change_externally(cloud_object, {"size": 99})

@@ -129,13 +129,13 @@ def _with_template(timed: TimedRequest, text: str) -> TimedRequest:
 def _without(text: str, name: str) -> str:
     template = parse_template(text)
     template.pop(name, None)
-    remaining = {other: spec for other, spec in template.items() if spec.of != name}
+    remaining = {other: spec for other, spec in template.items() if spec.group != name}
     for other, spec in remaining.items():
         remaining[other] = dataclasses.replace(
             spec,
-            refs=tuple(each for each in spec.refs if each != name),
-            reads=tuple(each for each in spec.reads if each != name),
-            after=tuple(each for each in spec.after if each != name),
+            references=tuple(each for each in spec.references if each != name),
+            attributes=tuple(each for each in spec.attributes if each != name),
+            depends_on=tuple(each for each in spec.depends_on if each != name),
         )
     return format_template(remaining)
 
@@ -146,9 +146,9 @@ def _smaller_texts(text: str) -> Iterator[str]:
         yield _without(text, name)
         spec = template[name]
         for smaller in (
-            dataclasses.replace(spec, refs=()),
-            dataclasses.replace(spec, reads=()),
-            dataclasses.replace(spec, after=()),
+            dataclasses.replace(spec, references=()),
+            dataclasses.replace(spec, attributes=()),
+            dataclasses.replace(spec, depends_on=()),
         ):
             if smaller != spec:
                 yield format_template({**template, name: smaller})

@@ -1,12 +1,12 @@
 """Nested stacks in scenarios, and hooks at any depth.
 
-Decides what a ``Nest`` consists of: a real template in a file of the goal, from which
+Decides what a ``NestedStack`` consists of: a real template in a file of the goal, from which
 real engines create a nested stack.  Used by the simulated users, the invariant checker
 and the scenario generator; reads no rows but those passed in.
 
-    n: Nest after=a hooks=pre-create
-    n.b: Thing size=2
-    n.c: Thing reads=b hooks=post-update
+    n: NestedStack depends_on=a hooks=pre-create
+    n.b: Resource size=2
+    n.c: Resource attributes=b hooks=post-update
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def expected_properties(
     for name, spec in template.items():
         source = _address_source(spec.nested_template) if spec.type_alias == NESTED_STACK else None
         if source is not None:
-            flat[name] = replace(spec, size=source.size, refs=(), reads=())
+            flat[name] = replace(spec, size=source.size, references=(), attributes=())
             ids[name] = nested_ids(name)(source.name)
     found = template_notation.expected_properties(flat, lambda name: ids.get(name) or id_of(name))
     return {
@@ -117,19 +117,21 @@ def nested_template_text(template: TemplateSpec, name: str) -> str:
 
 
 def _nested_resource(spec: ResourceSpec, template: TemplateSpec) -> DesiredResource:
-    addresses = [Expression("get_attr", "attr_optional_name", [n, "address"]) for n in spec.reads]
+    addresses = [
+        Expression("get_attr", "attr_optional_name", [n, "address"]) for n in spec.attributes
+    ]
     definition = ResourceDefinition(
         name=spec.name,
         type=f"{spec.name}.yaml",
         properties={"given": addresses} if addresses else {},
         deletion_policy=template_notation.deletion_policy(spec),
         requires=spec.requires,
-        referenced_names=frozenset(spec.reads),
+        referenced_names=frozenset(spec.attributes),
     )
     content = json.dumps(
         [nested_files({spec.name: spec}), _hooks(spec.nested_template)], sort_keys=True
     )
-    read = any(spec.name in other.reads for other in template.values())
+    read = any(spec.name in other.attributes for other in template.values())
     nested_keys = {
         CONTENT_DIGEST_KEY: hashlib.sha256(content.encode()).hexdigest(),
         ATTRIBUTE_PATHS_KEY: [["address"]] if read else [],
@@ -141,8 +143,8 @@ def _hooks(template: TemplateSpec) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for name, spec in template.items():
         own: dict[str, Json] = {"hooks": list(spec.hooks)} if spec.hooks else {}
-        if spec.source:
-            own[RESTORED_PROPERTIES] = {"source": spec.source}
+        if spec.snapshot_id:
+            own[RESTORED_PROPERTIES] = {"snapshot_id": spec.snapshot_id}
         own.update(_hooks(spec.nested_template))
         if own:
             found[name] = own
@@ -166,8 +168,8 @@ def _hot(template: TemplateSpec, prefix: str) -> dict[str, Json]:
 def _resource(spec: ResourceSpec, prefix: str) -> dict[str, Json]:
     if spec.type_alias in scaling_groups.SCALING_TYPE_ALIASES:
         return scaling_groups.template_resource(spec)
-    reads = [{"get_attr": [name, "address"]} for name in spec.reads]
-    options: dict[str, Json] = {"depends_on": list(spec.after)} if spec.after else {}
+    reads = [{"get_attr": [name, "address"]} for name in spec.attributes]
+    options: dict[str, Json] = {"depends_on": list(spec.depends_on)} if spec.depends_on else {}
     if spec.retain:
         options["deletion_policy"] = "retain"
     if spec.type_alias == NESTED_STACK:
@@ -175,16 +177,18 @@ def _resource(spec: ResourceSpec, prefix: str) -> dict[str, Json]:
         return {"type": f"{prefix}{spec.name}.yaml", "properties": given, **options}
     # The snapshot to restore from comes from the environment.
     properties: dict[str, Json] = {
-        name: getattr(spec, name) for name in template_notation.PROPERTY_NAMES if name != "source"
+        name: getattr(spec, name)
+        for name in template_notation.PROPERTY_NAMES
+        if name != "snapshot_id"
     }
-    if spec.refs:
-        properties["refs"] = [{"get_resource": name} for name in spec.refs]
+    if spec.references:
+        properties["references"] = [{"get_resource": name} for name in spec.references]
     if reads:
-        properties["reads"] = reads
+        properties["attributes"] = reads
     return {"type": TYPE_NAMES[spec.type_alias], "properties": properties, **options}
 
 
 def _address_source(template: TemplateSpec) -> ResourceSpec | None:
     """Return the resource whose address is the output of a nested stack."""
     specs = (template[name] for name in sorted(template))
-    return next((spec for spec in specs if spec.type_alias in ("Thing", "Rock")), None)
+    return next((spec for spec in specs if spec.type_alias in ("Resource", "Immutable")), None)

@@ -16,9 +16,9 @@ from heat_convergence.testing.simulation.workload.user_requests import (
 )
 
 _WEIGHTS = {  # operation → relative frequency
-    "update": 14, "delete": 2, "suspend": 2, "resume": 2, "check": 1, "cancel": 3, "stop": 1,
-    "snapshot": 3, "restore": 1, "discard": 1, "abandon": 2, "signal": 1, "unhealthy": 2,
-    "healthy": 1,
+    "update": 14, "delete": 2, "suspend": 2, "resume": 2, "check": 1, "cancel": 3,
+    "cancel_without_rollback": 1, "snapshot": 3, "restore": 1, "delete_snapshot": 1, "abandon": 2,
+    "signal": 1, "mark_unhealthy": 2, "mark_healthy": 1,
 }  # fmt: skip
 
 
@@ -62,12 +62,12 @@ class _StackHistory:
         if operation == "update":
             self._update()
         elif operation == "delete":
-            skip = (
+            exclude = (
                 (self._rng.choice(template_generator.RESOURCE_NAMES[:4]),)
                 if self._rng.random() < 0.3
                 else ()
             )
-            self._append(operation, skip=skip)
+            self._append(operation, exclude=exclude)
         elif operation in RESOURCE_OPERATIONS:
             self._append(
                 operation, resource=self._rng.choice(template_generator.RESOURCE_NAMES[:6])
@@ -109,7 +109,7 @@ class _StackHistory:
     def _signals(self) -> None:
         """Signal most of the resources that wait for a signal."""
         for name, spec in sorted(self._template.items()):
-            if spec.type_alias == "Bell" and self._rng.random() < 0.75:
+            if spec.type_alias == "Signalled" and self._rng.random() < 0.75:
                 later_s = self._at_s + self._rng.uniform(1, 30)
                 request = UserRequest("signal", self._stack, resource=name)
                 self.requests.append(TimedRequest(round(later_s, 3), request))

@@ -1,13 +1,13 @@
 """Groups of resources in scenarios, and the policies that scale them.
 
-Decides how a ``Group``, a ``Chain``, a ``Fleet`` and a ``Lever`` are defined by the real
-resource types; every member is a ``Thing``.  Used by ``nested_templates`` and by the
-processes, which register those types; reads no rows.
+Decides how a ``ResourceGroup``, ``ResourceChain``, ``ScalingGroup`` or ``ScalingPolicy``
+is defined by the real resource types; every member is a ``Resource``.  Used by
+``nested_templates`` and by the processes, which register those types; reads no rows.
 
-    g: Group size=3 flavor=sweet batch=1
-    c: Chain size=2
-    f: Fleet size=2 cooldown=60
-    up: Lever of=f by=1
+    g: ResourceGroup size=3 flavor=sweet batch=1
+    c: ResourceChain size=2
+    f: ScalingGroup size=2 cooldown=60
+    up: ScalingPolicy group=f adjustment=1
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def desired_resource(spec: ResourceSpec) -> DesiredResource:
     definition = ResourceDefinition(
         name=spec.name,
         type=_NAMES[spec.type_alias],
-        properties=_properties(spec, Expression("get_resource", "standard", spec.of)),
+        properties=_properties(spec, Expression("get_resource", "standard", spec.group)),
         update_policy=_update_policy(spec),
         deletion_policy=template_notation.deletion_policy(spec),
-        requires=frozenset({*spec.after, *([spec.of] if spec.of else [])}),
-        referenced_names=frozenset([spec.of] if spec.of else []),
+        requires=frozenset({*spec.depends_on, *([spec.group] if spec.group else [])}),
+        referenced_names=frozenset([spec.group] if spec.group else []),
     )
     nested_keys = None
     if spec.type_alias != SCALING_POLICY:
@@ -72,10 +72,10 @@ def desired_resource(spec: ResourceSpec) -> DesiredResource:
 
 def template_resource(spec: ResourceSpec) -> dict[str, Json]:
     """Return the resource as a template defines it."""
-    properties = _properties(spec, {"get_resource": spec.of})
+    properties = _properties(spec, {"get_resource": spec.group})
     resource: dict[str, Json] = {"type": _NAMES[spec.type_alias], "properties": properties}
-    if spec.after:
-        resource["depends_on"] = list(spec.after)
+    if spec.depends_on:
+        resource["depends_on"] = list(spec.depends_on)
     if spec.retain:
         resource["deletion_policy"] = "retain"
     if policy := _update_policy(spec):
@@ -88,12 +88,12 @@ def _properties(spec: ResourceSpec, group: Json) -> dict[str, Json]:
         return {
             "auto_scaling_group_id": group,
             "adjustment_type": "change_in_capacity",
-            "scaling_adjustment": spec.by,
+            "scaling_adjustment": spec.adjustment,
         }
-    member_properties = {"grip": spec.grip, "flavor": spec.flavor}
-    member = {"type": TYPE_NAMES["Thing"], "properties": member_properties}
+    member_properties = {"replace_key": spec.replace_key, "flavor": spec.flavor}
+    member = {"type": TYPE_NAMES["Resource"], "properties": member_properties}
     if spec.type_alias == RESOURCE_CHAIN:
-        members = [TYPE_NAMES["Thing"]] * spec.size
+        members = [TYPE_NAMES["Resource"]] * spec.size
         return {"resources": members, "resource_properties": member_properties}
     if spec.type_alias == RESOURCE_GROUP:
         return {"count": spec.size, "resource_def": member}

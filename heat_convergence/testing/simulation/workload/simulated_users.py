@@ -234,7 +234,7 @@ class _RequestHandler:
     def _delete(self, tx: Transaction) -> _Done:
         return _Done(
             stack_actions.delete_stack(
-                tx, self.stack_id, self.request.skip, self.context
+                tx, self.stack_id, self.request.exclude, self.context
             ).outgoing_messages
         )
 
@@ -245,7 +245,7 @@ class _RequestHandler:
             ).outgoing_messages
         )
 
-    def _stop(self, tx: Transaction) -> _Done:
+    def _cancel_without_rollback(self, tx: Transaction) -> _Done:
         return _Done(
             stack_actions.cancel_without_rollback(
                 tx, self.stack_id, self.context
@@ -279,7 +279,7 @@ class _RequestHandler:
         )
         return _Done(started.outgoing_messages)
 
-    def _discard(self, tx: Transaction) -> _Done:
+    def _delete_snapshot(self, tx: Transaction) -> _Done:
         newest = self._newest_snapshot_id()
         stack_actions.delete_snapshot(tx, self.stack_id, newest, self.context, immediately=False)
         return _Done(remember=lambda: self.users.snapshot_ids[self.stack_id].remove(newest))
@@ -327,7 +327,7 @@ class _RequestHandler:
         services = StackServices(registry=self.registry, clock=lambda: now)
         return GroupScaler(group_id, NestedStackBuilder(services))
 
-    def _unhealthy(self, tx: Transaction) -> _Done:
+    def _mark_unhealthy(self, tx: Transaction) -> _Done:
         row, stack = self._row(tx), tx.stacks.get(self.stack_id)
         stack_actions.mark_unhealthy(tx, row.id, Status.FAILED, UNHEALTHY_REASON, self.context)
         # A job of another action, if its call is still to come, sets another state.
@@ -341,12 +341,12 @@ class _RequestHandler:
         version = stack.version
         return _Done(remember=lambda: self.users.marked_unhealthy.update({row.id: version}))
 
-    def _healthy(self, tx: Transaction) -> _Done:
+    def _mark_healthy(self, tx: Transaction) -> _Done:
         row = self._row(tx)
         stack_actions.mark_unhealthy(tx, row.id, Status.COMPLETE, UNHEALTHY_REASON, self.context)
         return _Done(remember=lambda: self._forget(self.users.marked_unhealthy, row.id))
 
-    def _clear(self, tx: Transaction) -> _Done:
+    def _clear_hook(self, tx: Transaction) -> _Done:
         stacks, (*parents, name) = [self.stack_id], self.request.resource.split(".")
         for parent in parents:  # an incarnation being deleted may have a nested stack, too
             rows = [row for stack_id in stacks for row in tx.resources.get_by_stack(stack_id)]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from heat_convergence.testing.simulation.workload.template_notation import ResourceSpec
 
 RESOURCE_NAMES = "abcdefgh"
-_TYPE_ALIASES = ("Thing",) * 7 + ("Rock",) * 2 + ("Bell",)
+_TYPE_ALIASES = ("Resource",) * 7 + ("Immutable",) * 2 + ("Signalled",)
 
 
 def initial_template(rng: random.Random) -> dict[str, ResourceSpec]:
@@ -30,7 +30,7 @@ def _spec(rng: random.Random, name: str) -> ResourceSpec:
         size=rng.randint(1, 3),
         flavor=rng.choice(("plain", "salty")),
         retain=rng.random() < 0.05,
-        keep=rng.random() < 0.08,
+        snapshot=rng.random() < 0.08,
     )
 
 
@@ -38,15 +38,15 @@ def _with_dependencies(
     rng: random.Random, spec: ResourceSpec, others: Mapping[str, ResourceSpec]
 ) -> ResourceSpec:
     """Return the resource with random dependencies on the others, which form no cycle."""
-    dependencies: dict[str, list[str]] = {"refs": [], "reads": [], "after": []}
+    dependencies: dict[str, list[str]] = {"references": [], "attributes": [], "depends_on": []}
     for name in sorted(others):
         if rng.random() < 0.35:
-            dependencies[rng.choice(("refs", "reads", "after"))].append(name)
+            dependencies[rng.choice(("references", "attributes", "depends_on"))].append(name)
     return replace(
         spec,
-        refs=tuple(dependencies["refs"]),
-        reads=tuple(dependencies["reads"]),
-        after=tuple(dependencies["after"]),
+        references=tuple(dependencies["references"]),
+        attributes=tuple(dependencies["attributes"]),
+        depends_on=tuple(dependencies["depends_on"]),
     )
 
 
@@ -70,24 +70,24 @@ def changed_template(
     return {
         name: replace(
             spec,
-            refs=_existing(spec.refs, changed),
-            reads=_existing(spec.reads, changed),
-            after=_existing(spec.after, changed),
+            references=_existing(spec.references, changed),
+            attributes=_existing(spec.attributes, changed),
+            depends_on=_existing(spec.depends_on, changed),
         )
         for name, spec in changed.items()
     }
 
 
 def _with_changed_property(rng: random.Random, spec: ResourceSpec) -> ResourceSpec:
-    name = rng.choice(("size", "size", "grip", "flavor", "type_alias", "retain"))
+    name = rng.choice(("size", "size", "replace_key", "flavor", "type_alias", "retain"))
     if name == "size":
         return replace(spec, size=rng.randint(1, 3))
-    if name == "grip":
-        return replace(spec, grip=rng.randint(1, 3))
+    if name == "replace_key":
+        return replace(spec, replace_key=rng.randint(1, 3))
     if name == "flavor":
         return replace(spec, flavor=rng.choice(("plain", "salty", "sweet")))
     if name == "type_alias":
-        return replace(spec, type_alias=rng.choice(("Thing", "Rock")))
+        return replace(spec, type_alias=rng.choice(("Resource", "Immutable")))
     return spec
 
 

@@ -4,7 +4,7 @@ Decides how a template is written, which definitions it stands for and which pro
 the cloud's objects must have in the end.  Used by the simulation in place of the
 template language; reads no rows.
 
-    b: Thing size=2 flavor=red refs=a reads=a after=c retain
+    b: Resource size=2 flavor=red references=a attributes=a depends_on=c retain
 
 A template without resources is written ``{}``.
 """
@@ -25,18 +25,22 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression
 
-TYPE_NAMES = {"Thing": "Sim::Thing", "Rock": "Sim::Rock", "Bell": "Sim::Bell"}
-NESTED_STACK = "Nest"  # see ``nested_templates``
+TYPE_NAMES = {
+    "Resource": "Sim::Resource",
+    "Immutable": "Sim::Immutable",
+    "Signalled": "Sim::Signalled",
+}
+NESTED_STACK = "NestedStack"  # see ``nested_templates``
 RESOURCE_GROUP, RESOURCE_CHAIN, SCALING_GROUP, SCALING_POLICY = (
-    "Group",
-    "Chain",
-    "Fleet",
-    "Lever",
+    "ResourceGroup",
+    "ResourceChain",
+    "ScalingGroup",
+    "ScalingPolicy",
 )  # see ``scaling_groups``
 NESTED_STACK_ALIASES = frozenset(
     {NESTED_STACK, RESOURCE_GROUP, RESOURCE_CHAIN, SCALING_GROUP}
 )  # the types that have a nested stack
-PROPERTY_NAMES = ("size", "grip", "flavor", "source")
+PROPERTY_NAMES = ("size", "replace_key", "flavor", "snapshot_id")
 EMPTY_TEMPLATE = "{}"
 
 
@@ -46,36 +50,36 @@ class ResourceSpec:
 
     Attributes:
         size: a property updated in place.
-        grip: a property whose update turns out to need a replacement.
+        replace_key: a property whose update turns out to need a replacement.
         flavor: a property whose change needs a replacement.
-        source: the id of the snapshot that the resource is restored from.
-        refs: the resources whose ids are properties.
-        reads: the resources whose addresses are properties.
-        keep: whether a snapshot is taken before the deletion.
+        snapshot_id: the id of the snapshot that the resource is restored from.
+        references: the resources whose ids are properties.
+        attributes: the resources whose addresses are properties.
+        snapshot: whether a snapshot is taken before the deletion.
         nested_specs: the resources of a nested stack.
         batch: how many members of a group are changed at once.
         cooldown: the cooldown of a scaling group in seconds.
-        of: the scaling group of a scaling policy.
-        by: the number of members that a scaling policy adds.
+        group: the scaling group of a scaling policy.
+        adjustment: the number of members that a scaling policy adds.
     """
 
     name: str
-    type_alias: str = "Thing"
+    type_alias: str = "Resource"
     size: int = 1
-    grip: int = 1
+    replace_key: int = 1
     flavor: str = "plain"
-    source: str = ""
-    refs: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    snapshot_id: str = ""
+    references: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
     retain: bool = False
-    keep: bool = False
+    snapshot: bool = False
     hooks: tuple[str, ...] = ()
     nested_specs: tuple[ResourceSpec, ...] = ()
     batch: int = 0
     cooldown: int = 0
-    of: str = ""
-    by: int = 0
+    group: str = ""
+    adjustment: int = 0
 
     @property
     def nested_template(self) -> TemplateSpec:
@@ -85,8 +89,8 @@ class ResourceSpec:
     @property
     def requires(self) -> frozenset[str]:
         """The names of all resources that it depends on."""
-        of = (self.of,) if self.of else ()
-        return frozenset((*self.refs, *self.reads, *self.after, *of))
+        group = (self.group,) if self.group else ()
+        return frozenset((*self.references, *self.attributes, *self.depends_on, *group))
 
     def __str__(self) -> str:
         """Return the lines of the notation."""
@@ -102,10 +106,10 @@ class ResourceSpec:
         return "\n".join([" ".join(words), *(f"{self.name}.{line}" for line in nested)])
 
 
-_NUMBERS = ("size", "grip", "batch", "cooldown", "by")
-_WORDS = ("flavor", "source", "of")
-_LISTS = ("refs", "reads", "after", "hooks")
-_FLAGS = ("retain", "keep")
+_NUMBERS = ("size", "replace_key", "batch", "cooldown", "adjustment")
+_WORDS = ("flavor", "snapshot_id", "group")
+_LISTS = ("references", "attributes", "depends_on", "hooks")
+_FLAGS = ("retain", "snapshot")
 _DEFAULTS = ResourceSpec("")
 TemplateSpec = Mapping[str, ResourceSpec]
 
@@ -152,7 +156,7 @@ def parse_template(text: str) -> dict[str, ResourceSpec]:
 def _group_members(data: Mapping[str, Any]) -> dict[str, ResourceSpec]:
     """Return the members in a template that the type of a group wrote."""
     return {
-        name: ResourceSpec(name, "Thing", **entry["properties"])
+        name: ResourceSpec(name, "Resource", **entry["properties"])
         for name, entry in data.get("resources", {}).items()
     }
 
@@ -238,13 +242,16 @@ def unfinished_nested_stacks(export: Mapping[str, Any], path: str = "") -> Itera
 
 
 def _definition(spec: ResourceSpec) -> ResourceDefinition:
-    referenced_names = frozenset((*spec.refs, *spec.reads))
+    referenced_names = frozenset((*spec.references, *spec.attributes))
     properties: dict[str, Any] = {name: getattr(spec, name) for name in PROPERTY_NAMES}
-    if spec.refs:
-        properties["refs"] = [Expression("get_resource", "standard", name) for name in spec.refs]
-    if spec.reads:
-        properties["reads"] = [
-            Expression("get_attr", "attr_optional_name", [name, "address"]) for name in spec.reads
+    if spec.references:
+        properties["references"] = [
+            Expression("get_resource", "standard", name) for name in spec.references
+        ]
+    if spec.attributes:
+        properties["attributes"] = [
+            Expression("get_attr", "attr_optional_name", [name, "address"])
+            for name in spec.attributes
         ]
     return ResourceDefinition(
         name=spec.name,
@@ -260,7 +267,7 @@ def deletion_policy(spec: ResourceSpec) -> str:
     """Return the deletion policy of a resource."""
     if spec.retain:
         return "Retain"
-    return "Snapshot" if spec.keep else "Delete"
+    return "Snapshot" if spec.snapshot else "Delete"
 
 
 def expected_properties(
@@ -274,12 +281,12 @@ def expected_properties(
     return {
         name: {
             "size": spec.size,
-            "grip": spec.grip,
+            "replace_key": spec.replace_key,
             "flavor": spec.flavor,
-            "source": spec.source,
-            "refs": [id_of(other) for other in spec.refs],
-            "reads": [
-                address_attribute(id_of(other), template[other].size) for other in spec.reads
+            "snapshot_id": spec.snapshot_id,
+            "references": [id_of(other) for other in spec.references],
+            "attributes": [
+                address_attribute(id_of(other), template[other].size) for other in spec.attributes
             ],
         }
         for name, spec in template.items()

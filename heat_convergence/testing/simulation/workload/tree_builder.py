@@ -67,7 +67,7 @@ class TreeBuilder:
     def scaling_policies(self) -> dict[str, ResourceSpec]:
         """All scaling policies by name, also those whose group a template lacks."""
         return {
-            f"{way}{name}": ResourceSpec(f"{way}{name}", SCALING_POLICY, of=name, by=by)
+            f"{way}{name}": ResourceSpec(f"{way}{name}", SCALING_POLICY, group=name, adjustment=by)
             for name, alias in sorted(self.group_aliases.items())
             if alias == SCALING_GROUP
             for way, by in (("up", 2), ("down", -1))
@@ -75,23 +75,23 @@ class TreeBuilder:
 
     def build(self, template: TemplateSpec) -> dict[str, ResourceSpec]:
         """Return the tree of a flat template."""
-        names = {name for name, spec in template.items() if spec.type_alias == "Thing"}
+        names = {name for name, spec in template.items() if spec.type_alias == "Resource"}
         nested, groups = names & self.nested_names, names & self.group_aliases.keys()
         found = {name: self._converted(spec, nested, groups) for name, spec in template.items()}
         policies = self.scaling_policies.items()
-        return found | {name: policy for name, policy in policies if policy.of in groups}
+        return found | {name: policy for name, policy in policies if policy.group in groups}
 
     def _converted(self, spec: ResourceSpec, nested: set[str], groups: set[str]) -> ResourceSpec:
         hooks = self.hooks.get(spec.name, ())
         # Neither has an id or attribute that others could use.
-        dependencies = [name for name in spec.refs if name in nested | groups]
-        dependencies += [name for name in spec.reads if name in groups]
+        dependencies = [name for name in spec.references if name in nested | groups]
+        dependencies += [name for name in spec.attributes if name in groups]
         spec = replace(
             spec,
             hooks=hooks,
-            refs=tuple(name for name in spec.refs if name not in nested | groups),
-            reads=tuple(name for name in spec.reads if name not in groups),
-            after=(*spec.after, *dependencies),
+            references=tuple(name for name in spec.references if name not in nested | groups),
+            attributes=tuple(name for name in spec.attributes if name not in groups),
+            depends_on=(*spec.depends_on, *dependencies),
         )
         if spec.name in groups:
             return self._group(spec, self.group_aliases[spec.name])
@@ -100,8 +100,8 @@ class TreeBuilder:
         return ResourceSpec(
             spec.name,
             NESTED_STACK,
-            reads=spec.reads,
-            after=tuple(dict.fromkeys((*spec.after, *spec.refs))),
+            attributes=spec.attributes,
+            depends_on=tuple(dict.fromkeys((*spec.depends_on, *spec.references))),
             hooks=hooks,
             retain=spec.retain,
             nested_specs=tuple(self._nested_specs(spec)),
@@ -113,7 +113,7 @@ class TreeBuilder:
             type_alias,
             size=spec.size,
             flavor=spec.flavor,
-            after=tuple(sorted(spec.requires)),
+            depends_on=tuple(sorted(spec.requires)),
             hooks=spec.hooks,
             retain=spec.retain,
             batch=0 if type_alias == RESOURCE_CHAIN else self.batch,
@@ -125,11 +125,14 @@ class TreeBuilder:
             return self.hooks.get(f"{spec.name}.{name}", ())
 
         yield ResourceSpec("x", size=spec.size, flavor=spec.flavor, hooks=hooks("x"))
-        yield ResourceSpec("y", grip=spec.grip, reads=("x",), hooks=hooks("y"))
+        yield ResourceSpec("y", replace_key=spec.replace_key, attributes=("x",), hooks=hooks("y"))
         if spec.name in self.nested_groups:
-            group = ResourceSpec("g", size=spec.size, flavor=spec.flavor, after=("y",))
+            group = ResourceSpec("g", size=spec.size, flavor=spec.flavor, depends_on=("y",))
             yield self._group(group, self.nested_groups[spec.name])
         if self.two_levels and spec.size == 2:
             yield ResourceSpec(
-                "z", NESTED_STACK, reads=("y",), nested_specs=(ResourceSpec("w", size=spec.grip),)
+                "z",
+                NESTED_STACK,
+                attributes=("y",),
+                nested_specs=(ResourceSpec("w", size=spec.replace_key),),
             )

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 TRAVERSAL_OPERATIONS = ("update", "suspend", "resume", "check")
-RESOURCE_OPERATIONS = ("signal", "unhealthy", "healthy", "clear")
+RESOURCE_OPERATIONS = ("signal", "mark_unhealthy", "mark_healthy", "clear_hook")
 OPERATIONS = (
-    "create", *TRAVERSAL_OPERATIONS, "delete", "cancel", "stop", "snapshot", "restore", "discard",
-    "abandon", "adopt", *RESOURCE_OPERATIONS,
+    "create", *TRAVERSAL_OPERATIONS, "delete", "cancel",
+    "cancel_without_rollback", "snapshot", "restore", "delete_snapshot", "abandon", "adopt",
+    *RESOURCE_OPERATIONS,
 )  # fmt: skip
 CREATING_OPERATIONS = frozenset({"create", "adopt"})
 _MISSING = frozenset({"EntityNotFound"})
@@ -24,13 +25,13 @@ _EXPECTED_ERRORS: Mapping[str, frozenset[str]] = {
     "delete": frozenset({"ResourceNotFound"}),  # a resource to be excluded
     "snapshot": frozenset({"ActionInProgress"}),
     "restore": frozenset({"SnapshotNotFound"}),
-    "discard": frozenset({"SnapshotNotFound"}),
+    "delete_snapshot": frozenset({"SnapshotNotFound"}),
     "signal": frozenset(
         {"ResourceNotFound", "ResourceNotAvailable", "ResourceActionNotSupported"}
     ),
-    "clear": frozenset({"ResourceNotFound", "InvalidBreakPointHook"}),
-    "unhealthy": frozenset({"ResourceNotFound", "ActionInProgress"}),
-    "healthy": frozenset({"ResourceNotFound", "ActionInProgress"}),
+    "clear_hook": frozenset({"ResourceNotFound", "InvalidBreakPointHook"}),
+    "mark_unhealthy": frozenset({"ResourceNotFound", "ActionInProgress"}),
+    "mark_healthy": frozenset({"ResourceNotFound", "ActionInProgress"}),
 }
 
 
@@ -39,14 +40,14 @@ class UserRequest:
     """One request of a user.
 
     Attributes:
-        operation: one of ``OPERATIONS``.  ``cancel`` rolls back to the last goal reached,
-            ``stop`` cancels without a rollback; ``restore`` and ``discard`` use the
-            newest snapshot, ``adopt`` the export of the abandoned stack of that name.
+        operation: one of ``OPERATIONS``.  ``cancel`` rolls back to the last goal
+            reached; ``restore`` and ``delete_snapshot`` use the newest snapshot, ``adopt``
+            the export of the abandoned stack of that name.
         template: for ``create`` and ``update``, in the notation of
             ``template_notation``.
         resource: the resource that the operation concerns; ``n.b`` inside a nested stack.
-        skip: the resources that a ``delete`` leaves alone.
-        step: whether ``clear`` continues to the next breakpoint only.
+        exclude: the resources that a ``delete`` leaves alone.
+        step: whether ``clear_hook`` continues to the next breakpoint only.
         converge: whether an ``update`` first observes everything that exists.
     """
 
@@ -56,7 +57,7 @@ class UserRequest:
     rollback: bool = False
     timeout_mins: int | None = None
     resource: str = ""
-    skip: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     step: bool = False
     converge: bool = False
 
@@ -65,8 +66,8 @@ class UserRequest:
         words = [self.operation, self.stack]
         if self.resource:
             words.append(self.resource)
-        if self.skip:
-            words.append(f"skip={','.join(self.skip)}")
+        if self.exclude:
+            words.append(f"exclude={','.join(self.exclude)}")
         if self.step:
             words.append("step")
         if self.converge:
