@@ -1,6 +1,6 @@
 """The message bus between the daemons: casts to engines and observers over oslo.messaging.
 
-Implements ``convergence.ports.Bus``. Sends hints and never raises: a message that cannot be
+Implements ``convergence.ports.bus.Bus``. Sends hints and never raises: a message that cannot be
 sent is logged, and the sweep of the observers finds the job again (RULE 1). Called by api,
 engine and observer.
 """

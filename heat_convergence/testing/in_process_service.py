@@ -35,7 +35,7 @@ from heat_convergence.template.evaluation.resource_definition import ResourceDef
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """``method`` is that of ``convergence.ports.Bus`` which it was given to."""
+    """``method`` is that of ``convergence.ports.bus.Bus`` which it was given to."""
 
     method: str
     stack_id: str
@@ -44,7 +44,7 @@ class QueuedMessage:
 
 
 class QueueBus:
-    """``convergence.ports.Bus`` that keeps messages until somebody takes them.
+    """``convergence.ports.bus.Bus`` that keeps messages until somebody takes them.
 
     ``sent`` counts messages by method, ``jobs`` the resource ids posted to engines.
     """

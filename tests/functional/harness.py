@@ -57,7 +57,7 @@ class ManualClock:
 
 
 class PendingMessageBus:
-    """``convergence.ports.Bus`` that keeps what it is given."""
+    """``convergence.ports.bus.Bus`` that keeps what it is given."""
 
     def __init__(self) -> None:
         self.pending: deque[tuple[str, str, int, tuple[str, ...]]] = deque()

@@ -15,7 +15,7 @@ from heat_convergence.testing.simulation.fault_injector import FaultInjector
 
 @dataclass(frozen=True, slots=True)
 class SimulatedMessage:
-    """A message of ``convergence.ports.Bus``.
+    """A message of ``convergence.ports.bus.Bus``.
 
     ``method`` is ``converge`` (for engines) or ``observe`` (for observers);
     ``sequence_number`` increases in the order of sending.
@@ -34,7 +34,7 @@ class SimulatedMessage:
 
 
 class SimulatedBus:
-    """``convergence.ports.Bus`` for one simulated process."""
+    """``convergence.ports.bus.Bus`` for one simulated process."""
 
     def __init__(
         self,
