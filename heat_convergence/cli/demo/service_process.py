@@ -30,11 +30,14 @@ def run_standalone_service() -> Iterator[str]:
     """Run a service and return its endpoint; it is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="heat-convergence-demo-") as folder:
         log = Path(folder) / "service.log"
-        with log.open("w") as errors:
+        with log.open("a") as errors:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "heat_convergence.cli.main", "standalone"),
                     *("--port", "0", "--database", f"{folder}/demo.sqlite"),
+                    # Nobody reads the pipe after the start: a log there would fill it and
+                    # block the service.
+                    *("--log-file", str(log)),
                 ],
                 stdout=subprocess.PIPE,
                 stderr=errors,
