@@ -1,4 +1,4 @@
-"""Machines made elsewhere, on which software is deployed; and servers that take none."""
+"""Tests of deployments on servers outside the cloud, and on servers without an agent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ HEAT = "POLL_SERVER_HEAT"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
-    world = ServerAgentTestbed(tmp_path)
-    yield world
-    world.service.close()
-    world.fake.close()
+def testbed(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
+    testbed = ServerAgentTestbed(tmp_path)
+    yield testbed
+    testbed.service.close()
+    testbed.fake.close()
 
 
 @pytest.fixture
-def heat(world: ServerAgentTestbed) -> ProjectClient:
-    return ProjectClient(world.service)
+def heat(testbed: ServerAgentTestbed) -> ProjectClient:
+    return ProjectClient(testbed.service)
 
 
 def template(host: Json, deletion_policy: str = "Delete") -> Json:
@@ -54,8 +54,8 @@ def machine(**properties: Json) -> Json:
 
 
 def server(**properties: Json) -> Json:
-    given = {"image": "cirros", "flavor": "m1.nano", "networks": [], **properties}
-    return {"type": "OS::Nova::Server", "properties": given}
+    values = {"image": "cirros", "flavor": "m1.nano", "networks": [], **properties}
+    return {"type": "OS::Nova::Server", "properties": values}
 
 
 def metadata(heat: ProjectClient) -> Json:
@@ -63,25 +63,25 @@ def metadata(heat: ProjectClient) -> Json:
     return heat.send("GET", path, leave_pending=True).json["metadata"]
 
 
-def test_its_agent_reads_what_is_deployed(world: ServerAgentTestbed, heat: ProjectClient) -> None:
+def test_agent_reads_deployments(testbed: ServerAgentTestbed, heat: ProjectClient) -> None:
     heat.create("s", template(machine(name="rack-7", software_config_transport=HEAT)))
     assert heat.status("s") == "CREATE_COMPLETE"
     shown, row, outputs = metadata(heat), heat.resource("s", "host"), heat.outputs("s")
     (deployed,) = shown["deployments"]
     assert (shown["mine"], deployed["config"]) == ("own", TEXT)
     assert (outputs["id"], outputs["name"]) == (row["physical_resource_id"], "rack-7")
-    told = outputs["told"]
-    assert told == shown["os-collect-config"]
-    assert told["collectors"] == ["heat", "local"]
-    agent = told["heat"]
-    assert world.fake.users[agent["user_id"]]["password"] == agent["password"]
-    assert world.files_containing(agent["password"]) == []
+    config = outputs["told"]
+    assert config == shown["os-collect-config"]
+    assert config["collectors"] == ["heat", "local"]
+    agent = config["heat"]
+    assert testbed.fake.users[agent["user_id"]]["password"] == agent["password"]
+    assert testbed.files_containing(agent["password"]) == []
     heat.delete("s")
     assert heat.stack("s") is None
-    assert agent["user_id"] not in world.fake.users
+    assert agent["user_id"] not in testbed.fake.users
 
 
-def test_its_transport_changes_in_place(world: ServerAgentTestbed, heat: ProjectClient) -> None:
+def test_transport_changes_in_place(testbed: ServerAgentTestbed, heat: ProjectClient) -> None:
     heat.create("s", template(machine()))
     before, agent = heat.outputs("s"), metadata(heat)["os-collect-config"]
     assert agent["collectors"] == ["cfn", "local"]
@@ -89,14 +89,14 @@ def test_its_transport_changes_in_place(world: ServerAgentTestbed, heat: Project
     assert heat.status("s") == "UPDATE_COMPLETE"
     after = heat.outputs("s")
     assert (after["id"], after["name"]) == (before["id"], "other")
-    keys = world.fake.ec2[agent["cfn"]["access_key_id"]]
+    keys = testbed.fake.ec2[agent["cfn"]["access_key_id"]]
     assert after["told"]["heat"]["password"] == keys["secret"]
-    assert len(world.fake.ec2) == 1
+    assert len(testbed.fake.ec2) == 1
 
 
-def test_asleep_its_agent_is_locked_out(world: ServerAgentTestbed, heat: ProjectClient) -> None:
+def test_suspended_agent_is_disabled(testbed: ServerAgentTestbed, heat: ProjectClient) -> None:
     heat.create("s", template(machine(software_config_transport=HEAT)))
-    user = world.fake.users[heat.outputs("s")["told"]["heat"]["user_id"]]
+    user = testbed.fake.users[heat.outputs("s")["told"]["heat"]["user_id"]]
     for action, done, enabled in (
         ("suspend", "SUSPEND_COMPLETE", False),
         ("resume", "RESUME_COMPLETE", True),
@@ -105,14 +105,14 @@ def test_asleep_its_agent_is_locked_out(world: ServerAgentTestbed, heat: Project
         assert (heat.status("s"), user["enabled"]) == (done, enabled)
 
 
-def test_there_is_nothing_to_keep_of_it(heat: ProjectClient) -> None:
+def test_deletion_policy_snapshot_keeps_nothing(heat: ProjectClient) -> None:
     heat.create("s", template(machine(), deletion_policy="Snapshot"))
     heat.delete("s")
     assert heat.stack("s") is None
 
 
 @pytest.mark.parametrize(
-    ("host", "place"),
+    ("host", "path"),
     [
         (server(user_data_format="RAW"), "deployment.properties.server"),
         (server(), "deployment.properties.server"),  # HEAT_CFNTOOLS
@@ -122,40 +122,40 @@ def test_there_is_nothing_to_keep_of_it(heat: ProjectClient) -> None:
         ),
     ],
 )
-def test_nothing_is_deployed_where_nobody_asks(
-    heat: ProjectClient, host: Json, place: str
+def test_deployment_without_polling_agent_is_refused(
+    heat: ProjectClient, host: Json, path: str
 ) -> None:
     body = {"stack_name": "s", "template": template(host)}
-    answer = heat.send("POST", "/stacks", body)
-    assert answer.status_int == 400
-    assert f"resources.{place}" in answer.json["error"]["message"]
+    response = heat.send("POST", "/stacks", body)
+    assert response.status_int == 400
+    assert f"resources.{path}" in response.json["error"]["message"]
     assert heat.stack("s") is None
 
 
-def test_what_a_format_will_be_may_not_be_known_yet(heat: ProjectClient) -> None:
+def test_unknown_user_data_format_passes_validation(heat: ProjectClient) -> None:
     chosen = {"get_attr": ["format", "value"]}
-    wanted = template(server(user_data_format=chosen))
-    wanted["resources"]["format"] = {
+    body = template(server(user_data_format=chosen))
+    body["resources"]["format"] = {
         "type": "OS::Heat::Value",
         "properties": {"value": "SOFTWARE_CONFIG"},
     }
-    heat.create("s", wanted)
+    heat.create("s", body)
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_who_is_gone_is_not_waited_for(heat: ProjectClient) -> None:
-    """Deployed when it is deleted, and the server was deleted by others meanwhile."""
+def test_delete_does_not_wait_for_a_missing_server(heat: ProjectClient) -> None:
+    """The deployment is for DELETE, and the server has been deleted in the meantime."""
     heat.create(
         "servers", hot_template({"host": server()}, outputs={"id": {"get_resource": "host"}})
     )
-    wanted = template(server())
-    del wanted["resources"]["host"], wanted["outputs"]
-    wanted["resources"]["deployment"]["properties"] |= {
+    body = template(server())
+    del body["resources"]["host"], body["outputs"]
+    body["resources"]["deployment"]["properties"] |= {
         "server": heat.outputs("servers")["id"],
         "signal_transport": "HEAT_SIGNAL",
         "actions": ["DELETE"],
     }
-    heat.create("s", wanted)
+    heat.create("s", body)
     heat.delete("s", leave_pending=True)
     heat.service.run_due_work()
     assert heat.status("s") == "DELETE_IN_PROGRESS"  # the server has not answered yet

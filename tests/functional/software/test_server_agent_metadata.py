@@ -1,4 +1,4 @@
-"""Agents of servers: what they read of this service, and that nobody else reads it at rest."""
+"""Tests of the metadata that agents of servers read, and of its encryption at rest."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class ServerAgentTestbed:
         return cloud
 
     def files_containing(self, text: str) -> list[str]:
-        """Files of the database that the text stands in."""
+        """Return the names of the database's files that contain the text."""
         return [one.name for one in self.folder.iterdir() if text.encode() in one.read_bytes()]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
-    world = ServerAgentTestbed(tmp_path)
-    yield world
-    world.service.close()
-    world.fake.close()
+def testbed(tmp_path: Path) -> Iterator[ServerAgentTestbed]:
+    testbed = ServerAgentTestbed(tmp_path)
+    yield testbed
+    testbed.service.close()
+    testbed.fake.close()
 
 
 def template(form: str) -> Json:
@@ -81,42 +81,42 @@ def template(form: str) -> Json:
     )  # fmt: skip
 
 
-def test_an_agent_reads_what_is_deployed(world: ServerAgentTestbed) -> None:
-    heat = ProjectClient(world.service)
+def test_agent_reads_deployments(testbed: ServerAgentTestbed) -> None:
+    heat = ProjectClient(testbed.service)
     heat.create("s", template("SOFTWARE_CONFIG"))
     assert heat.status("s") == "CREATE_COMPLETE"
-    answer = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
-    shown = answer.json["metadata"]
+    response = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
+    shown = response.json["metadata"]
     assert shown["mine"] == "own"
     (deployed,) = shown["deployments"]
     assert deployed["config"] == TEXT
-    told = shown["os-collect-config"]["heat"]
-    assert told == heat.outputs("s")["told"]
+    agent = shown["os-collect-config"]["heat"]
+    assert agent == heat.outputs("s")["told"]
     stack = heat.stack("s")
-    assert told["stack_id"] == f"s/{stack['id']}"
-    assert world.fake.users[told["user_id"]]["password"] == told["password"]
-    assert world.files_containing(told["password"]) == []
+    assert agent["stack_id"] == f"s/{stack['id']}"
+    assert testbed.fake.users[agent["user_id"]]["password"] == agent["password"]
+    assert testbed.files_containing(agent["password"]) == []
     heat.delete("s")
-    assert told["user_id"] not in world.fake.users
+    assert agent["user_id"] not in testbed.fake.users
 
 
-def test_without_an_agent_there_is_nothing_to_read(world: ServerAgentTestbed) -> None:
-    heat = ProjectClient(world.service)
-    wanted = template("RAW")
-    del wanted["resources"]["deployment"]
-    heat.create("s", wanted)
-    answer = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
-    assert answer.json["metadata"] == {"mine": "own"}
-    assert world.files_containing("m1.nano") != []  # its row is not sealed
+def test_metadata_without_agent_has_no_deployments(testbed: ServerAgentTestbed) -> None:
+    heat = ProjectClient(testbed.service)
+    body = template("RAW")
+    del body["resources"]["deployment"]
+    heat.create("s", body)
+    response = heat.send("GET", f"{heat.path('s')}/resources/server/metadata", leave_pending=True)
+    assert response.json["metadata"] == {"mine": "own"}
+    assert testbed.files_containing("m1.nano") != []  # its row is not sealed
 
 
-def test_a_transport_that_is_not_there_is_refused_at_once(world: ServerAgentTestbed) -> None:
-    heat = ProjectClient(world.service)
-    wanted = template("SOFTWARE_CONFIG")
-    given = wanted["resources"]["server"]["properties"]
-    given["software_config_transport"] = "ZAQAR_MESSAGE"
-    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": wanted})
-    assert answer.status_int == 400
+def test_unsupported_transport_is_refused(testbed: ServerAgentTestbed) -> None:
+    heat = ProjectClient(testbed.service)
+    body = template("SOFTWARE_CONFIG")
+    server = body["resources"]["server"]["properties"]
+    server["software_config_transport"] = "ZAQAR_MESSAGE"
+    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert response.status_int == 400
     path = "resources.server.properties.software_config_transport"
-    assert path in answer.json["error"]["message"]
+    assert path in response.json["error"]["message"]
     assert heat.stack("s") is None

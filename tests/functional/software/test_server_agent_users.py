@@ -1,4 +1,4 @@
-"""Agents of servers: what they are told, who they are, and that nobody is made twice."""
+"""Tests of the users of servers' agents, and of the metadata that the agents receive."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def cloud(fake: FakeKeystone) -> FakeStackCloud:
 
 @pytest.fixture
 def context(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
-    def make(metadata: Json = None, **given: Json) -> ResourceContext:
+    def make(metadata: Json = None, **values: Json) -> ResourceContext:
         properties = {
             "image": "cirros",
             "flavor": "m1.nano",
             "networks": [],
             "user_data_format": "SOFTWARE_CONFIG",
-            **given,
+            **values,
         }
         return ResourceContext(
             stack_id="s-1",
@@ -122,26 +122,26 @@ def context(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext
 
 
 def recorded(server: Any, context: ResourceContext, verb: str = "create") -> ResourceContext:
-    """As the row has it after a verb."""
-    look = getattr(server, verb)(context)
+    """Return the context as the row records it after a verb."""
+    result = getattr(server, verb)(context)
     return replace(
         context,
-        physical_id=look.physical_id or context.physical_id,
-        data=context.data if look.data is None else look.data,
-        attributes=look.attributes,
+        physical_id=result.physical_id or context.physical_id,
+        data=context.data if result.data is None else result.data,
+        attributes=result.attributes,
     )
 
 
-def handed(server: Any, context: ResourceContext) -> dict[str, str]:
-    """The parts of a server's user data, by name."""
+def user_data_parts(server: Any, context: ResourceContext) -> dict[str, str]:
+    """Return file name → content of the parts of a server's user data."""
     text = base64.b64decode(server.create_arguments(context)["user_data"]).decode()
     parts = email.message_from_string(text).get_payload()
     return {part.get_filename(): part.get_payload(decode=True).decode() for part in parts}
 
 
-def test_an_agent_asks_this_service(server, context, fake) -> None:
-    it = recorded(server, context(**HEAT))
-    found = server.attribute(it, "os_collect_config")
+def test_agent_polls_the_orchestration_service(server, context, fake) -> None:
+    created = recorded(server, context(**HEAT))
+    found = server.attribute(created, "os_collect_config")
     assert found["collectors"] == ["ec2", "heat", "local"]
     heat = found["heat"]
     user = fake.users[heat["user_id"]]
@@ -151,9 +151,9 @@ def test_an_agent_asks_this_service(server, context, fake) -> None:
     assert (heat["stack_id"], heat["resource_name"]) == ("web/s-1", "it")
 
 
-def test_an_agent_asks_where_the_operator_says(server, context, fake) -> None:
-    it = recorded(server, context())
-    found = server.attribute(it, "os_collect_config")
+def test_agent_polls_the_configured_metadata_url(server, context, fake) -> None:
+    created = recorded(server, context())
+    found = server.attribute(created, "os_collect_config")
     assert found["collectors"] == ["ec2", "cfn", "local"]
     keys = fake.ec2[found["cfn"]["access_key_id"]]
     assert found["cfn"] == {
@@ -166,61 +166,61 @@ def test_an_agent_asks_where_the_operator_says(server, context, fake) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, HEAT])
-def test_the_server_is_handed_what_clients_read(server, context, more) -> None:
-    asked = context({"mine": 1}, **more)
-    it = recorded(server, asked)
-    parts = handed(server, replace(asked, data=it.data))
-    shown = server.shown_metadata(it, {"mine": 1})
+def test_user_data_contains_the_metadata(server, context, more) -> None:
+    new = context({"mine": 1}, **more)
+    created = recorded(server, new)
+    parts = user_data_parts(server, replace(new, data=created.data))
+    shown = server.shown_metadata(created, {"mine": 1})
     assert json.loads(parts["cfn-init-data"]) == shown
-    assert shown["os-collect-config"] == server.attribute(it, "os_collect_config")
+    assert shown["os-collect-config"] == server.attribute(created, "os_collect_config")
     assert (shown["mine"], shown["deployments"]) == (1, [])
 
 
-def test_what_a_lost_create_handed_over_stays_true(server, context, fake) -> None:
-    asked = context(**HEAT)
-    first = recorded(server, asked)
-    found = recorded(server, replace(asked, physical_id=server.find(asked)), "resume_create")
+def test_lost_create_is_resumed_with_the_same_user(server, context, fake) -> None:
+    new = context(**HEAT)
+    first = recorded(server, new)
+    found = recorded(server, replace(new, physical_id=server.find(new)), "resume_create")
     assert found.physical_id == first.physical_id
     assert server.attribute(found, "os_collect_config") == server.attribute(
         first, "os_collect_config"
     )
-    again = server_agents.create_agent_user(asked)  # of a create that goes on before the service
+    again = server_agents.create_agent_user(new)  # of a create that goes on before the service
     assert again == first.data
     assert [user["name"] for user in fake.users.values()].count("web-it-1") == 1
     assert len(fake.ec2) == 1
 
 
-def test_a_user_without_keys_is_given_another_password(server, context, cloud, fake) -> None:
+def test_user_without_keys_gets_a_new_password(server, context, cloud, fake) -> None:
     lost = cloud.users.ensure_user("web-it-1", cloud.users.ensure_project("tree"))
-    it = recorded(server, context(**HEAT))
-    heat = server.attribute(it, "os_collect_config")["heat"]
+    created = recorded(server, context(**HEAT))
+    heat = server.attribute(created, "os_collect_config")["heat"]
     assert heat["user_id"] == lost.id
     assert fake.users[lost.id]["password"] == heat["password"] != lost.password
 
 
-def test_the_transport_changes_in_place(server, context, fake) -> None:
-    it = recorded(server, context())
-    after = {**it.properties, **HEAT}
-    look = server.update(replace(it, action=Action.UPDATE), after, frozenset(HEAT))
-    changed = replace(it, properties=after, data=look.data)
-    keys = fake.ec2[it.data["access"]]
+def test_transport_changes_in_place(server, context, fake) -> None:
+    created = recorded(server, context())
+    after = {**created.properties, **HEAT}
+    result = server.update(replace(created, action=Action.UPDATE), after, frozenset(HEAT))
+    changed = replace(created, properties=after, data=result.data)
+    keys = fake.ec2[created.data["access"]]
     heat = server.attribute(changed, "os_collect_config")["heat"]
     assert heat["password"] == keys["secret"]
     assert len(fake.ec2) == 1
 
 
-def test_a_deletion_leaves_nobody(server, context, fake) -> None:
-    it = recorded(server, context(**HEAT))
-    server.delete(replace(it, action=Action.DELETE))
+def test_delete_removes_the_user(server, context, fake) -> None:
+    created = recorded(server, context(**HEAT))
+    server.delete(replace(created, action=Action.DELETE))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
     lost = context(**HEAT)
     server_agents.create_agent_user(lost)  # and the server was never made
     nothing = replace(lost, physical_name="web-it-1", action=Action.DELETE)
-    server.delete(replace(nothing, physical_id=it.physical_id))
+    server.delete(replace(nothing, physical_id=created.physical_id))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
 
-def test_a_lost_agent_without_a_server_goes(server, context, fake) -> None:
+def test_user_without_server_is_removed(server, context, fake) -> None:
     lost = context(**HEAT)
     server_agents.create_agent_user(lost)
     assert server.find(replace(lost, action=Action.DELETE)) is None
@@ -228,23 +228,23 @@ def test_a_lost_agent_without_a_server_goes(server, context, fake) -> None:
 
 
 @pytest.mark.parametrize("form", ["RAW", "HEAT_CFNTOOLS"])
-def test_other_formats_have_no_agent(server, context, fake, form) -> None:
-    it = recorded(server, context(user_data_format=form, user_data="x"))
-    assert it.data == {}
-    assert server.attribute(it, "os_collect_config") == {}
-    assert server.shown_metadata(it, {"a": 1}) == {"a": 1}
-    assert not server.shows_deployments(it)
-    server.delete(replace(it, action=Action.DELETE))
+def test_other_user_data_formats_have_no_agent(server, context, fake, form) -> None:
+    created = recorded(server, context(user_data_format=form, user_data="x"))
+    assert created.data == {}
+    assert server.attribute(created, "os_collect_config") == {}
+    assert server.shown_metadata(created, {"a": 1}) == {"a": 1}
+    assert not server.shows_deployments(created)
+    server.delete(replace(created, action=Action.DELETE))
     assert [path for _, path in fake.requests if "/users" in path] == []
 
 
-def test_tools_are_told_where_to_ask(server, context) -> None:
-    parts = handed(server, context(user_data_format="HEAT_CFNTOOLS", user_data="x"))
+def test_cfn_tools_receive_the_metadata_url(server, context) -> None:
+    parts = user_data_parts(server, context(user_data_format="HEAT_CFNTOOLS", user_data="x"))
     assert parts["cfn-metadata-server"] == "http://cfn.example:8000/v1/"
-    assert "cfn-metadata-server" not in handed(server, context(user_data="#!/bin/sh"))
+    assert "cfn-metadata-server" not in user_data_parts(server, context(user_data="#!/bin/sh"))
 
 
-def test_nobody_is_hired_who_could_not_ask(server, context, cloud, fake) -> None:
+def test_no_user_is_created_without_an_endpoint(server, context, cloud, fake) -> None:
     cloud.metadata_url = None
     assert recorded(server, context()).data == {}
     cloud.users = users_of(fake, ClientSettings())
@@ -256,14 +256,14 @@ def test_nobody_is_hired_who_could_not_ask(server, context, cloud, fake) -> None
 
 @pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
 def test_other_transports_are_refused(server, context, transport) -> None:
-    given = {"software_config_transport": transport}
+    values = {"software_config_transport": transport}
     with pytest.raises(StackValidationFailed, match="POLL_SERVER_HEAT") as caught:
-        server.validate(context(**given).properties, None)
+        server.validate(context(**values).properties, None)
     assert caught.value.path == "software_config_transport"
-    server.validate(context(user_data_format="RAW", **given).properties, None)
+    server.validate(context(user_data_format="RAW", **values).properties, None)
 
 
-def test_secrets_are_kept_for_agents_alone(server) -> None:
+def test_only_agents_have_secret_data(server) -> None:
     assert server.has_secret_data({"user_data_format": "SOFTWARE_CONFIG"})
     assert server.has_secret_data({"user_data_format": {"get_attr": ["a", "b"]}})
     assert not server.has_secret_data({"user_data_format": "RAW"})
@@ -274,7 +274,7 @@ def test_secrets_are_kept_for_agents_alone(server) -> None:
     assert not usual.has_secret_data({"user_data_format": "RAW"})
 
 
-def test_an_operator_chooses_defaults() -> None:
+def test_operator_overrides_property_defaults() -> None:
     one, other = (
         ("OS::Nova::Server", "user_data_format"),
         ("OS::Heat::SoftwareDeploymentGroup", "signal_transport"),
@@ -292,26 +292,26 @@ def test_an_operator_chooses_defaults() -> None:
 @pytest.mark.parametrize(
     "url", ["http://h:8000", "http://h:8000/", "http://h:8000/v1", "http://h:8000/v1/"]
 )
-def test_an_address_has_a_version(url) -> None:
+def test_metadata_url_has_a_version(url) -> None:
     assert endpoints.metadata_base_url(url) == "http://h:8000/v1/"
 
 
 class TestConsoles:
-    def test_they_are_asked_for_by_who_reads(self, server, context, cloud) -> None:
-        it = recorded(server, context(user_data_format="RAW"))
-        assert server.attribute(it, "console_urls") == {}  # nobody asks
+    def test_console_urls_are_requested_by_the_reader(self, server, context, cloud) -> None:
+        created = recorded(server, context(user_data_format="RAW"))
+        assert server.attribute(created, "console_urls") == {}  # nobody asks
         with use_request_cloud(cloud.cloud):
-            found = server.attribute(it, "console_urls")
+            found = server.attribute(created, "console_urls")
             assert set(found) == {"novnc", "serial", "spice-html5"}
             assert found["novnc"].startswith("http://consoles.example/")
-            single = server.attribute_at_path(it, "console_urls", ("novnc",))
+            single = server.attribute_at_path(created, "console_urls", ("novnc",))
         assert isinstance(single, ValueAtPath)
         assert single.value.startswith("http://consoles.example/")
 
-    def test_what_is_not_offered_says_so(self, server, context, cloud) -> None:
-        it = recorded(server, context(user_data_format="RAW"))
+    def test_unavailable_console_type_is_an_error(self, server, context, cloud) -> None:
+        created = recorded(server, context(user_data_format="RAW"))
         with use_request_cloud(cloud.cloud):
             with pytest.raises(ResourceFailure, match="webmks"):
-                server.attribute_at_path(it, "console_urls", ("webmks",))
+                server.attribute_at_path(created, "console_urls", ("webmks",))
             with pytest.raises(InvalidTemplateAttribute, match="has no tty"):
-                server.attribute_at_path(it, "console_urls", ("tty",))
+                server.attribute_at_path(created, "console_urls", ("tty",))

@@ -1,4 +1,4 @@
-"""Software configurations that stacks make, as the API shows them."""
+"""Tests of software configurations that stacks create, through the API."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def configs(heat: ProjectClient) -> list[str]:
     return sorted(each["id"] for each in found)
 
 
-def test_they_are_the_apis_own(heat: ProjectClient) -> None:
+def test_configs_of_a_stack_are_visible_in_the_api(heat: ProjectClient) -> None:
     heat.create("s", template())
     assert heat.status("s") == "CREATE_COMPLETE"
     outputs = heat.outputs("s")
@@ -67,7 +67,7 @@ def test_they_are_the_apis_own(heat: ProjectClient) -> None:
     assert len(configs(heat)) == 3
 
 
-def test_a_change_makes_a_new_one_and_a_delete_leaves_none(heat: ProjectClient) -> None:
+def test_update_replaces_and_delete_removes_configs(heat: ProjectClient) -> None:
     heat.create("s", template())
     before = heat.outputs("s")["id"]
     heat.update("s", template("echo 2"))
@@ -79,7 +79,7 @@ def test_a_change_makes_a_new_one_and_a_delete_leaves_none(heat: ProjectClient) 
     assert configs(heat) == []
 
 
-def test_one_that_is_deployed_is_not_deleted(heat: ProjectClient) -> None:
+def test_deployed_config_is_not_deleted(heat: ProjectClient) -> None:
     heat.create("s", template())
     stack_id, config_id = heat.stack("s")["id"], heat.outputs("s")["id"]
     body = {"config_id": config_id, "server_id": "srv", "action": "CREATE", "status": "COMPLETE"}
@@ -93,7 +93,7 @@ def test_one_that_is_deployed_is_not_deleted(heat: ProjectClient) -> None:
     assert configs(heat) == []
 
 
-def test_an_action_with_two_configurations(heat: ProjectClient) -> None:
+def test_component_with_two_configurations_for_an_action_is_refused(heat: ProjectClient) -> None:
     configs = [{"config": "a", "tool": "t"}, {"config": "b", "tool": "t"}]
     body = hot_template(
         {"c": {"type": "OS::Heat::SoftwareComponent", "properties": {"configs": configs}}}

@@ -1,4 +1,4 @@
-"""Software deployments as resources: what a server is told, and what its signal comes to."""
+"""Tests of software deployments: the metadata of a server, and the effect of its signal."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def start(heat: ProjectClient, body: Json) -> None:
 
 def signal(heat: ProjectClient, **outputs: Json) -> Any:
     path = f"{heat.path('s')}/resources/d/signal"
-    answer = heat.send("POST", path, outputs or None, leave_pending=True)
+    response = heat.send("POST", path, outputs or None, leave_pending=True)
     heat.service.run_due_work()
-    return answer
+    return response
 
 
-def told(heat: ProjectClient) -> Json:
-    """What the server asks for."""
+def server_metadata(heat: ProjectClient) -> Json:
+    """Return the deployments that the server polls."""
     return heat.send("GET", "/software_deployments/metadata/srv", leave_pending=True).json[
         "metadata"
     ]
@@ -79,12 +79,12 @@ def deployments(heat: ProjectClient) -> Json:
     ]
 
 
-def test_a_server_is_told_and_its_signal_ends_it(heat: ProjectClient) -> None:
+def test_signal_of_the_server_completes_the_deployment(heat: ProjectClient) -> None:
     start(heat, template({"size": 3, "more": "x"}))
     assert heat.resource("s", "d")["resource_status"] == "CREATE_IN_PROGRESS"
-    (given,) = told(heat)
-    values = {each["name"]: each["value"] for each in given["inputs"]}
-    assert (given["group"], given["config"]) == ("script", "echo")
+    (config,) = server_metadata(heat)
+    values = {each["name"]: each["value"] for each in config["inputs"]}
+    assert (config["group"], config["config"]) == ("script", "echo")
     assert (values["size"], values["disk"], values["more"]) == (3, None, "x")
     stack = heat.stack("s")
     assert values["deploy_stack_id"] == f"s/{stack['id']}"
@@ -113,7 +113,7 @@ def test_a_server_is_told_and_its_signal_ends_it(heat: ProjectClient) -> None:
     assert events == [f"Signal: deployment {deployment['id']} succeeded"]
 
 
-def test_nobody_looks_often(heat: ProjectClient) -> None:
+def test_pending_deployment_is_observed_rarely(heat: ProjectClient) -> None:
     start(heat, template())
     due = heat.service.services.store.sweeps.get_next_observation_time()
     assert due - heat.service.clock() > timedelta(seconds=50)
@@ -127,7 +127,9 @@ def test_nobody_looks_often(heat: ProjectClient) -> None:
         ({"problem": "no disk"}, "problem : no disk"),
     ],
 )
-def test_a_deployment_that_fails(heat: ProjectClient, outputs: Json, reason: str) -> None:
+def test_failure_outputs_fail_the_deployment(
+    heat: ProjectClient, outputs: Json, reason: str
+) -> None:
     start(heat, template())
     signal(heat, **outputs)
     assert heat.status("s") == "CREATE_FAILED"
@@ -137,7 +139,7 @@ def test_a_deployment_that_fails(heat: ProjectClient, outputs: Json, reason: str
     assert deployments(heat)[0]["status"] == "FAILED"
 
 
-def test_a_request_may_end_it_too(heat: ProjectClient) -> None:
+def test_api_request_completes_the_deployment(heat: ProjectClient) -> None:
     start(heat, template())
     (deployment,) = deployments(heat)
     heat.send(
@@ -150,15 +152,15 @@ def test_a_request_may_end_it_too(heat: ProjectClient) -> None:
     assert (heat.status("s"), heat.outputs("s")["result"]) == ("CREATE_COMPLETE", "r")
 
 
-def test_an_update_deploys_anew(heat: ProjectClient) -> None:
+def test_update_deploys_again(heat: ProjectClient) -> None:
     start(heat, template({"size": 1}))
     signal(heat, result="one")
     before = heat.resource("s", "d")["physical_resource_id"]
     heat.update("s", template({"size": 2}), hold=True)
     heat.service.run_due_work()
     assert heat.resource("s", "d")["resource_status"] == "UPDATE_IN_PROGRESS"
-    (given,) = told(heat)
-    values = {each["name"]: each["value"] for each in given["inputs"]}
+    (config,) = server_metadata(heat)
+    values = {each["name"]: each["value"] for each in config["inputs"]}
     assert (values["size"], values["deploy_action"]) == (2, "UPDATE")
     signal(heat, result="two")
     assert (heat.status("s"), heat.outputs("s")["result"]) == ("UPDATE_COMPLETE", "two")
@@ -166,7 +168,7 @@ def test_an_update_deploys_anew(heat: ProjectClient) -> None:
     assert len(heat.send("GET", "/software_configs").json["software_configs"]) == 2
 
 
-def test_an_input_that_asks_for_a_new_one(heat: ProjectClient) -> None:
+def test_replace_on_change_replaces_the_deployment(heat: ProjectClient) -> None:
     start(heat, template({"disk": "a"}))
     signal(heat)
     before = heat.resource("s", "d")["physical_resource_id"]
@@ -178,20 +180,20 @@ def test_an_input_that_asks_for_a_new_one(heat: ProjectClient) -> None:
     assert len(deployments(heat)) == 1
 
 
-def test_actions_that_are_not_its_own(heat: ProjectClient) -> None:
+def test_deployment_for_delete_only(heat: ProjectClient) -> None:
     heat.create("s", template(actions=["DELETE"]))
     assert (heat.status("s"), deployments(heat)) == ("CREATE_COMPLETE", [])
     stack_id = heat.stack("s")["id"]
     heat.delete("s", leave_pending=True)
     heat.service.run_due_work()
     assert heat.status(stack_id) == "DELETE_IN_PROGRESS"
-    assert told(heat)[0]["config"] == "echo"
+    assert server_metadata(heat)[0]["config"] == "echo"
     signal(heat, deploy_status_code=0)
     assert heat.status(stack_id) == "DELETE_COMPLETE"
-    assert (deployments(heat), told(heat)) == ([], [])
+    assert (deployments(heat), server_metadata(heat)) == ([], [])
 
 
-def test_suspended_by_the_server(heat: ProjectClient) -> None:
+def test_suspend_waits_for_the_signal(heat: ProjectClient) -> None:
     heat.create("s", template(actions=["SUSPEND"]))
     heat.perform_action("s", "suspend", leave_pending=True)
     heat.service.run_due_work()
@@ -202,7 +204,7 @@ def test_suspended_by_the_server(heat: ProjectClient) -> None:
     assert heat.status("s") == "RESUME_COMPLETE"
 
 
-def test_nothing_is_waited_for_without_signals(heat: ProjectClient) -> None:
+def test_no_signal_transport_completes_at_once(heat: ProjectClient) -> None:
     heat.create("s", template(signal_transport="NO_SIGNAL"))
     assert heat.status("s") == "CREATE_COMPLETE"
     (deployment,) = deployments(heat)
@@ -215,7 +217,7 @@ def test_nothing_is_waited_for_without_signals(heat: ProjectClient) -> None:
     assert heat.send("GET", "/software_configs").json["software_configs"] == []
 
 
-def test_a_late_signal_of_an_earlier_action_does_not_count(heat: ProjectClient) -> None:
+def test_late_signal_of_an_earlier_action_is_ignored(heat: ProjectClient) -> None:
     start(heat, template({"size": 1}))
     signal(heat, result="one")
     signal(heat, result="again")
@@ -225,14 +227,14 @@ def test_a_late_signal_of_an_earlier_action_does_not_count(heat: ProjectClient) 
     assert heat.resource("s", "d")["resource_status"] == "UPDATE_IN_PROGRESS"
 
 
-def test_an_update_goes_over_one_that_waits(heat: ProjectClient) -> None:
+def test_update_removes_a_pending_deployment(heat: ProjectClient) -> None:
     start(heat, template())
     heat.update("s", hot_template({"other": {"type": "OS::Heat::None"}}))
     assert heat.status("s") == "UPDATE_COMPLETE"
-    assert (deployments(heat), told(heat)) == ([], [])
+    assert (deployments(heat), server_metadata(heat)) == ([], [])
 
 
-def test_a_configuration_that_is_not_there(heat: ProjectClient) -> None:
+def test_missing_configuration_fails_the_deployment(heat: ProjectClient) -> None:
     body = template()
     body["resources"]["d"]["properties"]["config"] = "5b6b0f5e-0000-4000-8000-000000000000"
     heat.create("s", body)
@@ -243,7 +245,7 @@ def test_a_configuration_that_is_not_there(heat: ProjectClient) -> None:
     assert heat.status(stack_id) == "DELETE_COMPLETE"
 
 
-def test_an_output_that_is_none(heat: ProjectClient) -> None:
+def test_unknown_output_is_an_error(heat: ProjectClient) -> None:
     body = template(signal_transport="NO_SIGNAL")
     body["outputs"]["none"] = {"value": {"get_attr": ["d", "nothing"]}}
     heat.create("s", body)
@@ -252,7 +254,7 @@ def test_an_output_that_is_none(heat: ProjectClient) -> None:
     assert found["out"]["output_value"] is None
 
 
-def test_a_map_with_its_inputs(heat: ProjectClient) -> None:
+def test_structured_deployment_substitutes_inputs(heat: ProjectClient) -> None:
     body = hot_template({
         "c": {"type": "OS::Heat::StructuredConfig",
               "properties": {"config": {"a": {"get_input": "x"}, "b": {"get_input": "y"}}}},
@@ -261,7 +263,7 @@ def test_a_map_with_its_inputs(heat: ProjectClient) -> None:
                              "input_values": {"x": [1, 2]}, "signal_transport": "NO_SIGNAL"}},
     })  # fmt: skip
     heat.create("s", body)
-    assert told(heat)[0]["config"] == {"a": [1, 2], "b": None}
+    assert server_metadata(heat)[0]["config"] == {"a": [1, 2], "b": None}
     body["resources"]["d"]["properties"]["input_values_validate"] = "STRICT"
     heat.update("s", body)
     assert heat.status("s") == "UPDATE_FAILED"
@@ -269,11 +271,11 @@ def test_a_map_with_its_inputs(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-def test_transports_that_are_refused(heat: ProjectClient, transport: str) -> None:
+def test_unsupported_transports_are_refused(heat: ProjectClient, transport: str) -> None:
     body = {"stack_name": "s", "template": template(signal_transport=transport)}
-    answer = heat.send("POST", "/stacks", body)
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
-    assert "resources.d.properties.signal_transport" in answer.json["error"]["message"]
+    response = heat.send("POST", "/stacks", body)
+    assert (response.status_int, response.json["error"]["type"]) == (400, "StackValidationFailed")
+    assert "resources.d.properties.signal_transport" in response.json["error"]["message"]
 
 
 def group(servers: Json, text: str = "echo", **more: Json) -> Json:
@@ -299,23 +301,23 @@ def servers(heat: ProjectClient) -> list[str]:
     return sorted(each["server_id"] for each in deployments(heat))
 
 
-def test_many_servers(heat: ProjectClient) -> None:
+def test_group_deploys_to_many_servers(heat: ProjectClient) -> None:
     heat.create("s", group({"a": "one", "b": "two"}))
     assert (heat.status("s"), servers(heat)) == ("CREATE_COMPLETE", ["one", "two"])
     heat.update("s", group({"b": "two", "c": "three"}))
     assert (heat.status("s"), servers(heat)) == ("UPDATE_COMPLETE", ["three", "two"])
-    below = heat.nested_stack("s", "d")["id"]
-    assert sorted(each["resource_name"] for each in heat.resources(below)) == ["b", "c"]
+    nested_id = heat.nested_stack("s", "d")["id"]
+    assert sorted(each["resource_name"] for each in heat.resources(nested_id)) == ["b", "c"]
     heat.delete("s")
     assert servers(heat) == []
 
 
-def test_every_server_tells_its_own(heat: ProjectClient) -> None:
+def test_group_collects_outputs_of_each_server(heat: ProjectClient) -> None:
     body = group({"a": "one", "b": "two"}, signal_transport="HEAT_SIGNAL")
     start(heat, body)
-    below = heat.nested_stack("s", "d")["id"]
+    nested_id = heat.nested_stack("s", "d")["id"]
     for name in "ab":
-        path = f"{heat.path(below)}/resources/{name}/signal"
+        path = f"{heat.path(nested_id)}/resources/{name}/signal"
         outputs = {"deploy_status_code": 0, "deploy_stdout": f"from {name}", "result": name * 2}
         assert heat.send("POST", path, outputs, leave_pending=True).status_int == 200
     heat.service.run_due_work()
@@ -328,7 +330,7 @@ def test_every_server_tells_its_own(heat: ProjectClient) -> None:
     }
 
 
-def test_servers_in_batches(heat: ProjectClient) -> None:
+def test_group_deploys_in_batches(heat: ProjectClient) -> None:
     policy = {
         "batch_create": {"max_batch_size": 2, "pause_time": 10},
         "rolling_update": {"max_batch_size": 1, "pause_time": 10},
@@ -345,10 +347,10 @@ def test_servers_in_batches(heat: ProjectClient) -> None:
     assert 40 <= (heat.service.clock() - began).total_seconds() < 60
 
 
-def test_a_mistake_of_a_group_is_found_before_anything_is_made(heat: ProjectClient) -> None:
+def test_invalid_group_is_refused_before_creation(heat: ProjectClient) -> None:
     body = group({"a": "one"}, input_values=["no map"])
-    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    assert answer.status_int == 400
+    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert response.status_int == 400
     body = group({"a": "one"}, signal_transport="ZAQAR_SIGNAL")
-    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    assert "ZAQAR_SIGNAL is not supported" in answer.json["error"]["message"]
+    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert "ZAQAR_SIGNAL is not supported" in response.json["error"]["message"]

@@ -1,4 +1,4 @@
-"""Views for the tests of resource types; a new one at every call, as the daemons do."""
+"""Contexts for the tests of resource types."""
 
 from __future__ import annotations
 
@@ -22,14 +22,22 @@ def make_context(
     action: Action = Action.CREATE,
     *,
     after_s: float = 0.0,
-    **given: Any,
+    **overrides: Any,
 ) -> ResourceContext:
-    """A view ``retry_after_s`` seconds into the action; ``given`` are further fields."""
+    """Return a context ``after_s`` seconds after the start of the action.
+
+    Args:
+        resource_type: The type of the resource.
+        properties: Properties to resolve against the type's schema.
+        action: The current action.
+        after_s: Seconds since the start of the action.
+        overrides: Further fields of the context.
+    """
     fields: dict[str, Any] = {
         "physical_id": None if action is Action.CREATE else "web-r-0123456789ab",
         "attributes": {},
         "data": {},
-        **given,
+        **overrides,
     }
     return ResourceContext(
         stack_id="1b4e28ba-2fa1-11d2-883f-0016d3cca427",
@@ -50,5 +58,5 @@ def make_context(
 
 @pytest.fixture
 def build_context() -> Callable[..., ResourceContext]:
-    """``make_context``: resource type, properties, action → view."""
+    """Return ``make_context``, which builds a new context at every call, as the daemons do."""
     return make_context

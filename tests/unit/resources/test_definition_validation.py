@@ -1,4 +1,4 @@
-"""Definitions against their types: every mistake, where it is, in the order told."""
+"""Tests of the validation of definitions against their types."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def one_line(*definitions: ResourceDefinition, **options: Any) -> str:
     return line
 
 
-def test_nothing_wrong() -> None:
+def test_valid_definitions_have_no_mistakes() -> None:
     later = get_attr("v", "value")
     assert (
         lines(
@@ -116,7 +116,7 @@ def test_nothing_wrong() -> None:
     )
 
 
-def test_unknown_type() -> None:
+def test_unknown_type_is_reported_with_a_hint() -> None:
     line = one_line(define("r", "OS::Heat::Valu", properties={"x": 1}))
     assert line.startswith(
         "StackValidationFailed: resources.r.type: Unknown resource Type : OS::Heat::Valu"
@@ -124,13 +124,13 @@ def test_unknown_type() -> None:
     assert "OS::Heat::Value" in line
 
 
-def test_the_environment_has_named_another_type() -> None:
+def test_properties_are_checked_against_the_mapped_type() -> None:
     own = define("r", "My::Own", properties={"value": "x", "type": "number"})
     line = one_line(own, implementation=lambda definition: "OS::Heat::Value")
     assert "Property error: resources.r.properties.value: " in line
 
 
-def test_properties() -> None:
+def test_property_mistakes_have_paths() -> None:
     found = lines(
         define("a", TEST, properties={"wait_secs": "long", "valu": 1}),
         define("b", "OS::Heat::Value"),
@@ -143,12 +143,12 @@ def test_properties() -> None:
     assert len(found) == 3
 
 
-def test_cfn_spells_paths_its_own_way() -> None:
+def test_cfn_paths_use_cfn_section_names() -> None:
     line = one_line(define("a", "OS::Heat::Value"), dialect=CFN_DIALECT)
     assert "Property error: Resources.a.Properties: " in line
 
 
-def test_custom_constraints_are_asked_where_given() -> None:
+def test_custom_constraints_are_checked_when_passed() -> None:
     definition = define("a", TEST, properties={"constraint_prop_secs": 3})
     assert lines(definition) == []
     refuse = {"test_constr": lambda value: f"{value} is too slow"}
@@ -156,7 +156,7 @@ def test_custom_constraints_are_asked_where_given() -> None:
     assert line.endswith("resources.a.properties.constraint_prop_secs: 3 is too slow")
 
 
-def test_a_types_own_checks() -> None:
+def test_validate_of_the_type_is_called() -> None:
     slow = define("d", "OS::Heat::Delay", properties={"min_wait": 100})
     assert lines(slow, timeout_s=100) == []
     line = one_line(slow, timeout_s=99)
@@ -167,29 +167,29 @@ def test_a_types_own_checks() -> None:
     assert "Property error: resources.v.properties.value: " in one_line(number)
 
 
-def test_own_checks_may_rely_on_the_schema() -> None:
+def test_validate_is_skipped_after_schema_mistakes() -> None:
     classes = [{"class": "nonsense", "min": 1}]
     definition = define("r", "OS::Heat::RandomString", properties={"character_classes": classes})
     assert "character_classes[0].class: " in one_line(definition)
 
 
 @pytest.mark.parametrize(
-    ("n", "told"),
+    ("n", "expected"),
     [
         (1, "ResourcePropertyConflict: a and b"),
         (2, "StackValidationFailed: resources.g.properties: ResourceTypeUnavailable: not there"),
         (3, "StackValidationFailed: Property error: resources.g.properties.n: deep"),
     ],
 )
-def test_errors_of_own_checks(n: int, told: str) -> None:
-    assert one_line(define("g", "OS::Test::Group", properties={"n": n})) == told
+def test_errors_raised_by_validate(n: int, expected: str) -> None:
+    assert one_line(define("g", "OS::Test::Group", properties={"n": n})) == expected
 
 
-def test_an_external_resource_has_properties_unchecked() -> None:
+def test_properties_of_external_resource_are_not_checked() -> None:
     assert lines(define("v", "OS::Heat::Value", external_id="x")) == []
 
 
-def test_update_policy() -> None:
+def test_update_policy_mistakes() -> None:
     good = {"rolling_update": {"max_batch_size": "2"}}
     assert lines(define("g", "OS::Test::Group", update_policy=good)) == []
     line = one_line(define("g", "OS::Test::Group", update_policy={"rolling": {}}))
@@ -200,7 +200,7 @@ def test_update_policy() -> None:
     assert "resources.t.update_policy: " in one_line(define("t", TEST, update_policy=good))
 
 
-def test_deletion_policy_snapshot_needs_a_type_that_can() -> None:
+def test_deletion_policy_snapshot_requires_support_of_the_type() -> None:
     assert lines(define("g", "OS::Test::Group", deletion_policy="Snapshot")) == []
     assert lines(define("t", TEST, deletion_policy="Retain")) == []
     line = one_line(define("t", TEST, deletion_policy="Snapshot"))
@@ -208,7 +208,7 @@ def test_deletion_policy_snapshot_needs_a_type_that_can() -> None:
     assert TEST in line
 
 
-def test_attributes() -> None:
+def test_unknown_attributes_are_reported() -> None:
     found = lines(
         define("t", TEST),
         define("n", "OS::Heat::None", properties={"x": [{"y": get_attr("t", "outptu")}]}),
@@ -222,7 +222,7 @@ def test_attributes() -> None:
     assert len(found) == 3
 
 
-def test_attributes_that_cannot_be_judged() -> None:
+def test_unresolvable_attribute_references_pass() -> None:
     inner = get_attr("t", "outptu")
     test = define("t", TEST)
     assert lines(test, outputs={"o": get_attr("t")}) == []
@@ -254,7 +254,7 @@ def evaluated(text: str) -> EvaluatedTemplate:
     return evaluate_template(Template.parse(text), Environment(), {}, facts)
 
 
-def test_a_whole_template_with_places() -> None:
+def test_template_mistakes_have_lines() -> None:
     environment = Environment.parse({"resource_registry": {"My::Lamp": TEST}})
     with pytest.raises(StackValidationFailed) as caught:
         validate_template(evaluated(TEMPLATE), REGISTRY, environment)
@@ -265,12 +265,12 @@ def test_a_whole_template_with_places() -> None:
     assert third.startswith("outputs.o.value: The Referenced Attribute (lamp nothing)")
 
 
-def test_a_type_nobody_maps() -> None:
+def test_unmapped_type_is_reported() -> None:
     with pytest.raises(StackValidationFailed, match=r"resources.lamp.type: .*My::Lamp"):
         validate_template(evaluated(TEMPLATE), REGISTRY, Environment())
 
 
-def test_a_whole_template_without_mistakes() -> None:
+def test_valid_template_passes() -> None:
     good = TEMPLATE.replace("valu:", "value:").replace("outptu", "output")
     environment = Environment.parse({"resource_registry": {"My::Lamp": TEST}})
     validate_template(
@@ -278,15 +278,15 @@ def test_a_whole_template_without_mistakes() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["hot", "cfn"])
+@pytest.mark.parametrize("template_type", ["hot", "cfn"])
 @pytest.mark.parametrize("name", ["OS::Heat::TestResource", "OS::Heat::Delay"])
-def test_a_generated_template_is_right(name: str, kind: str) -> None:
-    generated = REGISTRY.generate_template(name, kind)
-    given = Environment.parse(
+def test_generated_template_is_valid(name: str, template_type: str) -> None:
+    generated = REGISTRY.generate_template(name, template_type)
+    environment = Environment.parse(
         {"parameters": {"update_replace_value": "x", "action_wait_secs": {"create": 1}}}
         if name == TEST
         else {}
     )
     facts = StackContext(id="s", name="web", project_id="p")
-    made = evaluate_template(Template.parse(generated), given, {}, facts)
-    validate_template(made, REGISTRY, given, timeout_s=60, custom=CLOUDLESS_CONSTRAINTS)
+    made = evaluate_template(Template.parse(generated), environment, {}, facts)
+    validate_template(made, REGISTRY, environment, timeout_s=60, custom=CLOUDLESS_CONSTRAINTS)

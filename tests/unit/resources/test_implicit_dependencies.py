@@ -1,4 +1,4 @@
-"""Edges that no reference tells."""
+"""Tests of dependencies that no reference expresses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def ref(name: str) -> Expression:
 
 
 def requires(**resources):
-    """Name → (type, properties, requires), read in the catalogue's words."""
+    """Return name → required names, of resources given as (type, properties, requires)."""
     definitions, types = {}, {}
-    for name, (kind, properties, *needs) in resources.items():
-        types[name] = f"OS::{kind}"
+    for name, (type_name, properties, *needs) in resources.items():
+        types[name] = f"OS::{type_name}"
         definitions[name] = ResourceDefinition(
             name=name, type=types[name], properties=properties, requires=frozenset(*needs)
         )
@@ -26,7 +26,7 @@ def requires(**resources):
     return {name: set(one.requires) for name, one in found.items()}
 
 
-def test_a_port_waits_for_the_subnets_of_its_network():
+def test_port_requires_subnets_of_its_network():
     found = requires(
         one=("Neutron::Subnet", {"network": ref("net")}, ["net"]),
         old=("Neutron::Subnet", {"network_id": ref("net")}, ["net"]),
@@ -37,7 +37,7 @@ def test_a_port_waits_for_the_subnets_of_its_network():
     assert found["port"] == {"net", "one", "old"}
 
 
-def test_a_server_waits_for_the_subnets_of_its_networks():
+def test_server_requires_subnets_of_its_networks():
     found = requires(
         subnet=("Neutron::Subnet", {"network": "given"}),
         server=("Nova::Server", {"networks": [{"network": "given"}]}),
@@ -47,7 +47,7 @@ def test_a_server_waits_for_the_subnets_of_its_networks():
     assert found["none"] == {"port"}
 
 
-def test_a_floating_address_on_a_port_waits_for_interfaces():
+def test_floating_ip_on_a_port_requires_router_interfaces():
     found = requires(
         link=("Neutron::RouterInterface", {"router": "r", "subnet": "s"}),
         ip=("Neutron::FloatingIP", {"floating_network": "public", "port_id": ref("port")}),
@@ -58,7 +58,7 @@ def test_a_floating_address_on_a_port_waits_for_interfaces():
     assert found["free"] == {"router"}
 
 
-def test_what_the_author_wrote_counts_more_than_a_ring():
+def test_edge_that_closes_a_cycle_is_left_out():
     found = requires(
         subnet=("Neutron::Subnet", {"network": "n", "host_routes": [ref("port")]}, ["port"]),
         port=("Neutron::Port", {"network": "n"}),

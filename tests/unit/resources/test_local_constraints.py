@@ -1,4 +1,4 @@
-"""Custom constraints that need no cloud: what each takes and what it refuses."""
+"""Tests of the custom constraints that need no cloud."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ BAD = {
 }
 
 
-def test_every_constraint_is_tried() -> None:
+def test_every_constraint_has_cases() -> None:
     assert sorted(GOOD) == sorted(BAD) == sorted(CLOUDLESS_CONSTRAINTS)
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n in GOOD for v in GOOD[n]])
-def test_good(name: str, value: object) -> None:
+def test_valid_value_passes(name: str, value: object) -> None:
     assert CLOUDLESS_CONSTRAINTS[name](value) is None
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n in BAD for v in BAD[n]])
-def test_bad(name: str, value: object) -> None:
+def test_invalid_value_is_refused(name: str, value: object) -> None:
     assert CLOUDLESS_CONSTRAINTS[name](value)

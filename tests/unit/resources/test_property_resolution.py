@@ -1,4 +1,7 @@
-"""Properties against schemas: the table of validation.md, paths, defaults, hashes."""
+"""Tests of the conversion and validation of properties, their defaults and hashes.
+
+Source: docs/reference/validation.rst, "Properties".
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,10 @@ LATER = Expression("get_attr", "standard", ["other", "x"])
 PATH = ("resources", "r", "properties")
 
 
-def one(kind: str, **declared: Any) -> TypeSchema:
-    return TypeSchema(properties={"p": PropertySchema(type=PropertyType(kind), **declared)})
+def one(property_type: str, **declared: Any) -> TypeSchema:
+    return TypeSchema(
+        properties={"p": PropertySchema(type=PropertyType(property_type), **declared)}
+    )
 
 
 def texts(schema: TypeSchema, raw: dict, **options: Any) -> list[str]:
@@ -40,7 +45,7 @@ def texts(schema: TypeSchema, raw: dict, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "becomes"),
+    ("property_type", "value", "converted"),
     [
         ("integer", 3, 3),
         ("integer", "3", 3),
@@ -63,14 +68,14 @@ def texts(schema: TypeSchema, raw: dict, **options: Any) -> list[str]:
         ("any", [{"a": 1.5}], [{"a": 1.5}]),
     ],
 )
-def test_conversion(kind: str, value: Any, becomes: Any) -> None:
-    result = resolve_properties(one(kind), {"p": value})
-    assert result == {"p": becomes}
-    assert type(result["p"]) is type(becomes)
+def test_value_is_converted(property_type: str, value: Any, converted: Any) -> None:
+    result = resolve_properties(one(property_type), {"p": value})
+    assert result == {"p": converted}
+    assert type(result["p"]) is type(converted)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("property_type", "value"),
     [
         ("integer", "10.7"),
         ("integer", "a"),
@@ -90,22 +95,22 @@ def test_conversion(kind: str, value: Any, becomes: Any) -> None:
         ("map", [1]),
     ],
 )
-def test_refused(kind: str, value: Any) -> None:
-    found = texts(one(kind), {"p": value})
+def test_value_of_another_type_is_refused(property_type: str, value: Any) -> None:
+    found = texts(one(property_type), {"p": value})
     assert len(found) == 1
     assert found[0].startswith("resources.r.properties.p: ")
     with pytest.raises(StackValidationFailed) as caught:
-        resolve_properties(one(kind), {"p": value}, PATH)
+        resolve_properties(one(property_type), {"p": value}, PATH)
     assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
 
 
-def test_the_path_may_be_text() -> None:
+def test_path_of_errors_may_be_text() -> None:
     with pytest.raises(StackValidationFailed) as caught:
         resolve_properties(one("integer"), {"p": "x"}, path="resources.r.properties")
     assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
 
 
-def test_null_is_absent() -> None:
+def test_null_counts_as_absent() -> None:
     assert resolve_properties(one("string"), {"p": None}) == {}
     assert resolve_properties(one("string", default="d"), {"p": None}) == {"p": "d"}
     assert texts(one("string", required=True), {"p": None}) == [
@@ -130,7 +135,7 @@ def test_unknown_name_with_the_nearest_known_one() -> None:
     assert text == "resources.r.properties: Unknown Property zzz"
 
 
-def test_not_implemented() -> None:
+def test_unimplemented_property_is_refused() -> None:
     schema = one("string", implemented=False)
     assert resolve_properties(schema, {}) == {}
     assert texts(schema, {"p": "x"}) == ["resources.r.properties: Property p not implemented yet"]
@@ -161,7 +166,7 @@ def test_nested_conversion_and_defaults() -> None:
     }
 
 
-def test_all_mistakes_are_found_with_their_places() -> None:
+def test_all_mistakes_are_reported_with_their_paths() -> None:
     raw = {"rules": [{"port": 0}, "x", {"prt": 1}], "rulez": []}
     found = texts(NESTED, raw)
     assert found[0].startswith("resources.r.properties: Unknown Property rulez")
@@ -176,7 +181,7 @@ def test_all_mistakes_are_found_with_their_places() -> None:
     assert lines == [f"Property error: {text}" for text in found]
 
 
-def test_what_is_not_known_yet_is_taken_for_right() -> None:
+def test_unknown_values_pass() -> None:
     assert texts(NESTED, {"rules": LATER}) == []
     assert texts(NESTED, {"rules": [LATER, {"port": LATER}]}) == []
     assert texts(one("integer", required=True), {"p": LATER}) == []
@@ -185,7 +190,7 @@ def test_what_is_not_known_yet_is_taken_for_right() -> None:
     assert "Unknown Property x" in text
 
 
-def test_known_properties_leaves_out_the_rest() -> None:
+def test_known_properties_omits_unknown_and_invalid_values() -> None:
     schema = TypeSchema(
         properties={
             "a": PropertySchema(type=PropertyType.INTEGER),
@@ -197,14 +202,14 @@ def test_known_properties_leaves_out_the_rest() -> None:
     assert known_properties(schema, {"a": "x"}) == {"c": "d"}
 
 
-def test_constraints() -> None:
+def test_constraints_apply_to_list_items() -> None:
     schema = one("list", constraints=(AllowedValues(("a", "b")),))
     assert resolve_properties(schema, {"p": ["a", "b"]}) == {"p": ["a", "b"]}
     (text,) = texts(schema, {"p": ["a", "c"]})
     assert text.startswith("resources.r.properties.p: 'c' is not an allowed value")
 
 
-def test_custom_constraints_are_checked_where_there_are_checks() -> None:
+def test_custom_constraints_are_checked_when_passed() -> None:
     schema = one("string", constraints=(CustomConstraint("even"),))
     checks = {"even": lambda value: None if len(value) % 2 == 0 else f"{value} is odd"}
     assert texts(schema, {"p": "ab"}, custom=checks) == []
@@ -214,7 +219,7 @@ def test_custom_constraints_are_checked_where_there_are_checks() -> None:
     assert "'even'" in text
 
 
-def test_open_ended_schema() -> None:
+def test_schema_that_accepts_any_property() -> None:
     schema = TypeSchema(
         properties={"p": PropertySchema(type=PropertyType.INTEGER)}, accepts_any_property=True
     )
@@ -223,7 +228,7 @@ def test_open_ended_schema() -> None:
     assert not schema.update_allowed("p")
 
 
-def test_a_schema_that_cannot_be() -> None:
+def test_contradictory_schema_is_refused() -> None:
     text = PropertySchema(type=PropertyType.STRING)
     with pytest.raises(ValueError, match="Only a map"):
         PropertySchema(type=PropertyType.LIST, schema={"a": text})
@@ -244,7 +249,7 @@ def test_a_schema_that_cannot_be() -> None:
         ({"a": 1, "b": 1}, {"b": 2, "c": 3}, {"a", "b", "c"}),
     ],
 )
-def test_changed(before: dict, after: dict, names: set[str]) -> None:
+def test_changed_property_names(before: dict, after: dict, names: set[str]) -> None:
     assert changed_property_names(before, after) == names
     assert (properties_hash(before) == properties_hash(after)) == (not names)
 
@@ -268,8 +273,8 @@ def test_hash_does_not_depend_on_order(properties: dict) -> None:
 
 @settings(max_examples=50)
 @given(st.sampled_from(list(PropertyType)), json_values)
-def test_any_value_is_either_converted_or_refused(kind: PropertyType, value: Any) -> None:
-    schema = one(kind)
+def test_any_value_is_converted_or_refused(property_type: PropertyType, value: Any) -> None:
+    schema = one(property_type)
     mistakes = validate_properties(schema, {"p": value})
     if not mistakes:
         once = resolve_properties(schema, {"p": value})

@@ -1,4 +1,4 @@
-"""Finding, listing and showing resource types."""
+"""Tests of finding, listing and showing resource types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REGISTRY = ResourceTypeRegistry.from_types(
 )
 
 
-def test_find() -> None:
+def test_types_are_found_by_name() -> None:
     assert isinstance(REGISTRY.get("OS::Heat::Delay"), Delay)
     assert isinstance(REGISTRY.get_for_template("OS::Test::Hidden"), HiddenType)
     assert REGISTRY.find("OS::Heat::Nothing") is None
@@ -50,7 +50,7 @@ def test_find() -> None:
     assert "OS::Heat::Nothing" not in REGISTRY
 
 
-def test_unknown() -> None:
+def test_unknown_type_is_refused() -> None:
     with pytest.raises(EntityNotFound, match=r"Resource Type \(OS::Heat::Dely\)"):
         REGISTRY.get("OS::Heat::Dely")
     with pytest.raises(StackValidationFailed, match=r"Dely.*OS::Heat::Delay"):
@@ -72,7 +72,7 @@ def test_unknown() -> None:
         ({"name": "OS", "version": "5.0.0", "support_status": "SUPPORTED"}, ["Heat::None"]),
     ],
 )
-def test_listing(filters: dict, names: list[str]) -> None:
+def test_types_are_filtered(filters: dict, names: list[str]) -> None:
     assert REGISTRY.list_view(**filters) == [f"OS::{name}" for name in names]
 
 
@@ -84,7 +84,7 @@ def test_listing_with_descriptions() -> None:
     }
 
 
-def test_two_types_of_one_name() -> None:
+def test_duplicate_type_name_is_refused() -> None:
     class Other(Delay):
         pass
 
@@ -92,7 +92,7 @@ def test_two_types_of_one_name() -> None:
         ResourceTypeRegistry.from_types(Delay, Other)
 
 
-def test_view() -> None:
+def test_schema_view() -> None:
     context = REGISTRY.schema_view("OS::Heat::RandomString")
     assert context["resource_type"] == "OS::Heat::RandomString"
     assert set(context["properties"]) == {
@@ -125,7 +125,7 @@ def test_view() -> None:
     }
 
 
-def test_view_of_a_hidden_type() -> None:
+def test_schema_view_of_a_hidden_type_is_refused() -> None:
     with pytest.raises(NotSupported, match="OS::Test::Hidden"):
         REGISTRY.schema_view("OS::Test::Hidden")
     with pytest.raises(EntityNotFound):
@@ -149,7 +149,7 @@ def test_hot_template() -> None:
     assert template["outputs"]["value"]["value"] == {"get_attr": ["RandomString", "value"]}
 
 
-def test_cfn_template_is_what_is_given_unasked() -> None:
+def test_default_generated_template_is_cfn() -> None:
     template = REGISTRY.generate_template("OS::Heat::Delay")
     assert template["HeatTemplateFormatVersion"] == "2012-12-12"
     parameters = template["Parameters"]
@@ -160,23 +160,26 @@ def test_cfn_template_is_what_is_given_unasked() -> None:
     assert template["Outputs"]["show"]["Value"] == {"Fn::GetAtt": ["Delay", "show"]}
 
 
-def test_template_of_another_kind() -> None:
+def test_unknown_template_type_is_refused() -> None:
     with pytest.raises(HTTPBadRequest, match="tosca"):
         REGISTRY.generate_template("OS::Heat::Delay", "tosca")
 
 
-def test_types_come_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_types_are_loaded_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    namespaces = []
 
     def manager(namespace: str, **options: Any) -> ExtensionManager:
-        asked.append((namespace, options["invoke_on_load"]))
+        namespaces.append((namespace, options["invoke_on_load"]))
         if namespace == CATALOG_ENTRY_POINT_GROUP:
             loaded = [Extension("some", None, None, iter([RandomString()]))]
         else:
-            loaded = [Extension(kind.name, None, kind, kind()) for kind in (Value, Delay)]
+            loaded = [
+                Extension(resource_type.name, None, resource_type, resource_type())
+                for resource_type in (Value, Delay)
+            ]
         return ExtensionManager.make_test_instance(loaded, namespace=namespace)
 
     monkeypatch.setattr(registry_module, "ExtensionManager", manager)
     names = [item.name for item in ResourceTypeRegistry.load()]
     assert names == ["OS::Heat::Delay", "OS::Heat::RandomString", "OS::Heat::Value"]
-    assert asked == [(ENTRY_POINT_GROUP, True), (CATALOG_ENTRY_POINT_GROUP, True)]
+    assert namespaces == [(ENTRY_POINT_GROUP, True), (CATALOG_ENTRY_POINT_GROUP, True)]

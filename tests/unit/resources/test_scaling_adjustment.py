@@ -1,4 +1,7 @@
-"""How many members a group is to have: heat-facts ``resource_groups.md``."""
+"""Tests of the size of a group after an adjustment.
+
+Source: docs/reference/resource-groups.rst, "OS::Heat::ScalingPolicy".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ WIDE = ScalingBounds(0, 1000)
 
 
 @pytest.mark.parametrize(
-    ("kind", "amount", "step", "current", "size"),
+    ("adjustment_type", "amount", "step", "current", "size"),
     [
         (AdjustmentType.CHANGE, 2, None, 3, 5),
         (AdjustmentType.CHANGE, -2, None, 3, 1),
@@ -31,17 +34,17 @@ WIDE = ScalingBounds(0, 1000)
         (AdjustmentType.PERCENT, 10, 3, 10, 13),
         (AdjustmentType.PERCENT, -10, 3, 10, 7),
         (AdjustmentType.PERCENT, 50, 3, 10, 15),
-        (AdjustmentType.CHANGE, 1, 3, 10, 11),  # the step is for percents
+        (AdjustmentType.CHANGE, 1, 3, 10, 11),  # the step applies to percentages
     ],
 )
-def test_sizes(
-    kind: AdjustmentType, amount: float, step: int | None, current: int, size: int
+def test_new_size_by_adjustment_type(
+    adjustment_type: AdjustmentType, amount: float, step: int | None, current: int, size: int
 ) -> None:
-    assert ScalingAdjustment(kind, amount, step).new_size(current, WIDE) == size
+    assert ScalingAdjustment(adjustment_type, amount, step).new_size(current, WIDE) == size
 
 
 @pytest.mark.parametrize(("amount", "size"), [(100, 6), (-100, 2), (1, 5)])
-def test_bounds_hold(amount: float, size: int) -> None:
+def test_new_size_stays_within_bounds(amount: float, size: int) -> None:
     assert (
         ScalingAdjustment(AdjustmentType.CHANGE, amount).new_size(4, ScalingBounds(2, 6)) == size
     )

@@ -1,4 +1,4 @@
-"""What holds of every resource type, and what clients are told of the built-in ones."""
+"""Tests that every built-in type passes, and comparison of their schemas with Heat's."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ ContextBuilder = Callable[..., ResourceContext]
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "builtin_types.json").read_text())
 TYPES = (Delay(), NoneResource(), RandomString(), TestResource(), Value())
-LEAST = {"OS::Heat::Value": {"value": "v"}}  # required properties
+REQUIRED = {"OS::Heat::Value": {"value": "v"}}  # required properties
 
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 
 
 def support_as_fact(declared: PropertySchema | AttributeSchema) -> dict:
-    def tell(status):
-        told = {"status": str(status.status)}
+    def as_fact(status):
+        fact = {"status": str(status.status)}
         if status.version:
-            told["version"] = status.version
-        return told
+            fact["version"] = status.version
+        return fact
 
-    told = tell(declared.support_status)
+    fact = as_fact(declared.support_status)
     if declared.support_status.previous:
-        told["previous"] = [tell(declared.support_status.previous)]
-    return told
+        fact["previous"] = [as_fact(declared.support_status.previous)]
+    return fact
 
 
 def property_as_fact(declared: PropertySchema) -> dict:
-    told = {
+    fact = {
         "type": str(declared.type),
         "required": declared.required,
         "update_allowed": declared.update_allowed,
@@ -55,14 +55,14 @@ def property_as_fact(declared: PropertySchema) -> dict:
         "support_status": support_as_fact(declared),
     }
     if declared.default is not None:
-        told["default"] = declared.default
+        fact["default"] = declared.default
     if declared.constraints:
-        told["constraints"] = [rule.to_dict() for rule in declared.constraints]
+        fact["constraints"] = [rule.to_dict() for rule in declared.constraints]
     if declared.schema:
-        told["schema"] = {key: property_as_fact(item) for key, item in declared.schema.items()}
+        fact["schema"] = {key: property_as_fact(item) for key, item in declared.schema.items()}
     if declared.item:
-        told["schema"] = {"*": property_as_fact(declared.item)}
-    return told
+        fact["schema"] = {"*": property_as_fact(declared.item)}
+    return fact
 
 
 def attribute_as_fact(declared: AttributeSchema) -> dict:
@@ -80,12 +80,12 @@ def descriptions(properties):
         yield from descriptions((declared.item and declared.item.schema) or {})
 
 
-def test_facts_cover_the_same_types() -> None:
+def test_facts_cover_all_types() -> None:
     assert sorted(FACTS) == [item.name for item in TYPES]
 
 
 @every_type
-def test_schema_is_as_the_facts_say(resource_type: ResourceType) -> None:
+def test_schema_matches_the_facts(resource_type: ResourceType) -> None:
     facts = FACTS[resource_type.name]
     schema = resource_type.schema
     assert {k: property_as_fact(v) for k, v in schema.properties.items()} == facts["properties"]
@@ -96,7 +96,7 @@ def test_schema_is_as_the_facts_say(resource_type: ResourceType) -> None:
 
 
 @every_type
-def test_everything_is_described(resource_type: ResourceType) -> None:
+def test_every_property_and_attribute_has_a_description(resource_type: ResourceType) -> None:
     schema = resource_type.schema
     assert schema.description
     assert [name for name, text in descriptions(schema.properties) if not text] == []
@@ -104,71 +104,75 @@ def test_everything_is_described(resource_type: ResourceType) -> None:
 
 
 @every_type
-def test_a_life(resource_type: ResourceType, build_context: ContextBuilder) -> None:
-    given = LEAST.get(resource_type.name, {})
-    first = build_context(resource_type, given)
+def test_lifecycle_from_create_to_delete(
+    resource_type: ResourceType, build_context: ContextBuilder
+) -> None:
+    properties = REQUIRED.get(resource_type.name, {})
+    first = build_context(resource_type, properties)
     assert resource_type.find(first) is None
     assert resource_type.reference_id(first) == "r"
 
-    made = resource_type.create(first)
-    assert made.observed is ObservedState.READY
-    assert made.physical_id
+    created = resource_type.create(first)
+    assert created.observed is ObservedState.READY
+    assert created.physical_id
     kept = {
-        "physical_id": made.physical_id,
-        "attributes": made.attributes or {},
-        "data": made.data or {},
+        "physical_id": created.physical_id,
+        "attributes": created.attributes or {},
+        "data": created.data or {},
     }
 
-    looked_at = resource_type.observe(build_context(resource_type, given, Action.CREATE, **kept))
-    assert looked_at.observed is ObservedState.READY
-    assert looked_at.physical_id == made.physical_id
-    assert looked_at.attributes in (None, made.attributes)
+    observed = resource_type.observe(
+        build_context(resource_type, properties, Action.CREATE, **kept)
+    )
+    assert observed.observed is ObservedState.READY
+    assert observed.physical_id == created.physical_id
+    assert observed.attributes in (None, created.attributes)
 
-    before = build_context(resource_type, given, Action.UPDATE, **kept)
+    before = build_context(resource_type, properties, Action.UPDATE, **kept)
     updated = resource_type.update(before, before.properties, frozenset())
     assert updated.observed is ObservedState.READY
-    assert updated.physical_id == made.physical_id
+    assert updated.physical_id == created.physical_id
 
-    gone = resource_type.delete(build_context(resource_type, given, Action.DELETE, **kept))
-    assert gone.observed is ObservedState.ABSENT
+    deleted = resource_type.delete(build_context(resource_type, properties, Action.DELETE, **kept))
+    assert deleted.observed is ObservedState.ABSENT
 
 
 @every_type
-def test_verbs_may_be_repeated(resource_type: ResourceType, build_context: ContextBuilder) -> None:
-    given = LEAST.get(resource_type.name, {})
-    deleting = build_context(resource_type, given, Action.DELETE)
+def test_delete_is_idempotent(resource_type: ResourceType, build_context: ContextBuilder) -> None:
+    properties = REQUIRED.get(resource_type.name, {})
+    deleting = build_context(resource_type, properties, Action.DELETE)
     assert resource_type.delete(deleting) == resource_type.delete(deleting)
-    never_made = build_context(resource_type, given, Action.DELETE, physical_id=None)
+    never_made = build_context(resource_type, properties, Action.DELETE, physical_id=None)
     assert resource_type.delete(never_made).observed is ObservedState.ABSENT
     assert resource_type.observe(never_made).observed is ObservedState.ABSENT
 
 
 @every_type
-def test_many_are_observed_as_one_is(
+def test_observe_many_equals_observe(
     resource_type: ResourceType, build_context: ContextBuilder
 ) -> None:
-    given = LEAST.get(resource_type.name, {})
-    one = build_context(resource_type, given, Action.UPDATE)
+    properties = REQUIRED.get(resource_type.name, {})
+    one = build_context(resource_type, properties, Action.UPDATE)
     other = replace(one, resource_id="r-2")
-    looks = resource_type.observe_many([one, other])
-    assert looks == {
+    results = resource_type.observe_many([one, other])
+    assert results == {
         "r-1": resource_type.observe(one),
         "r-2": resource_type.observe(other),
     }
 
 
 @every_type
-def test_declared_attributes_are_answered(
+def test_declared_attributes_have_values(
     resource_type: ResourceType, build_context: ContextBuilder
 ) -> None:
-    given = LEAST.get(resource_type.name, {})
-    made = resource_type.create(build_context(resource_type, given))
+    properties = REQUIRED.get(resource_type.name, {})
+    created = resource_type.create(build_context(resource_type, properties))
     ready = build_context(
         resource_type,
-        given,
+        properties,
         Action.UPDATE,
-        attributes=made.attributes or {},
-        data=made.data or {},
+        attributes=created.attributes or {},
+        data=created.data or {},
     )
     values = {
         name: resource_type.attribute(ready, name) for name in resource_type.schema.attributes
@@ -179,6 +183,6 @@ def test_declared_attributes_are_answered(
 
 @every_type
 def test_defaults_resolve_to_themselves(resource_type: ResourceType) -> None:
-    once = resolve_properties(resource_type.schema, LEAST.get(resource_type.name, {}))
+    once = resolve_properties(resource_type.schema, REQUIRED.get(resource_type.name, {}))
     assert resolve_properties(resource_type.schema, once) == once
     resource_type.validate(once, 3600)

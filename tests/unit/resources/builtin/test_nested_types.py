@@ -1,4 +1,4 @@
-"""Built-in types with a stack behind them: schemas, and the arithmetic of batches."""
+"""Tests of the built-in types with nested stacks, and of the arithmetic of batches."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ TYPES = (
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 
 
-def test_facts_cover_the_same_types() -> None:
+def test_facts_cover_all_types() -> None:
     assert sorted(FACTS) == [item.name for item in TYPES]
 
 
 @every_type
-def test_schema_is_as_the_facts_say(resource_type: NestedType) -> None:
+def test_schema_matches_the_facts(resource_type: NestedType) -> None:
     facts, schema = FACTS[resource_type.name], resource_type.schema
-    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+    properties = {name: property_as_fact(each) for name, each in schema.properties.items()}
     policy = {name: property_as_fact(each) for name, each in schema.update_policy.items()}
     attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
-    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert (properties, attributes) == (facts["properties"], facts["attributes"])
     assert policy == facts["update_policy"]
     assert support_as_fact(schema) == facts["support_status"]
 
 
 @every_type
-def test_everything_is_described(resource_type: NestedType) -> None:
+def test_every_property_has_a_description(resource_type: NestedType) -> None:
     assert resource_type.schema.description
     assert [name for name, text in descriptions(resource_type.schema.properties) if not text] == []
 
 
 SIZES = st.integers(0, 12)
-PACES = st.builds(RollingUpdatePolicy, st.integers(1, 5), st.integers(0, 12))
+LIMITS = st.builds(RollingUpdatePolicy, st.integers(1, 5), st.integers(0, 12))
 
 
-@given(before=SIZES, after=SIZES, pace=PACES, updated=st.integers(0, 12))
-def test_batches_come_to_an_end_within_their_bounds(
-    before: int, after: int, pace: RollingUpdatePolicy, updated: int
+@given(before=SIZES, after=SIZES, limits=LIMITS, updated=st.integers(0, 12))
+def test_batches_by_name_end_within_their_limits(
+    before: int, after: int, limits: RollingUpdatePolicy, updated: int
 ) -> None:
     target = [str(at) for at in range(after)]
     members = {str(at): "new" if at < updated else "old" for at in range(before)}
@@ -87,29 +87,29 @@ def test_batches_come_to_an_end_within_their_bounds(
             break
         standing = set(members)
         outdated = {name for name, each in members.items() if each == "old"}
-        members, more = roll_by_name(members, lambda _name: "new", target, str, pace)
+        members, more = roll_by_name(members, lambda _name: "new", target, str, limits)
         changed = {name for name in outdated & set(members) if members[name] == "new"}
         kept = (standing & set(members)) - changed
-        # Short of the floor by no more than those that did not run before.
-        assert len(changed) <= pace.batch_size
-        assert len(kept) >= min(pace.min_in_service, after, len(standing)) - len(changed)
+        # Members in service fall below the minimum only by those that were not in service before.
+        assert len(changed) <= limits.batch_size
+        assert len(kept) >= min(limits.min_in_service, after, len(standing)) - len(changed)
     assert members == dict.fromkeys(target, "new")
     assert not more
 
 
-@given(before=st.integers(1, 12), pace=PACES, updated=st.integers(0, 12))
-def test_rolling_ends_with_new_members_and_never_below_its_floor(
-    before: int, pace: RollingUpdatePolicy, updated: int
+@given(before=st.integers(1, 12), limits=LIMITS, updated=st.integers(0, 12))
+def test_batches_by_order_keep_min_in_service(
+    before: int, limits: RollingUpdatePolicy, updated: int
 ) -> None:
     members = {f"m{at}": "new" if at < updated else "old" for at in range(before)}
-    fresh = (f"x{at}" for at in range(100))
+    names = (f"x{at}" for at in range(100))
     for _step in range(100):
         standing = dict(members)
-        members = roll_by_order(members, "new", before, pace, lambda: next(fresh))
+        members = roll_by_order(members, "new", before, limits, lambda: next(names))
         changed = [name for name in members if standing.get(name) != "new" == members[name]]
-        assert len(changed) <= pace.batch_size
+        assert len(changed) <= limits.batch_size
         left = [name for name in standing if members.get(name) == standing[name]]
-        assert len(left) >= min(pace.min_in_service, before, len(standing)) - len(
+        assert len(left) >= min(limits.min_in_service, before, len(standing)) - len(
             [name for name in standing if members.get(name, "gone") != standing[name]]
         )
         if len(members) == before and set(members.values()) == {"new"}:
@@ -117,15 +117,15 @@ def test_rolling_ends_with_new_members_and_never_below_its_floor(
     assert list(members.values()) == ["new"] * before
 
 
-def test_extra_members_keep_the_floor_and_the_oldest_go_at_last() -> None:
+def test_extra_members_keep_min_in_service_and_oldest_is_removed_last() -> None:
     members = dict.fromkeys(["a", "b", "c"], "old")
-    fresh = iter(["x"])
-    pace = RollingUpdatePolicy(batch_size=1, min_in_service=3)
-    seen = []
+    names = iter(["x"])
+    limits = RollingUpdatePolicy(batch_size=1, min_in_service=3)
+    steps = []
     for _step in range(5):
-        members = roll_by_order(members, "new", 3, pace, lambda: next(fresh))
-        seen.append("".join(n.upper() if d == "new" else n for n, d in members.items()))
-    assert seen == ["abcX", "AbcX", "ABcX", "ABCX", "BCX"]
+        members = roll_by_order(members, "new", 3, limits, lambda: next(names))
+        steps.append("".join(n.upper() if d == "new" else n for n, d in members.items()))
+    assert steps == ["abcX", "AbcX", "ABcX", "ABCX", "BCX"]
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_extra_members_keep_the_floor_and_the_oldest_go_at_last() -> None:
         ("out", ({"open": 1},), None),
     ],
 )
-def test_reads_are_brought_to_one_form(name: str, path: tuple, read: tuple | None) -> None:
+def test_attribute_paths_are_normalized(name: str, path: tuple, read: tuple | None) -> None:
     assert normalize_attribute_path(name, path) == read
 
 
-def test_numbers_go_into_values_and_not_into_names_or_metadata() -> None:
+def test_index_is_substituted_in_values_only() -> None:
     properties = {
         "resource_def": {
             "type": "T%index%",

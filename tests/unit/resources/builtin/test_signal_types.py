@@ -1,4 +1,4 @@
-"""Types that take signals or wait for them: schemas, and what signals come to."""
+"""Tests of the types that take signals or wait for them."""
 
 from __future__ import annotations
 
@@ -57,37 +57,37 @@ TYPES = (
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 
 
-def test_facts_cover_the_same_types() -> None:
+def test_facts_cover_all_types() -> None:
     assert sorted(FACTS) == [item.name for item in TYPES]
 
 
 @every_type
-def test_schema_is_as_the_facts_say(resource_type: ResourceType) -> None:
+def test_schema_matches_the_facts(resource_type: ResourceType) -> None:
     facts, schema = FACTS[resource_type.name], resource_type.schema
-    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+    properties = {name: property_as_fact(each) for name, each in schema.properties.items()}
     attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
-    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert (properties, attributes) == (facts["properties"], facts["attributes"])
     assert support_as_fact(schema) == facts["support_status"]
 
 
 @every_type
-def test_everything_is_described(resource_type: ResourceType) -> None:
+def test_every_property_and_attribute_has_a_description(resource_type: ResourceType) -> None:
     assert resource_type.schema.description
     assert [name for name, text in descriptions(resource_type.schema.properties) if not text] == []
     assert all(each.description for each in resource_type.schema.attributes.values())
 
 
-def test_what_is_not_said_of_a_signal_is_filled_in() -> None:
-    first, told = add_signal({}, None, NATIVE_FORMAT)
+def test_missing_signal_fields_have_defaults() -> None:
+    first, reason = add_signal({}, None, NATIVE_FORMAT)
     assert first == {"1": {"status": "SUCCESS", "reason": "Signal 1 received", "data": None}}
-    assert told == "status:SUCCESS reason:Signal 1 received"
-    second, _told = add_signal(first, {"data": {"a": 1}, "id": 7}, NATIVE_FORMAT)
+    assert reason == "status:SUCCESS reason:Signal 1 received"
+    second, _reason = add_signal(first, {"data": {"a": 1}, "id": 7}, NATIVE_FORMAT)
     assert second["7"] == {"status": "SUCCESS", "reason": "Signal 2 received", "data": {"a": 1}}
 
 
-def test_a_signal_of_the_same_id_counts_once_and_is_the_later_one() -> None:
-    first, _told = add_signal({}, {"id": "a", "data": 1}, NATIVE_FORMAT)
-    both, _told = add_signal(first, {"id": "a", "data": 2}, NATIVE_FORMAT)
+def test_later_signal_of_an_id_replaces_the_earlier() -> None:
+    first, _reason = add_signal({}, {"id": "a", "data": 1}, NATIVE_FORMAT)
+    both, _reason = add_signal(first, {"id": "a", "data": 2}, NATIVE_FORMAT)
     assert SignalCounts.from_signals(both).data == {"a": 2}
     assert len(SignalCounts.from_signals(both).successes) == 1
 
@@ -95,13 +95,13 @@ def test_a_signal_of_the_same_id_counts_once_and_is_the_later_one() -> None:
 GOOD_CFN = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "1"}
 
 
-def test_a_cfn_signal_has_its_own_words() -> None:
-    signals, _told = add_signal({}, GOOD_CFN, CFN_FORMAT)
+def test_cfn_signal_has_its_own_keys() -> None:
+    signals, _reason = add_signal({}, GOOD_CFN, CFN_FORMAT)
     assert signals == {"1": {"status": "SUCCESS", "reason": "r", "data": "d"}}
 
 
 @pytest.mark.parametrize(
-    ("details", "words", "piece"),
+    ("details", "signal_format", "text"),
     [
         ({"stauts": "SUCCESS"}, NATIVE_FORMAT, "stauts"),
         ({"status": "DONE"}, NATIVE_FORMAT, "'DONE'"),
@@ -112,31 +112,31 @@ def test_a_cfn_signal_has_its_own_words() -> None:
         (None, CFN_FORMAT, "Data, Reason, Status, UniqueId"),
     ],
 )
-def test_what_cannot_be_read_is_refused(details: Json, words: Any, piece: str) -> None:
-    with pytest.raises(Invalid, match=piece):
-        add_signal({}, details, words)
+def test_malformed_signal_is_refused(details: Json, signal_format: Any, text: str) -> None:
+    with pytest.raises(Invalid, match=text):
+        add_signal({}, details, signal_format)
 
 
-def test_a_handle_keeps_so_many_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handle_limits_its_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signal_log, "MAX_SIGNALS", 2)
     monkeypatch.setattr(signal_log, "MAX_SIGNALS_LENGTH", 300)
-    two, _told = add_signal(add_signal({}, None, NATIVE_FORMAT)[0], None, NATIVE_FORMAT)
+    two, _reason = add_signal(add_signal({}, None, NATIVE_FORMAT)[0], None, NATIVE_FORMAT)
     with pytest.raises(RequestLimitExceeded, match="2 signals"):
         add_signal(two, None, NATIVE_FORMAT)
     with pytest.raises(RequestLimitExceeded, match="300 characters"):
         add_signal({}, {"data": "x" * 300}, NATIVE_FORMAT)
 
 
-def waiting(
-    build_context: ContextBuilder, signals: Json, action: Action = Action.CREATE, **given: Any
+def build_waiting_context(
+    build_context: ContextBuilder, signals: Json, action: Action = Action.CREATE, **properties: Any
 ) -> ResourceContext:
-    """A wait condition's view, whose handle has these signals."""
-    after_s = given.pop("after_s", 0.0)
-    properties = {"handle": "h-1", "timeout": 60, **given}
+    """Return the context of a wait condition whose handle has these signals."""
+    after_s = properties.pop("after_s", 0.0)
+    properties = {"handle": "h-1", "timeout": 60, **properties}
     context = build_context(WaitCondition(), properties, action, after_s=after_s, physical_id="w")
     handle = build_context(WaitConditionHandle(), {}, physical_id="h-1", data={"signals": signals})
-    stranger = replace(handle, physical_id="h-2", data={"signals": {}})
-    return replace(context, dependencies={"stranger": stranger, "handle": handle})
+    other_handle = replace(handle, physical_id="h-2", data={"signals": {}})
+    return replace(context, dependencies={"stranger": other_handle, "handle": handle})
 
 
 def signals(*status: str) -> dict[str, Json]:
@@ -146,40 +146,46 @@ def signals(*status: str) -> dict[str, Json]:
     }
 
 
-def test_it_waits_until_its_time_is_over_and_no_shorter(build_context: ContextBuilder) -> None:
-    context = waiting(build_context, signals("SUCCESS"), count=3, after_s=20)
-    look = WaitCondition().observe(context)
-    assert (look.observed, look.poll_after_s) == (ObservedState.BUSY, 40)
-    look = WaitCondition().observe(waiting(build_context, signals("SUCCESS"), count=3, after_s=60))
-    assert (look.observed, look.error_name) == (ObservedState.FAILED, "WaitConditionTimeout")
-    assert look.reason == "1 of 3 received - r1"
-    look = WaitCondition().observe(waiting(build_context, {}, after_s=60))
-    assert look.reason == "0 of 1 received"
+def test_condition_waits_until_its_timeout(build_context: ContextBuilder) -> None:
+    context = build_waiting_context(build_context, signals("SUCCESS"), count=3, after_s=20)
+    result = WaitCondition().observe(context)
+    assert (result.observed, result.poll_after_s) == (ObservedState.BUSY, 40)
+    result = WaitCondition().observe(
+        build_waiting_context(build_context, signals("SUCCESS"), count=3, after_s=60)
+    )
+    assert (result.observed, result.error_name) == (ObservedState.FAILED, "WaitConditionTimeout")
+    assert result.reason == "1 of 3 received - r1"
+    result = WaitCondition().observe(build_waiting_context(build_context, {}, after_s=60))
+    assert result.reason == "0 of 1 received"
 
 
-def test_it_is_ready_when_there_are_enough(build_context: ContextBuilder) -> None:
-    look = WaitCondition().observe(waiting(build_context, signals(*["SUCCESS"] * 3), count=3))
-    assert look.observed is ObservedState.READY
-    assert json.loads(look.attributes["data"]) == {"1": 1, "2": 2, "3": 3}
+def test_condition_is_ready_after_enough_signals(build_context: ContextBuilder) -> None:
+    result = WaitCondition().observe(
+        build_waiting_context(build_context, signals(*["SUCCESS"] * 3), count=3)
+    )
+    assert result.observed is ObservedState.READY
+    assert json.loads(result.attributes["data"]) == {"1": 1, "2": 2, "3": 3}
 
 
-def test_a_failure_counts_at_once_though_there_are_enough(build_context: ContextBuilder) -> None:
-    context = waiting(build_context, signals("SUCCESS", "FAILURE", "FAILURE"))
-    look = WaitCondition().observe(context)
-    assert (look.observed, look.error_name) == (ObservedState.FAILED, "WaitConditionFailure")
-    assert look.reason == "r2;r3"
+def test_failure_signal_fails_the_condition_at_once(build_context: ContextBuilder) -> None:
+    context = build_waiting_context(build_context, signals("SUCCESS", "FAILURE", "FAILURE"))
+    result = WaitCondition().observe(context)
+    assert (result.observed, result.error_name) == (ObservedState.FAILED, "WaitConditionFailure")
+    assert result.reason == "r2;r3"
 
 
-def test_a_handle_that_is_none(build_context: ContextBuilder) -> None:
-    look = WaitCondition().observe(waiting(build_context, {}, handle="another"))
-    assert look.observed is ObservedState.FAILED
-    assert "no wait condition handle" in look.reason
+def test_condition_without_its_handle_fails(build_context: ContextBuilder) -> None:
+    result = WaitCondition().observe(build_waiting_context(build_context, {}, handle="another"))
+    assert result.observed is ObservedState.FAILED
+    assert "no wait condition handle" in result.reason
 
 
-def test_nothing_is_waited_for_in_other_actions(build_context: ContextBuilder) -> None:
+def test_condition_does_not_wait_in_other_actions(build_context: ContextBuilder) -> None:
     for action in (Action.CHECK, Action.RESUME, Action.ADOPT):
-        look = WaitCondition().observe(waiting(build_context, {}, action, after_s=1e6))
-        assert look.observed is ObservedState.READY
+        result = WaitCondition().observe(
+            build_waiting_context(build_context, {}, action, after_s=1e6)
+        )
+        assert result.observed is ObservedState.READY
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
@@ -189,16 +195,16 @@ def test_transports_through_other_services_are_refused(transport: str) -> None:
     assert caught.value.path == "signal_transport"
 
 
-def test_a_handle_that_is_not_made_yet_keeps_nothing(build_context: ContextBuilder) -> None:
+def test_signal_before_the_create_is_refused(build_context: ContextBuilder) -> None:
     with pytest.raises(ResourceNotAvailable):
         WaitConditionHandle().signal(build_context(WaitConditionHandle(), {}), {})
 
 
-def test_what_else_a_handle_remembers_stays(build_context: ContextBuilder) -> None:
+def test_signal_keeps_other_data_of_the_handle(build_context: ContextBuilder) -> None:
     context = build_context(WaitConditionHandle(), {}, physical_id="h", data={"password": "p"})
-    taken = WaitConditionHandle().signal(context, {"id": "a"})
-    assert taken.data is not None
-    assert (taken.data["password"], list(taken.data["signals"])) == ("p", ["a"])
-    after = replace(context, data=taken.data)
+    signalled = WaitConditionHandle().signal(context, {"id": "a"})
+    assert signalled.data is not None
+    assert (signalled.data["password"], list(signalled.data["signals"])) == ("p", ["a"])
+    after = replace(context, data=signalled.data)
     shown = WaitConditionHandle().shown_metadata(after, {"own": 1})
-    assert shown == {"own": 1, **taken.data["signals"]}
+    assert shown == {"own": 1, **signalled.data["signals"]}

@@ -1,4 +1,4 @@
-"""Software configurations as resources: schemas, and what is stored of them."""
+"""Tests of the types of software configurations and deployments."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ TYPES = (*CONFIGS, DeployedServer(), SoftwareDeployment(), StructuredDeployment(
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 every_config = pytest.mark.parametrize("resource_type", CONFIGS, ids=lambda item: item.name)
 ID = "01a1ff71-a5d4-7000-9789-d3fafedd3c77"
-LEAST = {"OS::Heat::SoftwareComponent": {"configs": [{"config": "x", "tool": "script"}]}}
+REQUIRED = {"OS::Heat::SoftwareComponent": {"configs": [{"config": "x", "tool": "script"}]}}
 
 
 class FakeConfigStore:
-    """``resources.software_deployments.SoftwareConfigStore`` in memory."""
+    """A ``SoftwareConfigStore`` in memory."""
 
     def __init__(self) -> None:
         self.configs: dict[str, SoftwareConfigRow] = {}
@@ -73,86 +73,92 @@ class FakeConfigStore:
 
 
 @pytest.fixture
-def kept() -> FakeConfigStore:
+def store() -> FakeConfigStore:
     return FakeConfigStore()
 
 
-def test_facts_cover_the_same_types() -> None:
+def test_facts_cover_all_types() -> None:
     assert sorted(FACTS) == sorted(item.name for item in TYPES)
 
 
 @every_type
-def test_schema_is_as_the_facts_say(resource_type: ResourceType) -> None:
+def test_schema_matches_the_facts(resource_type: ResourceType) -> None:
     facts, schema = FACTS[resource_type.name], resource_type.schema
-    told = {name: property_as_fact(each) for name, each in schema.properties.items()}
+    properties = {name: property_as_fact(each) for name, each in schema.properties.items()}
     attributes = {name: attribute_as_fact(each) for name, each in schema.attributes.items()}
-    assert (told, attributes) == (facts["properties"], facts["attributes"])
+    assert (properties, attributes) == (facts["properties"], facts["attributes"])
     assert support_as_fact(schema) == facts["support_status"]
 
 
 @every_type
-def test_everything_is_described(resource_type: ResourceType) -> None:
+def test_every_property_has_a_description(resource_type: ResourceType) -> None:
     assert resource_type.schema.description
     assert [name for name, text in descriptions(resource_type.schema.properties) if not text] == []
 
 
 @every_config
-def test_a_life(
-    resource_type: ResourceType, build_context: ContextBuilder, kept: FakeConfigStore
+def test_lifecycle_from_create_to_delete(
+    resource_type: ResourceType, build_context: ContextBuilder, store: FakeConfigStore
 ) -> None:
-    given = {"cloud": NoAuthCloud(None, kept)}
-    least = LEAST.get(resource_type.name, {})
-    context = build_context(resource_type, least, **given)
+    options = {"cloud": NoAuthCloud(None, store)}
+    properties = REQUIRED.get(resource_type.name, {})
+    context = build_context(resource_type, properties, **options)
     assert resource_type.find(context) is None
-    look = resource_type.create(context)
-    assert look.physical_id == "r-1"
-    assert list(kept.configs) == [resource_type.find(context)]
-    assert resource_type.resume_create(context) == look  # of a lost call
-    stored = kept.configs["r-1"]
-    assert (stored.project_id, stored.name) == ("p", "web-r-0123456789ab")
-    assert look.attributes == {"config": stored.body["config"] or None}
-    there = build_context(resource_type, least, Action.CREATE, physical_id="r-1", **given)
-    assert resource_type.observe(there).observed is ObservedState.READY
-    gone = build_context(resource_type, least, Action.DELETE, physical_id="r-1", **given)
+    result = resource_type.create(context)
+    assert result.physical_id == "r-1"
+    assert list(store.configs) == [resource_type.find(context)]
+    assert resource_type.resume_create(context) == result  # of a lost call
+    config_row = store.configs["r-1"]
+    assert (config_row.project_id, config_row.name) == ("p", "web-r-0123456789ab")
+    assert result.attributes == {"config": config_row.body["config"] or None}
+    created = build_context(resource_type, properties, Action.CREATE, physical_id="r-1", **options)
+    assert resource_type.observe(created).observed is ObservedState.READY
+    deleting = build_context(
+        resource_type, properties, Action.DELETE, physical_id="r-1", **options
+    )
     for _twice in range(2):
-        assert resource_type.delete(gone).observed is ObservedState.ABSENT
-    assert resource_type.observe(gone).observed is ObservedState.ABSENT
+        assert resource_type.delete(deleting).observed is ObservedState.ABSENT
+    assert resource_type.observe(deleting).observed is ObservedState.ABSENT
 
 
-def test_without_a_store_it_says_so(build_context: ContextBuilder) -> None:
+def test_create_without_a_store_fails(build_context: ContextBuilder) -> None:
     with pytest.raises(ResourceFailure, match="no store"):
         SoftwareConfig().create(build_context(SoftwareConfig(), {}))
 
 
-def test_what_is_stored(build_context: ContextBuilder, kept: FakeConfigStore) -> None:
-    given = {
+def test_create_stores_all_properties(
+    build_context: ContextBuilder, store: FakeConfigStore
+) -> None:
+    options = {
         "group": "script",
         "config": "echo",
         "options": {"a": 1},
         "inputs": [{"name": "i", "default": 3}],
         "outputs": [{"name": "o"}],
     }
-    SoftwareConfig().create(build_context(SoftwareConfig(), given, cloud=NoAuthCloud(None, kept)))
-    stored = kept.configs["r-1"]
-    assert (stored.group, stored.body["config"], stored.body["options"]) == (
+    SoftwareConfig().create(
+        build_context(SoftwareConfig(), options, cloud=NoAuthCloud(None, store))
+    )
+    config_row = store.configs["r-1"]
+    assert (config_row.group, config_row.body["config"], config_row.body["options"]) == (
         "script",
         "echo",
         {"a": 1},
     )
-    assert stored.body["inputs"] == [
+    assert config_row.body["inputs"] == [
         {"name": "i", "default": 3, "type": "String", "replace_on_change": False}
     ]
-    assert stored.body["outputs"] == [{"name": "o", "type": "String", "error_output": False}]
+    assert config_row.body["outputs"] == [{"name": "o", "type": "String", "error_output": False}]
 
 
-def test_a_cloud_config_is_a_text_of_cloud_inits(build_context: ContextBuilder) -> None:
-    given = {"cloud_config": {"packages": ["a"], "ä": "ö"}}
-    text = CloudConfig().build_content(build_context(CloudConfig(), given))
+def test_cloud_config_is_yaml_with_a_header(build_context: ContextBuilder) -> None:
+    options = {"cloud_config": {"packages": ["a"], "ä": "ö"}}
+    text = CloudConfig().build_content(build_context(CloudConfig(), options))
     assert text.splitlines()[0] == "#cloud-config"
-    assert yaml.safe_load(text) == given["cloud_config"]
+    assert yaml.safe_load(text) == options["cloud_config"]
 
 
-def test_an_action_has_one_configuration() -> None:
+def test_component_with_two_configurations_for_an_action_is_refused() -> None:
     first, second = ["CREATE"], ["UPDATE", "CREATE"]
     configs = [{"tool": "t", "actions": first}, {"tool": "t", "actions": second}]
     with pytest.raises(StackValidationFailed, match="CREATE") as caught:
@@ -160,31 +166,31 @@ def test_an_action_has_one_configuration() -> None:
     assert caught.value.path == "configs[1].actions"
 
 
-def test_parts_are_texts_and_ids_of_texts(
-    build_context: ContextBuilder, kept: FakeConfigStore
+def test_multipart_parts_are_texts_ids_and_messages(
+    build_context: ContextBuilder, store: FakeConfigStore
 ) -> None:
-    cloud = NoAuthCloud(None, kept)
-    kept.store_config(
+    cloud = NoAuthCloud(None, store)
+    store.store_config(
         SoftwareConfigRow(ID, "p", "n", "g", {"config": "#cloud-config\na: ü\n"}, None)
     )  # type: ignore[arg-type]
     inner = MultipartMime().build_content(build_context(
         MultipartMime(), {"parts": [{"config": "inner", "filename": "x-shellscript.sh"}]},
         cloud=cloud,
     ))  # fmt: skip
-    given = {
+    options = {
         "parts": [
             {"config": ID, "subtype": "cloud-config"},
             {"config": "plain text"},
             {"config": inner, "type": "multipart"},
         ]
     }
-    text = MultipartMime().build_content(build_context(MultipartMime(), given, cloud=cloud))
+    text = MultipartMime().build_content(build_context(MultipartMime(), options, cloud=cloud))
     assert text == MultipartMime().build_content(
-        build_context(MultipartMime(), given, cloud=cloud)
+        build_context(MultipartMime(), options, cloud=cloud)
     )
-    whole = email.message_from_string(text)
-    assert whole.get_content_type() == "multipart/mixed"
-    parts = whole.get_payload()
+    message = email.message_from_string(text)
+    assert message.get_content_type() == "multipart/mixed"
+    parts = message.get_payload()
     found = [
         (
             part.get_content_subtype(),
@@ -200,12 +206,12 @@ def test_parts_are_texts_and_ids_of_texts(
     ]
 
 
-def test_the_configuration_of_another_project_is_out_of_reach(
-    build_context: ContextBuilder, kept: FakeConfigStore
+def test_configuration_of_another_project_is_not_read(
+    build_context: ContextBuilder, store: FakeConfigStore
 ) -> None:
-    kept.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, None))  # type: ignore[arg-type]
+    store.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, None))  # type: ignore[arg-type]
     context = build_context(
-        MultipartMime(), {"parts": [{"config": ID}]}, cloud=NoAuthCloud(None, kept)
+        MultipartMime(), {"parts": [{"config": ID}]}, cloud=NoAuthCloud(None, store)
     )
     assert "secret" not in MultipartMime().build_content(context)
 
@@ -213,21 +219,23 @@ def test_the_configuration_of_another_project_is_out_of_reach(
 @pytest.mark.parametrize(
     ("form", "text"), [("RAW", "echo"), ("SOFTWARE_CONFIG", "echo"), ("HEAT_CFNTOOLS", ID)]
 )
-def test_a_server_is_given_what_the_configuration_holds(
-    build_context: ContextBuilder, kept: FakeConfigStore, form: str, text: str
+def test_user_data_may_be_the_id_of_a_configuration(
+    build_context: ContextBuilder, store: FakeConfigStore, form: str, text: str
 ) -> None:
-    kept.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, None))  # type: ignore[arg-type]
-    context = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, kept))
-    given = {"user_data": ID, "user_data_format": form}
-    assert user_data.resolve_user_data(context, given) == text
-    assert user_data.resolve_user_data(context, {**given, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
+    store.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, None))  # type: ignore[arg-type]
+    context = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, store))
+    options = {"user_data": ID, "user_data_format": form}
+    assert user_data.resolve_user_data(context, options) == text
+    assert (
+        user_data.resolve_user_data(context, {**options, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
+    )
 
 
 def config(tool: str = "script", content: Json = "echo", **body: Json) -> SoftwareConfigRow:
     return SoftwareConfigRow(ID, "p", "n", tool, {"config": content, **body}, None)  # type: ignore[arg-type]
 
 
-def test_inputs_are_those_declared_then_others() -> None:
+def test_inputs_list_declared_ones_first() -> None:
     declared = [{"name": "a", "type": "Number", "default": 1}, {"name": "b", "type": "String"}]
     values, further = {"b": "x", "c": 3}, {"deploy_action": "CREATE"}
     found = deployment_inputs.build_inputs(config(inputs=declared), values, further)
@@ -248,7 +256,9 @@ def test_inputs_are_those_declared_then_others() -> None:
         ({}, {"r": 8}, True),
     ],
 )
-def test_an_input_may_ask_for_a_new_deployment(before: Json, after: Json, replaced: bool) -> None:
+def test_replace_on_change_requires_a_new_deployment(
+    before: Json, after: Json, replaced: bool
+) -> None:
     inputs = [{"name": "r", "default": 7, "replace_on_change": True}, {"name": "o"}]
     assert (
         bool(deployment_inputs.inputs_require_replacement(config(inputs=inputs), before, after))
@@ -256,7 +266,7 @@ def test_an_input_may_ask_for_a_new_deployment(before: Json, after: Json, replac
     )
 
 
-def test_a_components_configuration_is_that_of_the_action() -> None:
+def test_component_selects_the_configuration_of_the_action() -> None:
     content = {
         "configs": [
             {"actions": ["CREATE"], "tool": "script", "config": "one"},
@@ -270,7 +280,7 @@ def test_a_components_configuration_is_that_of_the_action() -> None:
     assert deployment_inputs.select_config(None, "UPDATE") == ("Heat::Ungrouped", "")
 
 
-def test_inputs_are_put_into_a_map() -> None:
+def test_inputs_are_substituted_in_a_map() -> None:
     content = {"a": {"get_input": "x"}, "b": [{"get_input": "y"}], "c": {"get_input": 1, "z": 2}}
     assert deployment_inputs.substitute_inputs(
         content, {"x": {"k": 1}}, "get_input", strict=False
@@ -280,7 +290,7 @@ def test_inputs_are_put_into_a_map() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outputs", "told"),
+    ("outputs", "expected"),
     [
         ({}, []),
         ({"deploy_status_code": "0", "fine": "x"}, []),
@@ -292,6 +302,6 @@ def test_inputs_are_put_into_a_map() -> None:
         ({"bad": ""}, []),
     ],
 )
-def test_what_says_that_it_failed(outputs: Json, told: list[str]) -> None:
+def test_failure_reasons_of_outputs(outputs: Json, expected: list[str]) -> None:
     declared = [{"name": "bad", "error_output": True}, {"name": "fine", "error_output": False}]
-    assert deployment_inputs.failure_reasons(config(outputs=declared), outputs) == told
+    assert deployment_inputs.failure_reasons(config(outputs=declared), outputs) == expected
