@@ -10,6 +10,8 @@ import pytest
 
 from heat_convergence.cli import concurrency
 
+pytestmark = pytest.mark.processes
+
 PROBE = """
 import sys
 from heat_convergence.cli import concurrency

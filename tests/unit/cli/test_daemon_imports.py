@@ -8,6 +8,8 @@ from functools import cache
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 _PRINT_MODULES = """
 import sys
 from heat_convergence.cli import concurrency

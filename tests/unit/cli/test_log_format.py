@@ -13,6 +13,8 @@ from oslo_context.context import RequestContext, get_current
 
 from heat_convergence.cli.daemons.workers import ContextExecutor
 
+pytestmark = pytest.mark.processes
+
 REQUEST_ID = "req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6"
 LOG_ONE_LINE = f"""
 import logging, sys

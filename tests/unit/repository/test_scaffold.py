@@ -103,6 +103,7 @@ def test_invalid_names_and_types_are_refused(arguments: list[str]) -> None:
         scaffold.main(["resource-type", *arguments])
 
 
+@pytest.mark.processes
 def test_command_prints_its_options() -> None:
     command = [sys.executable, "-m", "tools.scaffold", "resource-type", "--help"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
