@@ -29,7 +29,7 @@ _ESCAPES = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
 _NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
-class ApiRequest(pecan.Request):
+class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
     """A request whose body is read at most once.
 
     Attributes:
@@ -39,7 +39,7 @@ class ApiRequest(pecan.Request):
 
     route_match: RouteMatch
     project_id: str
-    _document: Json = None
+    _json_object: Mapping[str, Json] | None = None
     _read: bool = False
 
     @property
@@ -51,7 +51,8 @@ class ApiRequest(pecan.Request):
     @property
     def base_url(self) -> str:
         """Scheme, host and mount point, without a slash at the end."""
-        return self.application_url.rstrip("/")
+        url: str = self.application_url
+        return url.rstrip("/")
 
     @property
     def json_object(self) -> Mapping[str, Json] | None:
@@ -62,9 +63,9 @@ class ApiRequest(pecan.Request):
             RequestLimitExceeded: it is too large.
         """
         if not self._read:
-            self._document = self._parse()
+            self._json_object = self._parse()
             self._read = True
-        return self._document
+        return self._json_object
 
     @property
     def json(self) -> Json:
@@ -90,7 +91,9 @@ class ApiRequest(pecan.Request):
             return None
         try:
             # Not from bytes, which json would take for UTF-16 or let half characters pass.
-            document = json.loads(text.decode(), parse_constant=_refuse_constant)
+            document: Mapping[str, Json] = json.loads(
+                text.decode(), parse_constant=_refuse_constant
+            )
             if _ESCAPES.search(text):
                 _check_storable(document)
         except RecursionError as error:
@@ -106,7 +109,7 @@ class ApiRequest(pecan.Request):
         if self.content_length is not None and self.content_length > limit:
             raise self._too_large(limit)
         try:
-            text = self.body_file.read(limit + 1)
+            text: bytes = self.body_file.read(limit + 1)
         except (OSError, ValueError) as error:  # shorter than it said, or no chunks
             raise errors.HTTPBadRequest("The request body cannot be read to its end.") from error
         if len(text) > limit:

@@ -15,7 +15,7 @@ import re
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from heat_convergence.common.errors import (
     Error,
@@ -63,6 +63,13 @@ _PASSED_ON = (  # clients receive these unchanged
 )
 
 
+class TypeLookup(Protocol):
+    """A registry of the resource types that a template may use."""
+
+    def get_for_template(self, name: str) -> ResourceType:
+        """Return the type, or raise what keeps templates from using it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceChecks:
     """The parameters of the validation of one template's resources.
@@ -79,7 +86,7 @@ class ResourceChecks:
         checked, not those that functions return.
     """
 
-    registry: ResourceTypeRegistry
+    registry: TypeLookup
     implementation: Callable[[ResourceDefinition], str]
     dialect: Dialect
     timeout_s: float | None = None

@@ -1,1 +1,1 @@
-"""Stacks."""
+"""Stacks between their template source and their desired resources, root and nested alike."""

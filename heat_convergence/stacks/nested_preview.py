@@ -149,7 +149,7 @@ class _NestedPreview:
             yield self._uniform(change.name, current, ChangeKind.DELETED)
         if change.change_kind is ChangeKind.UNCHANGED and current is not None:
             yield self._uniform(change.name, current, ChangeKind.UNCHANGED)
-        if change.change_kind in _NEW_STACK_CHANGES and self._may_nest(parent.stack):
+        if change.change_kind in _NEW_STACK_CHANGES and self._allows_nested_stacks(parent.stack):
             kept = current if change.change_kind is ChangeKind.UPDATED else None
             planned = self._plan(change, parent, kept)
             if planned is not None:
@@ -157,7 +157,7 @@ class _NestedPreview:
                     change.name, planned.stack, planned.changes, self.nested_changes(planned)
                 )
 
-    def _may_nest(self, stack: Stack) -> bool:
+    def _allows_nested_stacks(self, stack: Stack) -> bool:
         max_depth = self.context.goal_builder.services.options.max_nested_stack_depth
         return max_depth < 0 or stack.depth < max_depth
 

@@ -43,7 +43,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class SignalDelivery:
-    """What remains to be done after the commit.
+    """The work that remains after the commit.
 
     Attributes:
         version: the stack's.

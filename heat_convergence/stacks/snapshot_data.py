@@ -1,7 +1,7 @@
-"""What resources saved in a stack's snapshot: how it is brought back, how deleted.
+"""The data that resources saved in a stack's snapshot: how to restore and to delete it.
 
-Called by the API (restore, and whether there is anything to delete) and by the
-observer, which deletes.  Reads the snapshot's document (``convergence.document``).
+Called by the API (restore, and whether there is anything to delete) and by the observer,
+which deletes.  Reads the snapshot's document (``lifecycle.stack_export``).
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ ResourcePath = tuple[str, ...]  # names of resources, from the stack down
 
 @dataclass(frozen=True, slots=True)
 class SnapshotEntry:
-    """What a resource of the stack, or of one below it, left in a snapshot; ``within``
-    is the document of its own stack."""
+    """The entry of one resource, of the stack or of a descendant, in a snapshot.
+
+    Attributes:
+        path: names of resources, from the stack down.
+        stack_document: the document of the resource's own stack.
+    """
 
     path: ResourcePath
     resource_type: ResourceType
@@ -47,37 +51,37 @@ class SnapshotEntry:
 SnapshotEntries = Sequence[SnapshotEntry]
 
 
-def deletable_entries(saved: Snapshot, registry: ResourceTypeRegistry) -> SnapshotEntries:
-    """The resources that left something to delete, at every depth."""
+def deletable_entries(snapshot: Snapshot, registry: ResourceTypeRegistry) -> SnapshotEntries:
+    """Return the entries with something to delete, at every depth."""
     found = []
-    for path, entry, within in _walk(saved.data or {}, ()):
-        kind = _type_of(entry, registry)
-        saved_any = entry.get("resource_data") or entry.get(PHYSICAL_NAME_KEY)
-        if saved_any and kind is not None and _deletes(kind):
-            found.append(SnapshotEntry(path, kind, entry, within))
+    for path, entry, document in _walk(snapshot.data or {}, ()):
+        resource_type = _find_type(entry, registry)
+        has_data = entry.get("resource_data") or entry.get(PHYSICAL_NAME_KEY)
+        if has_data and resource_type is not None and _can_delete(resource_type):
+            found.append(SnapshotEntry(path, resource_type, entry, document))
     return found
 
 
 def _walk(
-    data: Mapping[str, Json], above: ResourcePath
+    data: Mapping[str, Json], parent_path: ResourcePath
 ) -> Iterator[tuple[ResourcePath, Mapping[str, Json], Mapping[str, Json]]]:
-    """Path and entry of every resource that no stack is behind, and what it is in."""
+    """Yield path, entry and stack document of every resource without a nested stack."""
     for name, entry in resource_entries(data):
         if is_stack_entry(entry):
-            yield from _walk(entry, (*above, name))
+            yield from _walk(entry, (*parent_path, name))
         else:
-            yield (*above, name), entry, data
+            yield (*parent_path, name), entry, data
 
 
 def drop_entries(data: Mapping[str, Json], paths: Collection[ResourcePath]) -> dict[str, Json]:
-    """The document without what these resources saved, for it is gone."""
+    """Return the document without what these resources saved, for it is deleted."""
     resources = {}
     for name, entry in data["resources"].items():
-        below = [path[1:] for path in paths if path[0] == name]
+        nested = [path[1:] for path in paths if path[0] == name]
         if is_stack_entry(entry):
-            resources[name] = drop_entries(entry, below) if below else entry
+            resources[name] = drop_entries(entry, nested) if nested else entry
         else:
-            resources[name] = _without(entry) if below else entry
+            resources[name] = _without(entry) if nested else entry
     return {**data, "resources": resources}
 
 
@@ -87,59 +91,77 @@ def _without(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def delete_entries(
-    saved: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any = None
+    snapshot: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any = None
 ) -> tuple[list[ResourcePath], Error | None]:
-    """The paths of those that are gone now, and what kept the first other."""
-    gone: list[ResourcePath] = []
+    """Delete what resources saved.
+
+    Args:
+        snapshot: the snapshot.
+        entries: those to delete.
+        now: the current time.
+        cloud: for the resource types.
+
+    Returns:
+        The paths of the deleted entries, and the error of the first other one.
+    """
+    deleted: list[ResourcePath] = []
     cause: Error | None = None
     for each in entries:
-        error = _delete(each.resource_type, _view(saved, each, now, cloud))
+        error = _delete(each.resource_type, _view(snapshot, each, now, cloud))
         if error is None:
-            gone.append(each.path)
+            deleted.append(each.path)
         elif cause is None:
             error.path = error.path or ".".join(f"resources.{name}" for name in each.path)
             cause = error
-    return gone, cause
+    return deleted, cause
 
 
 def restored_template(
-    template: Template, saved: Snapshot, registry: ResourceTypeRegistry
+    template: Template, snapshot: Snapshot, registry: ResourceTypeRegistry
 ) -> dict[str, Json] | None:
-    """The template with the properties that bring back what was saved; None where it
-    stays as it is."""
-    return with_resource_properties(template, _properties(saved.data, registry))
+    """Return the template with the properties that restore a snapshot, None if unchanged."""
+    return with_resource_properties(template, _properties(snapshot.data, registry))
 
 
-def restored_nested_properties(saved: Snapshot, registry: ResourceTypeRegistry) -> dict[str, Json]:
-    """The same of the stacks below, as the ``resources`` of a ``resource_registry`` tell
-    it: name → name … → ``RESTORED_PROPERTIES`` → properties."""
+def restored_nested_properties(
+    snapshot: Snapshot, registry: ResourceTypeRegistry
+) -> dict[str, Json]:
+    """Return the properties that restore the descendants.
+
+    They have the shape of a registry's ``resources``: name → name … →
+    ``RESTORED_PROPERTIES`` → properties.
+    """
     found = {}
-    for name, entry in resource_entries(saved.data):
-        if is_stack_entry(entry) and (below := _below(entry, registry)):
-            found[name] = below
+    for name, entry in resource_entries(snapshot.data):
+        if is_stack_entry(entry) and (nested := _nested_properties(entry, registry)):
+            found[name] = nested
     return found
 
 
-def _below(data: Mapping[str, Json], registry: ResourceTypeRegistry) -> dict[str, Json]:
+def _nested_properties(
+    data: Mapping[str, Json], registry: ResourceTypeRegistry
+) -> dict[str, Json]:
     found: dict[str, Json] = {
         name: {RESTORED_PROPERTIES: properties}
         for name, properties in _properties(data, registry).items()
     }
     for name, entry in resource_entries(data):
-        if is_stack_entry(entry) and (below := _below(entry, registry)):
-            found[name] = below
+        if is_stack_entry(entry) and (nested := _nested_properties(entry, registry)):
+            found[name] = nested
     return found
 
 
 def _properties(
     data: Mapping[str, Json] | None, registry: ResourceTypeRegistry
 ) -> dict[str, Mapping[str, Json]]:
-    """Of the resources of one stack: what brings back those that were saved."""
+    """Return the properties that restore the resources of one stack, by name."""
     found = {}
     for name, entry in resource_entries(data):
-        kind = None if is_stack_entry(entry) else _type_of(entry, registry)
+        resource_type = None if is_stack_entry(entry) else _find_type(entry, registry)
         properties = (
-            kind.restored_properties(entry.get("resource_data") or {}) if kind is not None else {}
+            resource_type.restored_properties(entry.get("resource_data") or {})
+            if resource_type is not None
+            else {}
         )
         if properties:
             found[name] = properties
@@ -149,8 +171,12 @@ def _properties(
 def with_resource_properties(
     template: Template, properties: Mapping[str, Mapping[str, Json]]
 ) -> dict[str, Json] | None:
-    """The template with these properties beside those that it says; None where none of
-    its resources is meant."""
+    """Return the template with further properties, None if it has none of the resources.
+
+    Args:
+        template: the template.
+        properties: by resource name, over those of the template.
+    """
     names = sorted(properties.keys() & set(template.resource_names))
     if not names:
         return None
@@ -158,8 +184,8 @@ def with_resource_properties(
     changed: dict[str, Json] = copy.deepcopy(template.raw)
     for name in names:
         definition = changed[words.resources][name]
-        said = definition.get(words.properties) or {}
-        definition[words.properties] = {**said, **properties[name]}
+        written = definition.get(words.properties) or {}
+        definition[words.properties] = {**written, **properties[name]}
     return changed
 
 
@@ -171,35 +197,35 @@ def _delete(resource_type: ResourceType, view: ResourceContext) -> Error | None:
     except Error as error:
         return error
     except Exception as error:
-        # The edge towards third-party code, as in ``engine.performing``.
+        # The boundary to third-party code, as in ``engine.execution``.
         LOG.exception("resource type raised: resource %(resource)s", {"resource": view.name})
         return ResourceFailure(f"{type(error).__name__}: {error}")
     return None
 
 
-def _type_of(entry: Mapping[str, Json], registry: ResourceTypeRegistry) -> ResourceType | None:
+def _find_type(entry: Mapping[str, Json], registry: ResourceTypeRegistry) -> ResourceType | None:
     return registry.find(entry.get("implementation") or entry["type"])
 
 
-def _deletes(resource_type: ResourceType) -> bool:
+def _can_delete(resource_type: ResourceType) -> bool:
     return type(resource_type).delete_snapshot is not ResourceType.delete_snapshot
 
 
-def _view(saved: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) -> ResourceContext:
-    entry, within = each.entry, each.stack_document
-    unseen = entry.get(PHYSICAL_NAME_KEY, "")
+def _view(snapshot: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) -> ResourceContext:
+    entry, document = each.entry, each.stack_document
+    name = entry.get(PHYSICAL_NAME_KEY, "")
     return ResourceContext(
-        stack_id=within["id"],
-        stack_name=within["name"],
-        project_id=saved.project_id,
-        resource_id=saved.id,
+        stack_id=document["id"],
+        stack_name=document["name"],
+        project_id=snapshot.project_id,
+        resource_id=snapshot.id,
         name=each.path[-1],
         type=entry["type"],
-        physical_name=unseen,
+        physical_name=name,
         resource_snapshot_name=resource_snapshot_name(
-            unseen, entry.get(VERSION_KEY, saved.version)
+            name, entry.get(VERSION_KEY, snapshot.version)
         )
-        if unseen
+        if name
         else "",
         physical_id=entry.get("resource_id"),
         properties={},
@@ -208,6 +234,6 @@ def _view(saved: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) -> Re
         action=Action.DELETE,
         started_at=now,
         now=now,
-        random=random.Random(saved.id),
+        random=random.Random(snapshot.id),
         cloud=cloud,
     )

@@ -60,7 +60,7 @@ class RootController:
         self._retry_read = retry_read
         self._table = RouteTable(routes)
 
-    @pecan.expose(content_type="application/json")
+    @pecan.expose(content_type="application/json")  # type: ignore[untyped-decorator]  # of pecan
     def _route(self, remainder: list[str], request: ApiRequest) -> tuple[Any, list[str]]:
         project_id, _, path = "/".join(remainder).partition("/")
         known = 0 < len(project_id) <= MAX_PROJECT_ID_LENGTH
@@ -77,14 +77,14 @@ class RootController:
             self._enforcer.enforce(request, match.route.policy_rule)
         return self.dispatch, []
 
-    @pecan.expose(content_type="application/json")
+    @pecan.expose(content_type="application/json")  # type: ignore[untyped-decorator]  # of pecan
     def options(self, request: ApiRequest, _response: Any) -> webob.Response:
         """Answer OPTIONS with the methods of the path."""
         response = empty_response()
         response.allow = request.route_match.allowed_methods
         return response
 
-    @pecan.expose(content_type="application/json")
+    @pecan.expose(content_type="application/json")  # type: ignore[untyped-decorator]  # of pecan
     def dispatch(self, request: ApiRequest, _response: Any) -> webob.Response:
         """Run the handler of the route."""
         route = request.route_match.route

@@ -84,4 +84,5 @@ class Ec2SignatureAuth:
 def _host(request: webob.Request) -> str:
     """Return the host as the URL was signed: some clients name the default port."""
     default_port = {"http": ":80", "https": ":443"}.get(request.scheme, "")
-    return request.host.lower().removesuffix(default_port)
+    host: str = request.host
+    return host.lower().removesuffix(default_port)

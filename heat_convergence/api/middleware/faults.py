@@ -53,7 +53,8 @@ class FaultWrapper:
                 {"method": environ.get("REQUEST_METHOD"), "path": environ.get("PATH_INFO")},
             )
             response = error_response(500, "Error", "The service failed to handle the request.")
-        return response(environ, start_response)
+        body: Iterable[bytes] = response(environ, start_response)
+        return body
 
 
 def not_found_response() -> webob.Response:

@@ -43,7 +43,8 @@ class VersionNegotiation:
             return self._application(environ, start_response)
         else:
             raise RouteNotFound(path)
-        return response(environ, start_response)
+        body: Iterable[bytes] = response(environ, start_response)
+        return body
 
     @staticmethod
     def _list(request: webob.Request) -> webob.Response:

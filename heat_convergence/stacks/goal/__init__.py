@@ -1,1 +1,1 @@
-"""Goal."""
+"""Builders of validated goals and desired resources from parsed sources."""

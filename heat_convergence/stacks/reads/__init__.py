@@ -1,1 +1,1 @@
-"""Reads."""
+"""Reads of stacks for clients: outputs, attributes, breakpoints."""

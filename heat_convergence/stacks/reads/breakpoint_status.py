@@ -1,4 +1,4 @@
-"""Stacks and resources that wait at breakpoints, with reasons that tell where.
+"""Status reasons of stacks and resources that wait at breakpoints.
 
 Called by controllers before they show rows.  One statement for all that is shown, and
 none where nothing is in progress.
@@ -20,7 +20,7 @@ from heat_convergence.db.repositories.tree import SqlTreeRepository
 
 
 def with_breakpoint_reasons(conn: Any, found: Sequence[Stack]) -> list[Stack]:
-    """The stacks, in their order."""
+    """Return the stacks, in their order, with reasons that name their breakpoints."""
     where = SqlTreeRepository(conn).find_breakpoint_locations(found)
     if not where:
         return list(found)
@@ -30,7 +30,13 @@ def with_breakpoint_reasons(conn: Any, found: Sequence[Stack]) -> list[Stack]:
 def with_resource_breakpoint_reasons(
     conn: Any, stacks: Mapping[str, Stack], rows: Iterable[ResourceRow]
 ) -> list[ResourceRow]:
-    """Rows of ``stacks``, by id, in their order."""
+    """Return the rows, in their order, with reasons that name their breakpoints.
+
+    Args:
+        conn: a connection to read from.
+        stacks: by id.
+        rows: resources of these stacks.
+    """
     where = SqlTreeRepository(conn).find_breakpoint_locations(stacks.values())
     if not where:
         return list(rows)

@@ -1,7 +1,7 @@
 """Attributes of resources, as their views show them.
 
-Called by the controllers that show them; works on rows it is handed and never
-asks the database or the cloud.
+Called by the controllers that show them; works on rows passed in and must not ask the
+database or the cloud.
 """
 
 from __future__ import annotations
@@ -27,28 +27,38 @@ _SHOW = "show"
 
 @dataclass(frozen=True, slots=True)
 class AttributeReader:
-    """Shows rows of one stack."""
+    """The reader of attributes of one stack's resources."""
 
     stack: Stack
     registry: ResourceTypeRegistry
     now: datetime
 
     def read_attributes(self, row: ResourceRow, extra: Iterable[str] = ()) -> dict[str, Json]:
-        """Where the type has a map under ``show``, that map and the extra ones; else
-        every declared attribute.  What the type cannot tell is null."""
-        kind = self.registry.find(row.implementation)
-        if kind is None:  # a plug-in that was there when the row was made
+        """Return the attributes of a resource by name; null for values that cannot be read.
+
+        Where the type has a map under ``show``, that map and the extra ones are returned, else
+        every declared attribute.
+
+        Args:
+            row: the resource.
+            extra: names of further attributes.
+        """
+        resource_type = self.registry.find(row.implementation)
+        if resource_type is None:  # a plug-in that was there when the row was made
             return {}
         view = dependency_context(input_from_row(row), self.stack, self.now)
-        wanted = {name: _attribute(kind, view, name) for name in extra}
-        shown = _attribute(kind, view, _SHOW)
+        requested = {name: _attribute(resource_type, view, name) for name in extra}
+        shown = _attribute(resource_type, view, _SHOW)
         if isinstance(shown, Mapping):
-            return {**shown, **wanted}
-        return {name: _attribute(kind, view, name) for name in kind.attribute_names(view)} | wanted
+            return {**shown, **requested}
+        return {
+            name: _attribute(resource_type, view, name)
+            for name in resource_type.attribute_names(view)
+        } | requested
 
 
 def input_from_row(row: ResourceRow) -> InputResource:
-    """A detailed row as types see it."""
+    """Return a detailed row as resource types read it."""
     return InputResource(
         id=row.id,
         name=row.name,
@@ -65,7 +75,7 @@ def input_from_row(row: ResourceRow) -> InputResource:
 
 
 def _attribute(resource_type: ResourceType, view: ResourceContext, name: str) -> Json:
-    """None for what fails, too: a list is being sent already, and has others in it."""
+    """Return None for what fails, too: the response is being sent already."""
     if not resource_type.schema.has_attribute(name):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Source."""
+"""Sources of templates: requests, URLs, containers and stored goals."""

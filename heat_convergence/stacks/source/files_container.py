@@ -1,8 +1,7 @@
-"""``files_container``: the files of a request that lie in the user's object store.
+"""Files of a request that lie in a container of the user's object store.
 
-Called when a body is made a source, with the cloud as the request's user sees it.  Reads
-each object once, within bounds; what is read is stored with the goal, and the container
-is not asked again.
+Called when a request is read, with the cloud as its user sees it.  Reads each object
+once, within bounds; the goal stores what is read, and the container is not read again.
 """
 
 from __future__ import annotations
@@ -21,48 +20,54 @@ _STORE = "object_store"
 def read_files_container(
     container: str, cloud: CloudClient | None, *, max_bytes: int
 ) -> dict[str, str]:
-    """Object name → its text.
+    """Return the texts of a container's objects by name.
 
-    Raises ``NotSupported`` where there is no object store, ``HTTPBadRequest`` for a
-    container that is not there or an object that is no text, ``RequestLimitExceeded`` for
-    more than ``max_bytes`` or ``MAX_FILES``.
+    Args:
+        container: its name.
+        cloud: the user's, None without a cloud.
+        max_bytes: of all objects together.
+
+    Raises:
+        NotSupported: there is no object store.
+        HTTPBadRequest: the container is missing, or an object is no text.
+        RequestLimitExceeded: there are more than ``max_bytes`` or ``MAX_FILES``.
     """
     if cloud is None or not cloud.has_service(_STORE):
         raise errors.NotSupported(
             "files_container is not supported: there is no object store in the catalogue."
         )
     found: dict[str, str] = {}
-    left = max_bytes
-    for each in _listed(container, cloud, max_bytes):
+    bytes_left = max_bytes
+    for each in _list_objects(container, cloud, max_bytes):
         content = _get(container, f"/{quote(each['name'])}", cloud).content
-        left -= len(content)
-        if left < 0:
+        bytes_left -= len(content)
+        if bytes_left < 0:
             raise _too_much(container, f"{max_bytes} bytes")
         found[each["name"]] = _text(container, each["name"], content)
     return found
 
 
-def _listed(container: str, cloud: CloudClient, most_bytes: int) -> list[dict[str, Json]]:
+def _list_objects(container: str, cloud: CloudClient, max_bytes: int) -> list[dict[str, Json]]:
     query = {"format": "json", "limit": str(MAX_FILES + 1)}
     listed: list[dict[str, Json]] = _get(container, "", cloud, query).body or []
     if len(listed) > MAX_FILES:
         raise _too_much(container, f"{MAX_FILES} objects")
-    if sum(int(each.get("bytes") or 0) for each in listed) > most_bytes:
-        raise _too_much(container, f"{most_bytes} bytes")
-    # What stands for a folder has no content of its own.
+    if sum(int(each.get("bytes") or 0) for each in listed) > max_bytes:
+        raise _too_much(container, f"{max_bytes} bytes")
+    # An object that stands for a folder has no content.
     return [each for each in listed if not each["name"].endswith("/")]
 
 
 def _get(
-    container: str, below: str, cloud: CloudClient, query: dict[str, str] | None = None
+    container: str, object_path: str, cloud: CloudClient, query: dict[str, str] | None = None
 ) -> Any:
-    path = f"/{quote(container, safe='')}{below}"
+    path = f"/{quote(container, safe='')}{object_path}"
     try:
         return cloud.send(CloudRequest(_STORE, "GET", path, query=query or {}))
     except errors.ResourceGone as error:
-        raise errors.HTTPBadRequest(f'files_container: "{container}{below}" is not there.') from (
-            error
-        )
+        raise errors.HTTPBadRequest(
+            f'files_container: "{container}{object_path}" is not there.'
+        ) from (error)
 
 
 def _text(container: str, name: str, content: bytes) -> str:

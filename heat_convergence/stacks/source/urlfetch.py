@@ -1,10 +1,9 @@
-"""A template named by URL: fetched within limits, from nowhere inside.
+"""Fetching of templates by URL, within limits and from no internal address.
 
-Called by the controllers when a body has ``template_url`` alone.  Decides which
-addresses may be reached: the name is resolved once, every address checked, and
-the connection made to the checked address, so that a name which changes its mind
-in between gains nothing.  A connection is cut when its time is over, however many
-bytes still trickle in.  Raises ``HTTPBadRequest``.
+Called when a body has ``template_url`` alone, and for nested templates.  Decides which
+addresses may be reached: the name is resolved once, every address checked, and the
+connection made to the checked address, so that a name that changes in between gains
+nothing.  A connection is closed when its time is over, however many bytes still arrive.
 """
 
 from __future__ import annotations
@@ -33,7 +32,12 @@ HostResolver = Callable[[str, int], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """``allow_private_addresses`` lets URLs name loopback, link-local and private addresses."""
+    """The limits of one request's fetches.
+
+    Attributes:
+        allow_private_addresses: whether URLs may name loopback, link-local and private
+            addresses.
+    """
 
     max_bytes: int
     timeout_s: float
@@ -41,7 +45,7 @@ class FetchLimits:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses behind a name."""
+    """Return the addresses of a host."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
@@ -49,33 +53,37 @@ def resolve_host(host: str, port: int) -> list[str]:
 def fetch_url(
     url: str, limits: FetchLimits, *, resolve_addresses: HostResolver = resolve_host
 ) -> str:
-    """The document at ``url`` as text."""
+    """Return the document at ``url`` as text.
+
+    Raises:
+        HTTPBadRequest: it cannot be fetched, is too large or is no text.
+    """
     ends_at = time.monotonic() + limits.timeout_s
     for _ in range(MAX_REDIRECTS + 1):
         try:
             connection, parts = _connection(url, limits, resolve_addresses, ends_at)
-            with _cut_at(connection, ends_at):
-                found = _asked(url, connection, parts, limits)
+            with _time_limit(connection, ends_at):
+                found = _request(url, connection, parts, limits)
         except (http_exc.HTTPError, HTTPException, OSError, ValueError) as error:
             _left_s(url, ends_at)
             raise _refused(url, str(error)) from error
-        if isinstance(found, _Moved):
+        if isinstance(found, _Redirect):
             url = found.url
             continue
-        _left_s(url, ends_at)  # what was cut looks as if it were all
+        _left_s(url, ends_at)  # a body that was cut off looks complete
         return _text(url, found)
     raise _refused(url, f"more than {MAX_REDIRECTS} redirects")
 
 
 @dataclass(frozen=True, slots=True)
-class _Moved:
+class _Redirect:
     url: str
 
 
 def _connection(
     url: str, limits: FetchLimits, look_up: HostResolver, ends_at: float
 ) -> tuple[HTTPConnection, SplitResult]:
-    """To the checked address, under the host's name; not yet connected."""
+    """Return an unconnected connection to the checked address, under the host's name."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise _refused(url, "the URL must begin with http:// or https:// and name a host")
@@ -97,17 +105,17 @@ def _connection(
 
 
 @contextmanager
-def _cut_at(connection: HTTPConnection, ends_at: float) -> Iterator[None]:
-    """Connects.  Each read has a time-out of its own; this is the one of all together."""
-    sockets: list[socket.socket] = []  # an answer may take its connection's socket away
+def _time_limit(connection: HTTPConnection, ends_at: float) -> Iterator[None]:
+    """Connect, with one time limit for all reads, which each have their own as well."""
+    sockets: list[socket.socket] = []  # a response may take over the socket
 
-    def cut() -> None:
+    def shut_down() -> None:
         for each in (connection.sock, *sockets):
             if each is not None:
                 with suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
 
-    timer = threading.Timer(max(0.0, ends_at - time.monotonic()), cut)
+    timer = threading.Timer(max(0.0, ends_at - time.monotonic()), shut_down)
     timer.daemon = True
     timer.start()
     try:
@@ -120,26 +128,26 @@ def _cut_at(connection: HTTPConnection, ends_at: float) -> Iterator[None]:
         connection.close()
 
 
-def _asked(
+def _request(
     url: str, connection: HTTPConnection, parts: SplitResult, limits: FetchLimits
-) -> bytes | _Moved:
+) -> bytes | _Redirect:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host = parts.netloc.rpartition("@")[2]
     connection.request("GET", path, headers={"Host": host, "Accept": "*/*"}, preload_content=False)
-    answer = connection.getresponse()
+    response = connection.getresponse()
     try:
-        if answer.status in _REDIRECTS and answer.headers.get("Location"):
-            return _Moved(urljoin(url, answer.headers["Location"]))
-        if answer.status != 200:
-            raise _refused(url, f"the server answered {answer.status}")
+        if response.status in _REDIRECTS and response.headers.get("Location"):
+            return _Redirect(urljoin(url, response.headers["Location"]))
+        if response.status != 200:
+            raise _refused(url, f"the server answered {response.status}")
         body = bytearray()
-        for chunk in answer.stream(_CHUNK_BYTES, decode_content=False):
+        for chunk in response.stream(_CHUNK_BYTES, decode_content=False):
             body += chunk
             if len(body) > limits.max_bytes:
                 raise _refused(url, f"it is larger than {limits.max_bytes} bytes")
         return bytes(body)
     finally:
-        answer.close()
+        response.close()
 
 
 def _address(url: str, host: str, port: int, limits: FetchLimits, look_up: HostResolver) -> str:
