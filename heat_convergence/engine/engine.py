@@ -16,20 +16,22 @@ from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import InvalidEncryptionKey, StorageRefused, Unavailable
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait, retry_transaction
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
     Recipient,
     dispatch_round_robin,
     merge_messages,
+    send_messages,
 )
-from heat_convergence.convergence.lifecycle.traversal import send_messages
 from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job_transitions import claim
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store, Transaction
-from heat_convergence.engine import outcomes
+from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
 from heat_convergence.engine.jobs import ClaimContext, Job, create_job
 from heat_convergence.engine.leases import LeaseTracker
@@ -164,7 +166,7 @@ class Engine:
             taken = len(jobs)
             load = replace(load, posted=max(load.posted - taken, 0), running=load.running + taken)
             outgoing_messages = dispatch_round_robin(
-                tx, stack.project_id, stack.tree_id, self._settings, now, load
+                tx, stack.project_id, stack.tree_id, self._context(now), load
             )
         return jobs, outgoing_messages
 
@@ -178,7 +180,7 @@ class Engine:
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
         names = {name for row in rows for name in row.referenced_names}
         keys = {key for row in rows for key in collect_definition_hashes(row.definition)}
-        claim = ClaimContext(
+        claim_context = ClaimContext(
             stack=stack,
             inputs=tx.incarnations.get_inputs(stack.id, names),
             registry=self._registry,
@@ -189,21 +191,15 @@ class Engine:
             limits=self._limits,
             predecessors=find_predecessors(tx, stack.id, rows, self._registry),
         )
-        return [create_job(row, claim) for row in rows]
+        return [create_job(row, claim_context) for row in rows]
 
     def _write_claims(
         self, tx: Transaction, jobs: Sequence[Job], token: str, now: datetime
     ) -> None:
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
         until = now + timedelta(seconds=self._settings.lease_s)
-        lease = {
-            "job_state": JobState.RUNNING,
-            "lease_owner": self._owner,
-            "lease_token": token,
-            "lease_expires_at": until,
-        }
         self._leases.claim(token, until)
-        outcomes.record_claims(tx, jobs, lease, now, self._ids)
+        claims.record_claims(tx, jobs, claim(self._owner, token, until), self._context(now))
 
     def _nest_all(self, jobs: Sequence[Job], token: str) -> None:
         """Stacks that end as they begin, for there is nothing in them, are told of
@@ -258,7 +254,10 @@ class Engine:
 
     def _record(self, job_outcomes: Sequence[Outcome], token: str) -> outcomes.RecordedOutcomes:
         with self._store.transaction() as tx:
-            return outcomes.record_outcomes(tx, job_outcomes, token, self._clock(), self._settings)
+            return outcomes.record_outcomes(tx, job_outcomes, token, self._context(self._clock()))
+
+    def _context(self, now: datetime) -> TraversalContext:
+        return TraversalContext(now, self._ids, self._settings)
 
 
 def _open(row: Resource, version: int, now: datetime) -> bool:

@@ -21,14 +21,13 @@ from heat_convergence.common.errors import (
     Unavailable,
 )
 from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence.lifecycle import detach, rollback, traversal
+from heat_convergence.convergence.lifecycle import rollback, traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
-from heat_convergence.convergence.lifecycle.stack_export import is_suspended_entry
-from heat_convergence.convergence.lifecycle.traversal import (
-    AdoptedResource,
-    Initiator,
-    TraversalContext,
-)
+from heat_convergence.convergence.lifecycle.nested import detach
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_suspended_entry
+from heat_convergence.convergence.lifecycle.traversal import AdoptedResource, Initiator
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -157,14 +156,14 @@ class NestedStackExecutor:
                 return _NOBODY, ()
             if job.row.desired is DesiredState.PRESENT:
                 self._check_size(tx, job.row, draft)
-            recorded = outcomes.record_outcomes(tx, [outcome], token, now, self._settings)
+            recorded = outcomes.record_outcomes(tx, [outcome], token, self._context(now))
             tx.contents.put(draft.contents)
             begun = traversal.create_stack(
                 tx,
                 stack=stack,
                 goal=draft.goal,
                 desired_resources=draft.desired_resources,
-                context=self._means(now),
+                context=self._context(now),
                 adopted_resources=handed,
             )
         return (recorded if outcome.unfinished else _NOBODY), begun.outgoing_messages
@@ -228,14 +227,16 @@ class NestedStackExecutor:
         tx.contents.put(draft.contents)
         begun = traversal.start_traversal(
             tx,
-            stack_id=child.id,
-            action=Action.UPDATE,
-            initiator=Initiator.PARENT,
-            goal=draft.goal,
-            desired_resources=draft.desired_resources,
-            stack_values={"timeout_mins": draft.stack.timeout_mins},
-            context=self._means(now),
-            state_source=reality,
+            traversal.TraversalRequest(
+                stack_id=child.id,
+                action=Action.UPDATE,
+                initiator=Initiator.PARENT,
+                goal=draft.goal,
+                desired_resources=draft.desired_resources,
+                stack_values={"timeout_mins": draft.stack.timeout_mins},
+                state_source=reality,
+            ),
+            self._context(now),
         )
         return begun.outgoing_messages
 
@@ -249,10 +250,12 @@ class NestedStackExecutor:
                 rollback.retain_adopted(tx, tx.resources.lock_by_stack(child.id))
             begun = traversal.start_traversal(
                 tx,
-                stack_id=child.id,
-                action=job.action,
-                initiator=Initiator.PARENT,
-                context=self._means(now),
+                traversal.TraversalRequest(
+                    stack_id=child.id,
+                    action=job.action,
+                    initiator=Initiator.PARENT,
+                ),
+                self._context(now),
             )
             return begun.outgoing_messages
 
@@ -272,12 +275,10 @@ class NestedStackExecutor:
             if not _held(tx, job, token):
                 return _NOBODY, ()
             if child is None or child.deleted_at is not None or not _owns(job.row, child):
-                return outcomes.record_outcomes(
-                    tx, [_missing(job)], token, now, self._settings
-                ), ()
+                return outcomes.record_outcomes(tx, [_missing(job)], token, self._context(now)), ()
             look, begin = decide(tx, child)
             recorded = outcomes.record_outcomes(
-                tx, [Outcome(job, result=look)], token, now, self._settings
+                tx, [Outcome(job, result=look)], token, self._context(now)
             )
             if begin is None:
                 return recorded, ()
@@ -294,7 +295,7 @@ class NestedStackExecutor:
             if tree and _owns(job.row, tree[-1][0]):
                 detach.promote_to_root(tx, tree)
             gone = Outcome(job, result=VerbResult(ObservedState.ABSENT))
-            return outcomes.record_outcomes(tx, [gone], token, now, self._settings)
+            return outcomes.record_outcomes(tx, [gone], token, self._context(now))
 
     # -- helpers
 
@@ -342,9 +343,9 @@ class NestedStackExecutor:
         with self._store.transaction() as tx:
             if not _held(tx, outcome.job, token):
                 return _NOBODY
-            return outcomes.record_outcomes(tx, [outcome], token, self._clock(), self._settings)
+            return outcomes.record_outcomes(tx, [outcome], token, self._context(self._clock()))
 
-    def _means(self, now: datetime) -> TraversalContext:
+    def _context(self, now: datetime) -> TraversalContext:
         return TraversalContext(now, self._ids, self._settings)
 
 
@@ -399,6 +400,5 @@ def _held(tx: Transaction, job: Job, token: str) -> bool:
         same = row.version == job.row.version and row.root_id == job.row.root_id
         if same and row.job_state is JobState.RUNNING:
             return True
-        free = {"lease_owner": None, "lease_token": None, "lease_expires_at": None}
-        tx.resources.update([row.id], **free)
+        tx.jobs.apply([row.id], job_transitions.drop_lease())
     return False

@@ -1,41 +1,47 @@
-"""What an engine writes: the claim before a call, the outcome after it.
+"""The record of calls' outcomes: what a worker writes after a call.
 
-Called by ``engine`` inside its transactions.  Writes only rows that the lease's
-token still holds (RULE 3): a late writer's update matches none.
+Called by ``engine`` and ``nested_executor`` inside their transactions.  Writes only rows
+that the lease's token still holds (RULE 3): a late writer's update matches none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceActionRestricted, TemporaryFailure
-from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence.lifecycle.completion import resource_event
-from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.execution import Outcome
-from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.properties import properties_hash
 from heat_convergence.resources.redaction import redact_secrets
+
+RowChange = tuple[JobTransition, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcomes:
-    """Whom to tell: ids for the observer, and version → ids whose goal has changed
-    meanwhile."""
+    """The recorded resources, for messages after the commit.
+
+    Attributes:
+        current: ids for the observers.
+        superseded: newer version → ids that the engines may start for it.
+    """
 
     current: tuple[str, ...]
     superseded: Mapping[int, tuple[str, ...]]
 
 
 def merge_recorded(parts: Sequence[RecordedOutcomes]) -> RecordedOutcomes:
-    """Several records as one."""
+    """Merge several records into one."""
     superseded: dict[int, tuple[str, ...]] = {}
     for part in parts:
         for version, ids in part.superseded.items():
@@ -43,92 +49,26 @@ def merge_recorded(parts: Sequence[RecordedOutcomes]) -> RecordedOutcomes:
     return RecordedOutcomes(tuple(row_id for part in parts for row_id in part.current), superseded)
 
 
-# -- before the call ----------------------------------------------------------
-
-
-def record_claims(
-    tx: Transaction, jobs: Sequence[Job], lease: Mapping[str, Any], now: datetime, ids: IdFactory
-) -> None:
-    """Takes the rows; those whose state changes show it, with an event."""
-    silent = [job for job in jobs if not job.step.traits.shows_progress]
-    tx.resources.update([job.row.id for job in silent], **lease)
-    told = {job.row.id for job in silent}
-    groups: dict[tuple[Action, bool, bool], list[Job]] = {}
-    for job in jobs:
-        if job.row.id not in told:
-            changes = not job.step.traits.only_observes
-            groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
-    for (action, goes_on, changes), members in sorted(groups.items()):
-        begun = {} if goes_on else {"action_started_at": now}
-        unknown: dict[str, Any] = {}
-        if changes and action is Action.UPDATE:
-            unknown = {"properties_hash": None}
-        elif action is Action.SUSPEND:
-            unknown = {"suspended": True}
-        tx.resources.update(
-            [job.row.id for job in members],
-            action=action,
-            status=Status.IN_PROGRESS,
-            status_reason="state changed",
-            **begun,
-            **unknown,
-            **lease,
-        )
-    tx.events.insert(
-        [
-            resource_event(job.row, Action.ADOPT, status, "state changed", now, ids)
-            for job in jobs
-            if job.step is JobStep.EXTERNAL and job.row.action is Action.INIT
-            for status in (Status.IN_PROGRESS, Status.COMPLETE)
-        ]
-    )
-    tx.events.insert(
-        [
-            resource_event(
-                job.row,
-                job.action,
-                Status.IN_PROGRESS,
-                "state changed",
-                now,
-                ids,
-                job.desired_properties,
-            )
-            for job in jobs
-            if job.row.id not in told and not _goes_on(job)
-        ]
-    )
-
-
-def _goes_on(job: Job) -> bool:
-    return job.row.action is job.action and job.row.status is Status.IN_PROGRESS
-
-
-# -- after it -----------------------------------------------------------------
-
-
 def record_outcomes(
-    tx: Transaction,
-    outcomes: Sequence[Outcome],
-    token: str,
-    now: datetime,
-    settings: ConvergenceSettings,
+    tx: Transaction, outcomes: Sequence[Outcome], token: str, context: TraversalContext
 ) -> RecordedOutcomes:
-    """Writes what came of the calls and gives the leases back."""
-    resets = _resets(outcomes)
-    if resets:  # their rows are locked along, in the order of ids as everywhere
+    """Write the outcomes of calls and end the leases."""
+    resets = _data_resets(outcomes)
+    if resets:  # their rows are locked, too, in the order of ids as everywhere
         tx.resources.lock([*resets, *(outcome.job.row.id for outcome in outcomes)])
-    if len(outcomes) == 1 and not resets and _save_at_once(tx, outcomes[0], token, now, settings):
+    if len(outcomes) == 1 and not resets and _record_at_once(tx, outcomes[0], token, context):
         return RecordedOutcomes((outcomes[0].job.row.id,), {})
     versions = tx.leases.lock_held([outcome.job.row.id for outcome in outcomes], token)
-    held = [outcome for outcome in outcomes if outcome.job.row.id in versions]
-    current = [o for o in held if versions[o.job.row.id] == o.job.row.version]
-    stale = [o for o in held if versions[o.job.row.id] != o.job.row.version]
+    leased = [outcome for outcome in outcomes if outcome.job.row.id in versions]
+    current = [o for o in leased if versions[o.job.row.id] == o.job.row.version]
+    stale = [o for o in leased if versions[o.job.row.id] != o.job.row.version]
     tries = _count_tries(tx, [o for o in current if o.retryable or o.retry_with_new_incarnation])
-    _save(tx, current, [_columns(o, tries.get(o.job.row.id), now, settings) for o in current])
-    _save(tx, stale, [_facts(o) for o in stale])
-    _reset(tx, _resets(current))  # whoever deletes in the place of a stale one does it again
-    # What waited for this worker to be done with it may be claimed now.
-    tx.jobs.repost([o.job.row.id for o in stale], now)
+    _save(tx, current, [_change_of(o, tries.get(o.job.row.id), context) for o in current])
+    _save(tx, stale, [(job_transitions.return_lease(), _facts(o)) for o in stale])
+    # A job of the newer version that deletes one of the stale resources resets data again.
+    _reset_data(tx, _data_resets(current))
+    # Jobs that waited for this worker may be claimed now.
+    tx.jobs.repost([o.job.row.id for o in stale], context.now)
     superseded: dict[int, list[str]] = {}
     for outcome in stale:
         row_id = outcome.job.row.id
@@ -139,59 +79,68 @@ def record_outcomes(
     )
 
 
-def _resets(outcomes: Sequence[Outcome]) -> dict[str, Mapping[str, Any]]:
-    """What becomes of others' data, by their ids; of a stack that goes as a whole, nothing."""
-    found: dict[str, Mapping[str, Any]] = {}
+def _data_resets(outcomes: Sequence[Outcome]) -> dict[str, Mapping[str, Any]]:
+    """Return the data that deletions reset in other resources, by their ids.
+
+    There are none where the stack is deleted as a whole.
+    """
+    resets: dict[str, Mapping[str, Any]] = {}
     for outcome in outcomes:
-        look, stack = outcome.result, outcome.job.stack
-        if look is None or look.observed is not ObservedState.ABSENT or stack is None:
+        result, stack = outcome.result, outcome.job.stack
+        if result is None or result.observed is not ObservedState.ABSENT or stack is None:
             continue
         if stack.action is not Action.DELETE:
-            for row_id, data in look.data_resets.items():
-                found[row_id] = {**found.get(row_id, {}), **data}
-    return found
+            for row_id, data in result.data_resets.items():
+                resets[row_id] = {**resets.get(row_id, {}), **data}
+    return resets
 
 
-def _reset(tx: Transaction, resets: Mapping[str, Mapping[str, Any]]) -> None:
+def _reset_data(tx: Transaction, resets: Mapping[str, Mapping[str, Any]]) -> None:
+    if not resets:
+        return
     tx.resources.update_each(
         {
             row.id: {"data": {**row.data, **resets[row.id]}, "sensitive": row.sensitive}
             for row in tx.resources.get(list(resets))
         }
-        if resets
-        else {}
     )
 
 
-def _save_at_once(
-    tx: Transaction, outcome: Outcome, token: str, now: datetime, settings: ConvergenceSettings
+def _record_at_once(
+    tx: Transaction, outcome: Outcome, token: str, context: TraversalContext
 ) -> bool:
-    """In one statement, for a single one that nothing has overtaken."""
+    """Record a single outcome in one statement, unless a newer version has started."""
     if outcome.retryable or outcome.retry_with_new_incarnation:
         return False
-    row, columns = outcome.job.row, _columns(outcome, None, now, settings)
-    return tx.leases.save(row.id, token, row.version, {**columns, **_told_data(outcome)})
+    row = outcome.job.row
+    transition, columns = _change_of(outcome, None, context)
+    return tx.jobs.apply_leased(
+        row.id, token, row.version, transition, {**columns, **_changed_data(outcome)}
+    )
 
 
-def _told_data(outcome: Outcome) -> dict[str, Any]:
-    """Data that the call did not tell are left alone: a signal may have come
-    meanwhile."""
-    look = outcome.result
-    return {} if look is None or look.data is None else {"data": look.data}
+def _changed_data(outcome: Outcome) -> dict[str, Any]:
+    """Return the data that the call has changed.
+
+    Others are left alone: a signal may have changed them meanwhile.
+    """
+    result = outcome.result
+    return {} if result is None or result.data is None else {"data": result.data}
 
 
-def _save(tx: Transaction, outcomes: Sequence[Outcome], columns: Sequence[dict[str, Any]]) -> None:
-    told: dict[str, dict[str, Any]] = {}
-    rest: dict[str, dict[str, Any]] = {}
-    for outcome, values in zip(outcomes, columns, strict=True):
-        data = _told_data(outcome)
-        (told if data else rest)[outcome.job.row.id] = {**values, **data}
-    tx.resources.update_each(told)
-    tx.resources.update_each(rest)
+def _save(tx: Transaction, outcomes: Sequence[Outcome], changes: Sequence[RowChange]) -> None:
+    with_data: dict[str, RowChange] = {}
+    without_data: dict[str, RowChange] = {}
+    for outcome, (transition, columns) in zip(outcomes, changes, strict=True):
+        data = _changed_data(outcome)
+        target = with_data if data else without_data
+        target[outcome.job.row.id] = (transition, {**columns, **data})
+    tx.jobs.apply_each(with_data)
+    tx.jobs.apply_each(without_data)
 
 
 def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Counts a try for each, and says how many there were before."""
+    """Count a try for each; return how many there were before."""
     if not outcomes:
         return {}
     version = outcomes[0].job.row.version
@@ -202,96 +151,119 @@ def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]
 
 
 def _facts(outcome: Outcome) -> dict[str, Any]:
-    """What is known of reality now, whatever the goal."""
-    row, look = outcome.job.row, outcome.result
-    made = outcome.job.step.traits.stores_properties and look is not None
-    properties = outcome.job.desired_properties if made else row.properties
+    """Return the columns that describe the physical resource, whatever the goal is."""
+    job, result = outcome.job, outcome.result
+    row, resource_type = job.row, job.resource_type
+    stored = job.step.traits.stores_properties and result is not None
+    properties = job.desired_properties if stored else row.properties
     hashed = row.properties_hash
-    if made:
-        hashed = (
-            None if outcome.job.unverified else properties_hash(outcome.job.desired_properties)
-        )
-    elif outcome.job.step is JobStep.UPDATE:
+    if stored:
+        hashed = None if job.unverified else properties_hash(job.desired_properties)
+    elif job.step is JobStep.UPDATE:
         hashed = None
-    attributes = None if look is None else look.attributes
-    creating = outcome.job.action is Action.CREATE
-    physical_id = row.physical_id
-    if look is not None and creating and look.observed is not ObservedState.ABSENT:
-        physical_id = look.physical_id or row.physical_id or row.physical_name
-    elif look is not None and look.physical_id is not None:
-        physical_id = look.physical_id
-    kind = outcome.job.resource_type
+    attributes = None if result is None else result.attributes
+    secret = resource_type is not None and resource_type.has_secret_data(properties or {})
     return {
-        "sensitive": row.sensitive
-        or (kind is not None and kind.has_secret_data(properties or {})),
-        "physical_id": physical_id,
+        "sensitive": row.sensitive or secret,
+        "physical_id": _physical_id(outcome),
         "properties": properties,
         "properties_hash": hashed,
         "attributes": row.attributes if attributes is None else attributes,
-        "observed": None,
-        "observe_at": None,
-        "lease_owner": None,
-        "lease_token": None,
-        "lease_expires_at": None,
     }
 
 
-def _columns(
-    outcome: Outcome, tries: int | None, now: datetime, settings: ConvergenceSettings
-) -> dict[str, Any]:
-    """All that the outcome changes in a row whose goal is still the same.
+def _physical_id(outcome: Outcome) -> str | None:
+    row, result = outcome.job.row, outcome.result
+    if result is None:
+        return row.physical_id
+    creating = outcome.job.action is Action.CREATE
+    if creating and result.observed is not ObservedState.ABSENT:
+        return result.physical_id or row.physical_id or row.physical_name
+    return row.physical_id if result.physical_id is None else result.physical_id
 
-    ``observe_at`` is set unless the end of a nested stack will: should the message to
-    the observer be lost, the observer comes by itself.
+
+def _change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -> RowChange:
+    """Return everything that the outcome changes in a row with the same goal.
+
+    ``observe_at`` is set unless the end of a nested stack sets it: should the message to
+    the observers be lost, an observer comes by itself.
     """
-    row, look = outcome.job.row, outcome.result
-    state, observed, reason = JobState.AWAITING_OBSERVATION, None, row.status_reason
-
-    def hide(text: str) -> str:
-        return redact_secrets(text, row, outcome.job.resource_type, outcome.job.desired_properties)
-
-    again_s: float | None = settings.repost_after_s
-    if outcome.needs_replacement:
-        state = JobState.REPLACE
-        if look is not None:
-            observed = ObservedState.FAILED
-            reason = format_failure_reason(row.name, look.reason, hide)
-    elif outcome.error is not None:
-        spared = isinstance(outcome.job.error, ResourceActionRestricted)
-        observed = ObservedState.SKIPPED if spared else ObservedState.FAILED
-        reason = format_failure_reason(row.name, outcome.error, hide)
-    elif look is not None:
-        observed, reason = look.observed, hide(look.reason) or "state changed"
-        gone = look.observed is ObservedState.ABSENT and outcome.job.action is not Action.DELETE
-        if gone or look.observed is ObservedState.FAILED:
-            why = look.reason or "it is gone"
-            reason = format_failure_reason(row.name, why, hide, look.error_name)
-            if outcome.retry_with_new_incarnation and (tries or 0) < settings.retry_limit:
-                state = JobState.REPLACE
-        elif look.observed is ObservedState.BUSY:
-            again_s = look.poll_after_s
-    pause_s = _pause_s(outcome, tries or 0, settings)
-    if pause_s is not None:
-        state, observed, again_s = JobState.RETRY, None, pause_s
-    touched = outcome.job.step.traits.refreshes_values and look is not None
-    return {
+    row = outcome.job.row
+    touched = outcome.job.step.traits.refreshes_values and outcome.result is not None
+    columns = {
         **_facts(outcome),
-        "job_state": state,
-        "observed": observed,
-        "status_reason": reason,
+        "status_reason": _status_reason(outcome),
         "touched_version": row.version if touched else row.touched_version,
-        "observe_at": None if again_s is None else now + timedelta(seconds=again_s),
     }
+    return _transition(outcome, tries or 0, context), columns
+
+
+def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobTransition:
+    settings, result = context.settings, outcome.result
+    repost_at = context.now + timedelta(seconds=settings.repost_after_s)
+    pause_s = _pause_s(outcome, tries, settings)
+    if pause_s is not None:
+        return job_transitions.retry_call(context.now + timedelta(seconds=pause_s))
+    if outcome.needs_replacement:
+        observed = None if result is None else ObservedState.FAILED
+        return job_transitions.request_replacement(observed, repost_at)
+    if outcome.error is not None:
+        restricted = isinstance(outcome.job.error, ResourceActionRestricted)
+        observed = ObservedState.SKIPPED if restricted else ObservedState.FAILED
+        return job_transitions.await_observation(observed, repost_at)
+    if result is None:
+        return job_transitions.await_observation(None, repost_at)
+    if _result_failed(outcome):
+        if outcome.retry_with_new_incarnation and tries < settings.retry_limit:
+            return job_transitions.request_replacement(result.observed, repost_at)
+        return job_transitions.await_observation(result.observed, repost_at)
+    if result.observed is not ObservedState.BUSY:
+        return job_transitions.await_observation(result.observed, repost_at)
+    poll_s = result.poll_after_s
+    poll_at = None if poll_s is None else context.now + timedelta(seconds=poll_s)
+    return job_transitions.await_observation(ObservedState.BUSY, poll_at)
+
+
+def _result_failed(outcome: Outcome) -> bool:
+    result = outcome.result
+    if result is None:
+        return False
+    deleting = outcome.job.action is Action.DELETE
+    missing = result.observed is ObservedState.ABSENT and not deleting
+    return missing or result.observed is ObservedState.FAILED
+
+
+def _status_reason(outcome: Outcome) -> str:
+    job, result = outcome.job, outcome.result
+
+    def hide_secrets(text: str) -> str:
+        return redact_secrets(text, job.row, job.resource_type, job.desired_properties)
+
+    if outcome.needs_replacement:
+        if result is None:
+            return job.row.status_reason
+        return format_failure_reason(job.row.name, result.reason, hide_secrets)
+    if outcome.error is not None:
+        return format_failure_reason(job.row.name, outcome.error, hide_secrets)
+    if result is None:
+        return job.row.status_reason
+    if _result_failed(outcome):
+        reason = result.reason or "it is gone"
+        return format_failure_reason(job.row.name, reason, hide_secrets, result.error_name)
+    return hide_secrets(result.reason) or "state changed"
 
 
 def _pause_s(outcome: Outcome, tries: int, settings: ConvergenceSettings) -> float | None:
-    """How long until the job is done again; None where it is not."""
+    """Return how long until the job is done again; None if it is not."""
     if outcome.unfinished and outcome.result is not None:
         return outcome.result.poll_after_s or settings.repost_after_s
     if outcome.needs_replacement or not outcome.retryable or tries >= settings.retry_limit:
         return None
-    asked_s = None if outcome.error is None else _asked_s(outcome.error)
-    return settings.backoff_s(tries, asked_s)
+    return settings.backoff_s(tries, _requested_pause_s(outcome.error))
+
+
+def _requested_pause_s(error: Error | None) -> float | None:
+    return error.retry_after_s if isinstance(error, TemporaryFailure) else None
 
 
 def format_failure_reason(
@@ -300,13 +272,15 @@ def format_failure_reason(
     redact: Callable[[str], str],
     error_type: str = "ResourceInError",
 ) -> str:
-    """``<ErrorType>: <path>: <message>``; ``hide`` takes from a message what must not be
-    told, ``kind`` is a text's."""
+    """Return ``<ErrorType>: <path>: <message>``.
+
+    Args:
+        name: the resource.
+        error: the error, or the text of one.
+        redact: removes secrets from a message.
+        error_type: the type of an error that is a text.
+    """
     if isinstance(error, str):
         return f"{error_type}: resources.{name}: {redact(error)}"
     path = error.path or f"resources.{name}"
     return f"{type(error).__name__}: {path}: {redact(error.message)}"
-
-
-def _asked_s(error: Error) -> float | None:
-    return error.retry_after_s if isinstance(error, TemporaryFailure) else None

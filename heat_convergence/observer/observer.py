@@ -16,19 +16,15 @@ from heat_convergence.common.errors import Unavailable
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait, retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
-from heat_convergence.convergence.lifecycle.progress import (
-    ProgressResult,
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
+from heat_convergence.convergence.lifecycle.observations import Observation
+from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
+from heat_convergence.convergence.lifecycle.sweeps import (
     cancel_nested_stack,
-    dispatch_next,
+    dispatch_project,
     handle_timeout,
-    process_observations,
     resume_stalled,
-)
-from heat_convergence.convergence.lifecycle.retries import Observation
-from heat_convergence.convergence.lifecycle.traversal import (
-    TraversalContext,
-    batches,
-    send_messages,
 )
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.bus import Bus
@@ -173,7 +169,7 @@ class Observer:
             write=self._write,
         )
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
-            self._transact(lambda tx, means, it=project_id: dispatch_next(tx, it, means))
+            self._transact(lambda tx, means, it=project_id: dispatch_project(tx, it, means))
 
     # -- what both come to
 

@@ -18,7 +18,7 @@ from heat_convergence.common.errors import (
     ResourceGone,
     Retry,
 )
-from heat_convergence.convergence.lifecycle.retries import Observation, job_key
+from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error
-from heat_convergence.convergence.lifecycle.snapshot_completion import (
+from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
     VERSION_KEY,
 )

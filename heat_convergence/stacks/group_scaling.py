@@ -14,11 +14,12 @@ from typing import Any
 
 from heat_convergence.common.errors import EntityNotFound, RequestLimitExceeded
 from heat_convergence.convergence.lifecycle import traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
-from heat_convergence.convergence.lifecycle.snapshot_completion import (
+from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     get_ancestors_taking_snapshot,
 )
-from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import Initiator
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
@@ -112,12 +113,14 @@ class GroupScaler:
         tx.contents.put(prepared.contents)
         started = traversal.start_traversal(
             tx,
-            stack_id=self.group_id,
-            action=Action.UPDATE,
-            initiator=Initiator.SERVICE,
-            goal=prepared.goal,
-            desired_resources=prepared.desired_resources,
-            context=context,
+            traversal.TraversalRequest(
+                stack_id=self.group_id,
+                action=Action.UPDATE,
+                initiator=Initiator.SERVICE,
+                goal=prepared.goal,
+                desired_resources=prepared.desired_resources,
+            ),
+            context,
         )
         return started.outgoing_messages
 

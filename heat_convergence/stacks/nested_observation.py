@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import RowsContradict
-from heat_convergence.convergence.lifecycle.retries import Observation
+from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, ObservedState, Verb

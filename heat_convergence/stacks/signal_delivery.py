@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.common.errors import Error, NotSupported, ResourceNotAvailable
-from heat_convergence.convergence.lifecycle.completion import resource_event
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.model.job_transitions import request_observation
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
@@ -106,7 +106,7 @@ def deliver_signal(
     _save(tx, row, result)
     tx.events.insert([_event(row, reason, context)])
     waiting = [each.id for each in locked if _awaits_poll(each) and each.id != group]
-    tx.resources.update(waiting, observe_at=context.now)
+    tx.jobs.apply(waiting, request_observation(context.now))
     return SignalDelivery(stack.version, tuple(waiting), messages=messages)
 
 
@@ -144,7 +144,7 @@ def _save(tx: Transaction, row: Resource, result: SignalResult) -> None:
 
 def _event(row: Resource, reason: str, context: TraversalContext) -> Event:
     """Return an event under the action SIGNAL, with the status that the resource has."""
-    return resource_event(row, SIGNAL_ACTION, row.status, reason, context.now, context.ids)
+    return context.resource_event(row, SIGNAL_ACTION, row.status, reason)
 
 
 def _event_reason(details: Json) -> str:

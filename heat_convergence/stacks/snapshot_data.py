@@ -15,11 +15,14 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
-from heat_convergence.convergence.lifecycle.snapshot_completion import (
+from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
     VERSION_KEY,
 )
-from heat_convergence.convergence.lifecycle.stack_export import is_stack_entry, resource_entries
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
+    is_stack_entry,
+    resource_entries,
+)
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.resources.protocol.resource_context import resource_snapshot_name

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.lifecycle import rollback, traversal
-from heat_convergence.convergence.lifecycle.traversal import (
-    StartedTraversal,
-    TraversalContext,
-    build_desired_resources,
-)
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.planning.desired_state import (
+    DesiredResource,
+    build_desired_resources,
+)
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.engine.engine import Engine
@@ -130,7 +131,7 @@ class InProcessService:
         wanted = build_desired_resources(definitions, {})
         with self.store.transaction() as tx:
             begun = traversal.create_stack(
-                tx, stack=stack, goal=goal, desired_resources=wanted, context=self._means()
+                tx, stack=stack, goal=goal, desired_resources=wanted or {}, context=self._means()
             )
         self._post(begun)
         return stack.id
@@ -182,16 +183,18 @@ class InProcessService:
         with self.store.transaction() as tx:
             begun = traversal.start_traversal(
                 tx,
-                stack_id=stack_id,
-                action=action,
-                goal=goal,
-                desired_resources=wanted,
-                context=self._means(),
+                traversal.TraversalRequest(
+                    stack_id=stack_id,
+                    action=action,
+                    goal=goal,
+                    desired_resources=wanted or {},
+                ),
+                self._means(),
             )
         self._post(begun)
 
     def _post(self, begun: StartedTraversal) -> None:
-        traversal.send_first_messages(self.bus, begun, self.settings)
+        send_messages(self.bus, begun.outgoing_messages, self.settings)
 
     def _means(self) -> TraversalContext:
         return TraversalContext(self._clock(), self._ids, self.settings)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import pytest
 
-from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
-from heat_convergence.engine import engine, outcomes
+from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.observer.observer import Observer
 from heat_convergence.stacks import nested_observation
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
+from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.leases import MemoryLeaseRepository
 from heat_convergence.testing.simulation.scenarios import transcript
 from heat_convergence.testing.simulation.scenarios.campaign import (
@@ -66,6 +67,8 @@ def _claims_in_spite_of_leases(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(row, version, now) or (row.version == version and row.is_leased(now))
 
     monkeypatch.setattr(engine, "_open", careless)
+    # The store itself would refuse the claim of a job that is not POSTED.
+    monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
 
 def _no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,30 +78,23 @@ def _no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Intent is recorded after the call, with its outcome."""
-    write, record = outcomes.record_claims, outcomes.record_outcomes
+    write, record = claims.record_claims, outcomes.record_outcomes
 
     def lease_alone(
-        tx: Transaction,
-        jobs: Sequence[Job],
-        lease: Mapping[str, Any],
-        now: datetime,
-        ids: IdFactory,
+        tx: Transaction, jobs: Sequence[Job], claim: JobTransition, context: TraversalContext
     ) -> None:
-        tx.resources.update([job.row.id for job in jobs], **lease)
+        tx.jobs.apply([job.row.id for job in jobs], claim)
 
     def both(
-        tx: Transaction,
-        outcomes: Sequence[Outcome],
-        token: str,
-        now: datetime,
-        settings: ConvergenceSettings,
+        tx: Transaction, outcomes: Sequence[Outcome], token: str, context: TraversalContext
     ) -> outcomes.RecordedOutcomes:
         held = tx.leases.lock_held([outcome.job.row.id for outcome in outcomes], token)
         jobs = [outcome.job for outcome in outcomes if outcome.job.row.id in held]
-        write(tx, jobs, {"lease_token": token}, now, lambda: f"{now}/{len(jobs)}")
-        return record(tx, outcomes, token, now, settings)
+        same_lease = JobTransition("keep lease", frozenset(JobState), {"lease_token": token})
+        write(tx, jobs, same_lease, context)
+        return record(tx, outcomes, token, context)
 
-    monkeypatch.setattr(outcomes, "record_claims", lease_alone)
+    monkeypatch.setattr(claims, "record_claims", lease_alone)
     monkeypatch.setattr(outcomes, "record_outcomes", both)
 
 

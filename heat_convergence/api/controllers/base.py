@@ -13,7 +13,7 @@ from heat_convergence.api.http import ApiRequest
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import retry_transaction
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks

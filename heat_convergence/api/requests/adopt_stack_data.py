@@ -13,7 +13,7 @@ from typing import Any
 
 from heat_convergence.api.requests.stack_body import StackBody
 from heat_convergence.common import errors
-from heat_convergence.convergence.lifecycle.stack_export import is_suspended_entry
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_suspended_entry
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.template.environment.environment import parse_environment_sections
 from heat_convergence.template.limits import TemplateLimits

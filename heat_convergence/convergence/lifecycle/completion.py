@@ -1,30 +1,29 @@
-"""How a traversal ends: complete, failed, or with the stack gone.
+"""The end of a traversal: complete, failed, or with the stack deleted.
 
-Called under the stack's lock by ``traversal`` and ``advance``.  Touches only the
-stack it is given; casts nothing.
+Called under the stack's lock by ``traversal``, ``progress`` and ``sweeps``.  Must not
+send anything: messages are returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from typing import Any
 
-from heat_convergence.common.ids import IdFactory
-from heat_convergence.convergence.lifecycle import parent_notification, snapshot_completion
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.nested import parent_notification
+from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
-from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 
 INTERRUPTED_AT_HOOK = "Failure occurred while waiting."
 CHECK_UNSUPPORTED_PREFIX = "CHECK not supported for "  # and the type, in a resource's reason
-STACK_TYPE = "OS::Heat::Stack"
-_REACH_A_GOAL = frozenset(
+_GOAL_ACTIONS = frozenset(
     {Action.CREATE, Action.UPDATE, Action.ROLLBACK, Action.ADOPT, Action.RESTORE}
 )
 _BETWEEN_TRIES = frozenset({JobState.RETRY, JobState.SCHEDULABLE, JobState.POSTED})
@@ -32,199 +31,168 @@ _CAN_ROLL_BACK = frozenset({Action.CREATE, Action.UPDATE, Action.ADOPT})
 
 
 def complete_traversal(
-    tx: Transaction, stack: Stack, now: datetime, ids: IdFactory
+    tx: Transaction, stack: Stack, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """RULE 7: called only when no row of the traversal's graph is unready."""
+    """Complete a traversal in whose graph no row is unready (RULE 7)."""
     reason = f"Stack {stack.action} completed successfully"
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     if stack.action is Action.DELETE:
         tx.resources.delete_by_stack(stack.id)
-        tx.snapshots.schedule_deletion(stack.id, now)
+        tx.snapshots.schedule_deletion(stack.id, context.now)
         tx.goals.delete_except(stack.id, (stack.goal_id,))
-        values["deleted_at"] = now
+        values["deleted_at"] = context.now
     else:
         tx.resources.delete_absent(stack.id)
     if stack.action is Action.CHECK and tx.resources.any_status_reason_startswith(
         stack.id, Action.CHECK, CHECK_UNSUPPORTED_PREFIX
     ):
         reason += ". 'CHECK' not fully supported (see resources)"
-    if stack.action in _REACH_A_GOAL and not _rolled_back_to_nothing(stack):
+    if stack.action in _GOAL_ACTIONS and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
-        if stack.version > 1:  # the first goal has none before it
+        if stack.version > 1:  # the first goal has no goal before it
             tx.goals.delete_except(stack.id, (stack.goal_id,))
-    return _end(tx, stack, Status.COMPLETE, reason, now, ids, values)
+    completed = replace(stack, status=Status.COMPLETE, status_reason=reason)
+    return _end(tx, stack, completed, context, values)
 
 
 def should_roll_back(stack: Stack) -> bool:
-    """Whether a failure of this traversal leads to a rollback."""
+    """Return whether a failure of this traversal leads to a rollback."""
     return not stack.disable_rollback and stack.action in _CAN_ROLL_BACK
 
 
 def _rolled_back_to_nothing(stack: Stack) -> bool:
-    """A create that was rolled back: the goal that stands there was never reached."""
+    """Return whether a create was rolled back: its goal was never reached."""
     return stack.action is Action.ROLLBACK and stack.complete_goal_id is None
 
 
 def fail_traversal(
-    tx: Transaction, stack: Stack, reason: str, now: datetime, ids: IdFactory
+    tx: Transaction, stack: Stack, reason: str, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """The traversal stops here; whatever it still had under way is given up."""
-    told = cancel_jobs(tx, stack, now, ids)
-    return (*told, *_end(tx, stack, Status.FAILED, reason, now, ids, {}))
+    """Fail a traversal and cancel what it still had under way."""
+    messages = cancel_jobs(tx, stack, context)
+    failed = replace(stack, status=Status.FAILED, status_reason=reason)
+    return (*messages, *_end(tx, stack, failed, context, {}))
 
 
 def fail_ancestor_snapshots(
-    tx: Transaction, stack: Stack, action: Action, now: datetime, ids: IdFactory
+    tx: Transaction, stack: Stack, action: Action, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """A user's action on a nested stack is not waited for by the snapshots that stacks
-    above take: they fail, and theirs is what has been saved in it.
+    """Fail the snapshots that ancestors take when a user acts on their nested stack.
 
-    The stack is locked; those above are from here on, for none of them may begin to
-    save what is on the way to it meanwhile.
+    The failed snapshots keep what was saved of the nested stack.  The stack is locked;
+    its ancestors are from here on, as none of them may save the stacks between meanwhile.
     """
     if not snapshot_completion.get_ancestors_taking_snapshot(tx, stack):
         return ()
     locked = [tx.stacks.lock(row.stack_id) for row in tx.tree.list_ancestor_resources(stack.id)]
-    # Who waits for the stack, or for one on the way to it, does not stop it.
+    # An ancestor that waits for the stack, or for one between, does not cancel it.
     awaiting = [
         row.id for row in tx.tree.list_ancestor_resources(stack.id) if row.awaits_nested_stack
     ]
-    tx.resources.update(awaiting, observed=None)
+    tx.jobs.apply(awaiting, job_transitions.forget_nested_stack())
     reason = f"{snapshot_completion.SUPERSEDED_PREFIX}{action} of nested stack {stack.name}"
-    told: list[OutgoingMessage] = []
-    for above in locked:
-        if above is not None and snapshot_completion.is_taking_snapshot(above):
-            told += fail_traversal(tx, above, reason, now, ids)
-    return tuple(told)
+    return tuple(
+        message
+        for ancestor in locked
+        if ancestor is not None and snapshot_completion.is_taking_snapshot(ancestor)
+        for message in fail_traversal(tx, ancestor, reason, context)
+    )
 
 
 def cancel_jobs(
-    tx: Transaction, stack: Stack, now: datetime, ids: IdFactory
+    tx: Transaction, stack: Stack, context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """No job of the stack starts or is waited for any more; a call that is being
-    made ends by itself and leaves what it made for the next traversal.  Nested stacks
-    that were waited for are to be given up, too."""
+    """Cancel all jobs of a stack, and the nested stacks that it waits for.
+
+    A call that is being made ends by itself and leaves its result to the next traversal.
+    """
     rows = tx.jobs.lock_by_stack(stack.id)
-    _tell_held(tx, rows, now, ids)
-    running = [row for row in rows if row.status is Status.IN_PROGRESS]
-    given_up = parent_notification.cancel_waiting(tx, rows)
-    kept = {row.id for row in rows if row.awaits_nested_stack}
-    tx.resources.update(
-        [row.id for row in rows if row.id not in kept],
-        job_state=JobState.CANCELLED,
-        observe_at=None,
-        observed=None,
+    _insert_interrupted_events(tx, rows, context)
+    messages = parent_notification.cancel_waiting(tx, rows)
+    tx.jobs.apply(
+        [row.id for row in rows if not row.awaits_nested_stack], job_transitions.cancel()
     )
     by_action: dict[Action, list[Resource]] = {}
-    for row in running:
-        by_action.setdefault(row.action, []).append(row)
+    for row in rows:
+        if row.status is Status.IN_PROGRESS:
+            by_action.setdefault(row.action, []).append(row)
     for action, members in sorted(by_action.items()):
         reason = f"{action} aborted"
         tx.resources.update(
             [row.id for row in members], status=Status.FAILED, status_reason=reason
         )
         tx.events.insert(
-            [resource_event(row, action, Status.FAILED, reason, now, ids) for row in members]
+            [context.resource_event(row, action, Status.FAILED, reason) for row in members]
         )
-    return given_up
+    return messages
 
 
-def cancel_unstarted_jobs(tx: Transaction, stack: Stack, now: datetime, ids: IdFactory) -> int:
-    """Jobs that have not begun are HALTED; the number of those that go on."""
+def cancel_unstarted_jobs(tx: Transaction, stack: Stack, context: TraversalContext) -> int:
+    """Cancel the jobs that have not started; return the number of those that go on."""
     rows = tx.jobs.lock_by_stack(stack.id)
-    _tell_held(tx, rows, now, ids)
-    going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _begun(row)}
-    # What waits for another try is under way, too: its pause must not be its end.
+    _insert_interrupted_events(tx, rows, context)
+    going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _has_started(row)}
+    # A job that waits for another try is under way, too: its pause must not be its end.
     waiting = [row.id for row in rows if row.job_state in _BETWEEN_TRIES]
-    tried = tx.graph.get_retry_counts(stack.version, waiting) if waiting else {}
-    going_on |= {row_id for row_id, tries in tried.items() if tries > 0}
-    tx.resources.update(
-        [row.id for row in rows if row.id not in going_on], job_state=JobState.CANCELLED
+    tries = tx.graph.get_retry_counts(stack.version, waiting) if waiting else {}
+    going_on |= {row_id for row_id, count in tries.items() if count > 0}
+    tx.jobs.apply(
+        [row.id for row in rows if row.id not in going_on], job_transitions.cancel_unstarted()
     )
     return len(going_on)
 
 
-def _tell_held(tx: Transaction, rows: Sequence[Resource], now: datetime, ids: IdFactory) -> None:
-    """Events of those that wait at a breakpoint and will not go on."""
+def _insert_interrupted_events(
+    tx: Transaction, rows: Sequence[Resource], context: TraversalContext
+) -> None:
+    """Insert events of the rows that wait at a breakpoint and will not go on."""
     tx.events.insert(
         [
-            resource_event(row, row.action, Status.FAILED, INTERRUPTED_AT_HOOK, now, ids)
+            context.resource_event(row, row.action, Status.FAILED, INTERRUPTED_AT_HOOK)
             for row in rows
             if row.job_state is JobState.AT_BREAKPOINT
         ]
     )
 
 
-def _begun(row: Resource) -> bool:
-    held = row.lease_token is not None
-    waited_for = row.observe_at is not None and row.job_state is JobState.AWAITING_OBSERVATION
-    return held or waited_for or row.awaits_nested_stack
+def _has_started(row: Resource) -> bool:
+    leased = row.lease_token is not None
+    awaiting = row.job_state is JobState.AWAITING_OBSERVATION
+    return leased or (awaiting and row.observe_at is not None) or row.awaits_nested_stack
 
 
-def marked_unhealthy(row: Resource) -> bool:
-    """Of one with a job: whether a user has called it ill meanwhile.  A job shows its own
-    action, IN_PROGRESS, from its claim on."""
+def is_marked_unhealthy(row: Resource) -> bool:
+    """Return whether a user has marked a resource with a job unhealthy.
+
+    From its claim on, a job shows its own action, IN_PROGRESS.
+    """
     return row.action is Action.CHECK and row.status is Status.FAILED
-
-
-def resource_event(
-    row: Resource,
-    action: Action | str,
-    status: Status,
-    reason: str,
-    now: datetime,
-    ids: IdFactory,
-    properties: Mapping[str, Json] | None = None,
-) -> Event:
-    """The event of a resource's new state; the properties are told when the action
-    begins, and hold for the events after it."""
-    return Event(
-        id=ids(),
-        stack_id=row.stack_id,
-        resource_name=row.name,
-        resource_type=row.type,
-        physical_id=row.physical_id,
-        action=action,
-        status=status,
-        reason=reason,
-        created_at=now,
-        properties=properties,
-        sensitive=row.sensitive,
-    )
-
-
-def stack_event(stack: Stack, status: Status, reason: str, now: datetime, ids: IdFactory) -> Event:
-    """The event of a stack's new state, shown under the stack's own name."""
-    return Event(
-        id=ids(),
-        stack_id=stack.id,
-        resource_name=stack.name,
-        resource_type=STACK_TYPE,
-        physical_id=stack.id,
-        action=stack.action,
-        status=status,
-        reason=reason,
-        created_at=now,
-    )
 
 
 def _end(
     tx: Transaction,
     stack: Stack,
-    status: Status,
-    reason: str,
-    now: datetime,
-    ids: IdFactory,
-    values: dict[str, object],
+    ended: Stack,
+    context: TraversalContext,
+    values: dict[str, Any],
 ) -> tuple[OutgoingMessage, ...]:
-    snapshot_completion.record_snapshot_end(tx, stack, status, reason)
+    """Write the end of a traversal.
+
+    Args:
+        tx: the transaction.
+        stack: the stack as it is stored.
+        ended: the stack with its final status and reason.
+        context: the time and the ids.
+        values: further columns of the stack.
+    """
+    snapshot_completion.record_snapshot_end(tx, stack, ended.status, ended.status_reason)
     tx.stacks.update(
-        stack.id,
-        status=status,
-        status_reason=reason,
+        ended.id,
+        status=ended.status,
+        status_reason=ended.status_reason,
         deadline_at=None,
         first_failure_reason=None,
         **values,
     )
-    tx.events.insert([stack_event(stack, status, reason, now, ids)])
-    return parent_notification.notify_parent(tx, replace(stack, status=status), now)
+    tx.events.insert([context.stack_event(ended, ended.status, ended.status_reason)])
+    return parent_notification.notify_parent(tx, ended, context.now)

@@ -1,27 +1,29 @@
-"""Whose job is next: how leaves get onto the bus, a few at a time, in turn.
+"""Dispatch of jobs: leaves get onto the bus a few at a time, projects in turn.
 
-``schedule_leaves`` lets as many of a stack's leaves be DUE as it may have jobs in flight,
-under the stack's lock; ``dispatch_round_robin`` posts DUE jobs of a project, the trees of its
-stacks one after the other, as long as few of its jobs wait on the bus.  Called by
-whatever frees leaves or takes jobs off the bus.  Must not read more of a stack than
-about what it posts; ADR 5 has the reasons.
+``schedule_leaves`` makes as many of a stack's leaves SCHEDULABLE as it may have jobs in
+flight, under the stack's lock; ``dispatch_round_robin`` posts SCHEDULABLE jobs of a
+project, one tree of stacks after the other, while few of its jobs are on the bus.
+Called by every step that unblocks leaves or takes jobs off the bus.  Must not read more
+of a stack than about the number of jobs that it posts; ADR 5 has the reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import Enum
 
-from heat_convergence.convergence.model.job import JobState, Workload
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
 
 
 class Recipient(Enum):
-    """Who is to take a message."""
+    """The recipient of a message."""
 
     ENGINE = "engine"
     OBSERVER = "observer"
@@ -29,8 +31,11 @@ class Recipient(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """What to send after the commit: jobs of one traversal for the engines, or
-    resources for the observers to take note of; without any, the stack itself."""
+    """A message to send after the commit.
+
+    It names jobs of one traversal for the engines, or resources that the observers are
+    to record; without resources it is about the stack itself.
+    """
 
     stack_id: str
     version: int
@@ -39,58 +44,64 @@ class OutgoingMessage:
 
 
 def schedule_leaves(
-    tx: Transaction,
-    stack: Stack,
-    leaves: Sequence[str],
-    settings: ConvergenceSettings,
-    now: datetime,
+    tx: Transaction, stack: Stack, leaves: Sequence[str], context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """Lines up ``leaves``, older QUEUED ones first, and takes turns: as far as there is
-    room in flight they are DUE, or POSTED at once where nobody else waits for the bus;
-    the others are QUEUED."""
+    """Schedule leaves as far as there is room in flight, older QUEUED ones first.
+
+    They are POSTED at once if no other job of the project waits for the bus; leaves that
+    find no room are QUEUED.
+    """
     load = tx.jobs.get_workload(stack.project_id, stack.id)
-    room = max(settings.jobs_in_flight - load.in_flight, 0)
+    room = max(context.settings.jobs_in_flight - load.in_flight, 0)
     older = tx.jobs.next_queued(stack.id, room) if room and load.has_queued else []
-    fit = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
-    at_once = [] if load.has_schedulable else fit[: _room_on_bus(load, settings)]
-    chosen = set(fit)
-    tx.resources.update([leaf for leaf in leaves if leaf not in chosen], job_state=JobState.QUEUED)
-    tx.resources.update(fit[len(at_once) :], job_state=JobState.SCHEDULABLE, posted_at=now)
-    tx.resources.update(at_once, job_state=JobState.POSTED, posted_at=now)
+    fitting = [*older, *(leaf for leaf in leaves if leaf not in older)][:room]
+    posted = [] if load.has_schedulable else fitting[: _room_on_bus(load, context.settings)]
+    chosen = set(fitting)
+    tx.jobs.apply([leaf for leaf in leaves if leaf not in chosen], job_transitions.queue())
+    tx.jobs.apply(fitting[len(posted) :], job_transitions.schedule(context.now))
+    tx.jobs.apply(posted, job_transitions.post(context.now))
     if load.has_schedulable:
-        return dispatch_round_robin(tx, stack.project_id, stack.tree_id, settings, now, load)
-    return (OutgoingMessage(stack.id, stack.version, tuple(sorted(at_once))),) if at_once else ()
+        return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context, load)
+    return (OutgoingMessage(stack.id, stack.version, tuple(sorted(posted))),) if posted else ()
 
 
 def dispatch_round_robin(
     tx: Transaction,
     project_id: str,
     tree_id: str,
-    settings: ConvergenceSettings,
-    now: datetime,
+    context: TraversalContext,
     load: Workload | None = None,
 ) -> tuple[OutgoingMessage, ...]:
-    """Posts what the project has room for; the tree after ``tree_id`` comes first.
-    ``load`` is the project's, if it is known already."""
+    """Post as many jobs of a project as it has room for on the bus.
+
+    Args:
+        tx: the transaction.
+        project_id: the project.
+        tree_id: the tree after which the round goes on.
+        context: the time and the settings.
+        load: the project's workload, if it is known already.
+    """
     load = load or tx.jobs.get_workload(project_id)
-    room = _room_on_bus(load, settings)
-    jobs = (
-        tx.jobs.next_schedulable(project_id, tree_id, room)
-        if load.has_schedulable and room > 0
-        else []
-    )
-    tx.resources.update(
-        [job.resource_id for job in jobs], job_state=JobState.POSTED, posted_at=now
-    )
-    found: dict[tuple[str, int], list[str]] = {}
+    room = _room_on_bus(load, context.settings)
+    if not load.has_schedulable or room <= 0:
+        return ()
+    jobs = tx.jobs.next_schedulable(project_id, tree_id, room)
+    tx.jobs.apply([job.resource_id for job in jobs], job_transitions.post(context.now))
+    by_traversal: dict[tuple[str, int], list[str]] = {}
     for job in jobs:
-        found.setdefault((job.stack_id, job.version), []).append(job.resource_id)
-    return tuple(OutgoingMessage(*key, tuple(ids)) for key, ids in found.items())
+        by_traversal.setdefault((job.stack_id, job.version), []).append(job.resource_id)
+    return tuple(OutgoingMessage(*key, tuple(ids)) for key, ids in by_traversal.items())
+
+
+def dispatch_next(
+    tx: Transaction, stack: Stack, context: TraversalContext
+) -> tuple[OutgoingMessage, ...]:
+    """Post jobs of the stack's project, those of the next tree first."""
+    return dispatch_round_robin(tx, stack.project_id, stack.tree_id, context)
 
 
 def _room_on_bus(load: Workload, settings: ConvergenceSettings) -> int:
-    """None until half of what may be on the bus is gone, so that messages do not
-    dwindle to a job each."""
+    """Return 0 until half of the bus's places are free, so that messages stay large."""
     if load.posted > settings.jobs_on_bus // 2:
         return 0
     in_hand = load.posted + load.running
@@ -98,26 +109,47 @@ def _room_on_bus(load: Workload, settings: ConvergenceSettings) -> int:
 
 
 def merge_messages(outgoing_messages: Sequence[OutgoingMessage]) -> tuple[OutgoingMessage, ...]:
-    """The same with one for each traversal; those about a stack itself are left alone."""
-    found: dict[tuple[str, int, Recipient], OutgoingMessage] = {}
-    alone = []
-    for each in outgoing_messages:
-        key = (each.stack_id, each.version, each.recipient)
-        if not each.resource_ids:
-            alone.append(each)
-        elif key in found:
-            ids = (*found[key].resource_ids, *each.resource_ids)
-            found[key] = replace(each, resource_ids=ids)
+    """Merge the messages of each traversal into one; those about a stack itself stay."""
+    merged: dict[tuple[str, int, Recipient], OutgoingMessage] = {}
+    about_stacks = []
+    for message in outgoing_messages:
+        key = (message.stack_id, message.version, message.recipient)
+        if not message.resource_ids:
+            about_stacks.append(message)
+        elif key in merged:
+            ids = (*merged[key].resource_ids, *message.resource_ids)
+            merged[key] = replace(message, resource_ids=ids)
         else:
-            found[key] = each
-    return (*alone, *found.values())
+            merged[key] = message
+    return (*about_stacks, *merged.values())
 
 
 def own_job_ids(outgoing_messages: Sequence[OutgoingMessage], stack: Stack) -> tuple[str, ...]:
-    """The jobs of that stack among them."""
+    """Return the jobs of the stack among those of the messages."""
     return tuple(
         job
-        for posting in outgoing_messages
-        if posting.stack_id == stack.id and posting.recipient is Recipient.ENGINE
-        for job in posting.resource_ids
+        for message in outgoing_messages
+        if message.stack_id == stack.id and message.recipient is Recipient.ENGINE
+        for job in message.resource_ids
     )
+
+
+def send_messages(
+    bus: Bus, outgoing_messages: Iterable[OutgoingMessage], settings: ConvergenceSettings
+) -> None:
+    """Send messages, jobs in batches of at most ``batch_size``.
+
+    Called after the commit: a message must not arrive before the rows that it is about.
+    """
+    for message in outgoing_messages:
+        if message.recipient is Recipient.OBSERVER:
+            bus.observe(message.stack_id, message.version, message.resource_ids)
+            continue
+        for batch in batches(message.resource_ids, settings.batch_size):
+            bus.converge(message.stack_id, message.version, batch)
+
+
+def batches(ids: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:
+    """Return the ids in tuples of at most ``size``."""
+    every = tuple(ids)
+    return (every[at : at + size] for at in range(0, len(every), size))

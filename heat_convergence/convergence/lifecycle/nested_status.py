@@ -1,20 +1,21 @@
-"""Looks at the stacks behind resources: what their owners do with what is seen.
+"""The status of nested stacks, as their parents' resources show it.
 
-Called by ``advance`` under the owner's lock.  Rows of types without a nested stack
-are passed over by ``Means.read_nested_status``, which knows the types.
+Called by ``progress`` under the parent's lock.  ``TraversalContext.read_nested_status``
+knows the types and passes over rows without a nested stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
-from heat_convergence.convergence.lifecycle.parent_notification import (
+from heat_convergence.convergence.lifecycle.nested.parent_notification import (
     is_observed_busy,
     propagate_to_ancestors,
 )
-from heat_convergence.convergence.lifecycle.retries import Observation
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.lifecycle.observations import Observations
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
@@ -23,10 +24,10 @@ from heat_convergence.convergence.ports.store import Transaction
 def observe_nested_stacks(
     tx: Transaction,
     rows: Sequence[Resource],
-    observations: Mapping[str, Observation],
+    observations: Observations,
     context: TraversalContext,
-) -> Mapping[str, Observation]:
-    """What the stacks behind ``rows`` have come to; rows without are left out."""
+) -> Observations:
+    """Observe the nested stacks that rows wait for; other rows are left out."""
     waiting = [row for row in rows if is_observed_busy(row) and row.id not in observations]
     if context.read_nested_status is None or not waiting:
         return {}
@@ -36,21 +37,29 @@ def observe_nested_stacks(
 def refresh_attributes(
     tx: Transaction, stack: Stack, rows: Sequence[Resource], context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    """Rows at rest behind which a stack has changed: their attributes anew.  Whom to tell
-    in the stack above."""
-    told = [row for row in rows if row.observe_at is not None]
-    if not told:
+    """Read the attributes of rows at rest again whose nested stacks have changed.
+
+    Returns:
+        Messages about the next ancestor, which may show them, too.
+    """
+    due = [row for row in rows if row.observe_at is not None]
+    if not due:
         return ()
-    seen = {} if context.read_nested_status is None else context.read_nested_status(tx, told)
+    read = context.read_nested_status
+    save_values(tx, due, {} if read is None else read(tx, due))
+    tx.jobs.apply([row.id for row in due], job_transitions.end_observation())
+    changed = any(row.properties_hash is None for row in due)
+    return propagate_to_ancestors(tx, stack, context.now, mark_changed=changed)
+
+
+def save_values(tx: Transaction, rows: Sequence[Resource], observations: Observations) -> None:
+    """Save the attributes and the data that observations have read."""
     for column in ("attributes", "data"):
-        found = [(row, getattr(seen.get(row.id), column, None)) for row in told]
+        values = ((row, getattr(observations.get(row.id), column, None)) for row in rows)
         tx.resources.update_each(
             {
                 row.id: {column: new, "sensitive": row.sensitive}
-                for row, new in found
+                for row, new in values
                 if new is not None
             }
         )
-    tx.resources.update([row.id for row in told], observe_at=None)
-    fallen = any(row.properties_hash is None for row in told)
-    return propagate_to_ancestors(tx, stack, context.now, mark_changed=fallen)

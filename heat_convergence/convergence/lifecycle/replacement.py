@@ -1,15 +1,17 @@
-"""Replacement found out while a traversal runs: the graph is bent round.
+"""Replacement of resources while a traversal runs: the graph is rewired.
 
-The new incarnation takes the old one's place; the old one is deleted after the
-new is ready and all that used the old has moved on (RULE 5).  Called by
-``advance`` under the stack's lock.  Cost follows the degree of what is replaced.
+The new incarnation takes the old one's place; the old one is deleted after the new one
+is ready and everything that used the old one has been updated (RULE 5).  Called by
+``progress`` under the stack's lock.  Cost follows the degree of what is replaced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState
@@ -18,7 +20,17 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.ports.store import Transaction
 
-EdgePair = tuple[str, str | None]  # what must be ready, what it lets start
+EdgePair = tuple[str, str | None]  # the id that must be ready, the id that starts then
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewiring:
+    """Edges around replaced rows: those there were, those to drop and those to add."""
+
+    edges: Sequence[Edge]
+    dropped: Sequence[Edge]
+    added: frozenset[EdgePair]
+    retry_counts: Mapping[str, int]  # successor's id → tries
 
 
 def replace_resources(
@@ -28,61 +40,80 @@ def replace_resources(
     failed_ids: Collection[str],
     context: TraversalContext,
 ) -> None:
-    """Gives each of ``rows`` a successor, QUEUED, and makes it a deletion.  No goal
-    takes up again those whose ids are among the ``broken``."""
+    """Give each row a successor, QUEUED, and make the row a deletion.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        rows: the rows to replace.
+        failed_ids: those of them that no later goal uses again.
+        context: the time and the ids.
+    """
     if not rows:
         return
     old_rows = tx.resources.get([row.id for row in rows])
-    successors = {old.id: _successor(stack, old, context) for old in old_rows}
+    successors = {old.id: _make_successor(stack, old, context) for old in old_rows}
     tx.resources.insert(list(successors.values()))
     edges = tx.graph.get_edges_at(stack.id, stack.version, list(successors))
     tries = tx.graph.get_retry_counts(stack.version, list(successors))
-    inherited = {successors[old_id].id: number for old_id, number in tries.items()}
-    dropped, added = _bend(edges, successors, _holding(tx, old_rows, edges))
-    added |= _held(tx, stack, successors)
+    kept = _find_deletion_order(tx, old_rows, edges)
+    dropped, added = _rewire(edges, successors, kept)
+    added |= _find_users(tx, stack, successors)
     tx.graph.delete_edges(stack.id, stack.version, dropped)
-    _add(tx, stack, edges, dropped, added, successors, inherited)
-    _save(tx, stack, old_rows, edges, successors, failed_ids)
+    retry_counts = {successors[old_id].id: count for old_id, count in tries.items()}
+    _add_edges(tx, stack, successors, _Rewiring(edges, dropped, frozenset(added), retry_counts))
+    dependencies = _save_dependencies(tx, stack, old_rows, edges)
+    _save_old_rows(tx, old_rows, successors, dependencies, failed_ids)
 
 
-def _save(
-    tx: Transaction,
-    stack: Stack,
-    old_rows: Sequence[Resource],
-    edges: Sequence[Edge],
-    successors: Mapping[str, Resource],
-    broken: Collection[str],
-) -> None:
-    """RULE 5: what was tried may use all that it needed, beside what it used before."""
-    needs: dict[str | None, set[str]] = {}
+def _save_dependencies(
+    tx: Transaction, stack: Stack, old_rows: Sequence[Resource], edges: Sequence[Edge]
+) -> Mapping[str, tuple[str, ...]]:
+    """Record that what was tried may use all of its requirements (RULE 5).
+
+    Returns:
+        Id of the old row → ids of all rows that its physical resource may use.
+    """
+    requirements: dict[str | None, set[str]] = {}
     for edge in edges:
-        needs.setdefault(edge.needed_by, set()).add(edge.resource_id)
-    more = {
-        old.id: needs.get(old.id, set()).difference(old.physical_dependencies) for old in old_rows
+        requirements.setdefault(edge.needed_by, set()).add(edge.resource_id)
+    new = {
+        old.id: requirements.get(old.id, set()).difference(old.physical_dependencies)
+        for old in old_rows
     }
     tx.graph.add_physical_dependencies(
-        stack.id, [(holder, used) for holder, new in more.items() for used in new]
+        stack.id, [(user, used) for user, ids in new.items() for used in ids]
     )
-    tx.resources.update_each(
+    return {
+        old.id: tuple(sorted(new[old.id].union(old.physical_dependencies))) for old in old_rows
+    }
+
+
+def _save_old_rows(
+    tx: Transaction,
+    old_rows: Sequence[Resource],
+    successors: Mapping[str, Resource],
+    dependencies: Mapping[str, tuple[str, ...]],
+    failed_ids: Collection[str],
+) -> None:
+    tx.jobs.apply_each(
         {
-            old.id: {
-                "desired": DesiredState.ABSENT,
-                "job_state": JobState.BLOCKED,
-                "status": Status.FAILED if old.id in broken else Status.COMPLETE,
-                "replaced_by": successors[old.id].id,
-                "physical_dependencies": tuple(
-                    sorted(more[old.id].union(old.physical_dependencies))
-                ),
-                "observed": None,
-                "observe_at": None,
-            }
+            old.id: (
+                job_transitions.replace_with_successor(),
+                {
+                    "desired": DesiredState.ABSENT,
+                    "status": Status.FAILED if old.id in failed_ids else Status.COMPLETE,
+                    "replaced_by": successors[old.id].id,
+                    "physical_dependencies": dependencies[old.id],
+                },
+            )
             for old in old_rows
         }
     )
 
 
-def _successor(stack: Stack, old: Resource, means: TraversalContext) -> Resource:
-    identifier = means.ids()
+def _make_successor(stack: Stack, old: Resource, context: TraversalContext) -> Resource:
+    identifier = context.ids()
     return Resource(
         id=identifier,
         stack_id=old.stack_id,
@@ -94,7 +125,7 @@ def _successor(stack: Stack, old: Resource, means: TraversalContext) -> Resource
         definition=old.definition,
         definition_hash=old.definition_hash,
         physical_name=physical_name(stack.name, old.name, identifier),
-        created_at=means.now,
+        created_at=context.now,
         requires=old.requires,
         referenced_names=old.referenced_names,
         sensitive=old.sensitive,
@@ -109,45 +140,49 @@ def _successor(stack: Stack, old: Resource, means: TraversalContext) -> Resource
     )
 
 
-def _holding(
+def _find_deletion_order(
     tx: Transaction, old_rows: Sequence[Resource], edges: Sequence[Edge]
 ) -> frozenset[EdgePair]:
-    """Of the edges out of what is replaced, those to deletions of what it used: they wait
-    for its own deletion (RULE 5), all others for its successor."""
-    holds = {old.id: frozenset(old.physical_dependencies) for old in old_rows}
-    used = [edge for edge in edges if edge.needed_by in holds.get(edge.resource_id, frozenset())]
-    rows = tx.resources.get({edge.needed_by for edge in used if edge.needed_by is not None})
-    leaving = {row.id for row in rows if row.desired is DesiredState.ABSENT}
+    """Return the edges from replaced rows to deletions of rows that they used.
+
+    These wait for the deletion of the replaced row itself (RULE 5), all others for its
+    successor.
+    """
+    used = {old.id: frozenset(old.physical_dependencies) for old in old_rows}
+    candidates = [
+        edge for edge in edges if edge.needed_by in used.get(edge.resource_id, frozenset())
+    ]
+    rows = tx.resources.get({edge.needed_by for edge in candidates if edge.needed_by is not None})
+    deleted = {row.id for row in rows if row.desired is DesiredState.ABSENT}
     return frozenset(
-        (edge.resource_id, edge.needed_by) for edge in used if edge.needed_by in leaving
+        (edge.resource_id, edge.needed_by) for edge in candidates if edge.needed_by in deleted
     )
 
 
-def _bend(
-    edges: Sequence[Edge],
-    successors: Mapping[str, Resource],
-    held: frozenset[EdgePair],
+def _rewire(
+    edges: Sequence[Edge], successors: Mapping[str, Resource], kept: frozenset[EdgePair]
 ) -> tuple[list[Edge], set[EdgePair]]:
-    """Edges to drop, and pairs to add, around the replaced nodes."""
+    """Return the edges to drop, and the pairs to add, around the replaced rows."""
     dropped: list[Edge] = []
     added: set[EdgePair] = {(new.id, old_id) for old_id, new in successors.items()}
     for edge in edges:
-        need, then = edge.resource_id, edge.needed_by
-        if then is not None and then in successors:
-            # What the old one needed, its successor needs.
+        required, user = edge.resource_id, edge.needed_by
+        if user is not None and user in successors:
+            # The successor needs what the old row needed.
             dropped.append(edge)
-            added.add((need, successors[then].id))
-        elif need in successors and (need, then) not in held:
-            # Who waited for the old one waits for the new.
+            added.add((required, successors[user].id))
+        elif required in successors and (required, user) not in kept:
+            # What waited for the old row waits for its successor.
             dropped.append(edge)
-            if then is not None:
-                added.add((successors[need].id, then))
+            if user is not None:
+                added.add((successors[required].id, user))
     return dropped, added
 
 
-def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> set[EdgePair]:
-    """RULE 5: the old one waits for all whose reality may still use it, whether the
-    goal wants them changed or gone."""
+def _find_users(
+    tx: Transaction, stack: Stack, successors: Mapping[str, Resource]
+) -> set[EdgePair]:
+    """Return pairs by which old rows wait for all rows that may still use them (RULE 5)."""
     return {
         (row.id, used)
         for row in tx.graph.find_physical_dependents(stack.id, list(successors))
@@ -156,28 +191,28 @@ def _held(tx: Transaction, stack: Stack, successors: Mapping[str, Resource]) -> 
     }
 
 
-def _add(
-    tx: Transaction,
-    stack: Stack,
-    edges: Sequence[Edge],
-    dropped: Sequence[Edge],
-    added: set[EdgePair],
-    successors: Mapping[str, Resource],
-    tries: Mapping[str, int],
+def _add_edges(
+    tx: Transaction, stack: Stack, successors: Mapping[str, Resource], rewiring: _Rewiring
 ) -> None:
-    """Writes the pairs, each as ready as its first end, and a row for each replaced
-    node that nothing needs.  Tries go over to the successor: there is an end to them."""
-    needed = {edge.resource_id for edge in edges if edge not in dropped}
-    needed |= {need for need, _then in added}
-    pairs: set[EdgePair] = added | {
-        (old_id, None) for old_id in successors if old_id not in needed
-    }
-    known = {need for need, _then in pairs}
-    known -= {*successors, *(new.id for new in successors.values())}  # about to run
-    ready = known - tx.readiness.find_unready(stack.version, known)
+    """Add the pairs, each as ready as its first end.
+
+    A replaced row that nothing needs gets a row of its own.  Tries go over to the
+    successor, so that they are bounded.
+    """
+    needed = {edge.resource_id for edge in rewiring.edges if edge not in rewiring.dropped}
+    needed |= {required for required, _user in rewiring.added}
+    unneeded = {(old_id, None) for old_id in successors if old_id not in needed}
+    pairs: set[EdgePair] = {*rewiring.added, *unneeded}
+    stored = {required for required, _user in pairs}
+    stored -= {*successors, *(new.id for new in successors.values())}  # about to run
+    ready = stored - tx.readiness.find_unready(stack.version, stored)
     ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
+    counts = rewiring.retry_counts
     tx.graph.add_edges(
         stack.id,
         stack.version,
-        [Edge(need, then, need in ready, tries.get(need, 0)) for need, then in ordered],
+        [
+            Edge(required, user, required in ready, counts.get(required, 0))
+            for required, user in ordered
+        ],
     )

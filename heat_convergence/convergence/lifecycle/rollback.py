@@ -1,7 +1,7 @@
-"""The way back: a traversal to the last goal that was reached.
+"""Rollback: a traversal to the last goal that was reached.
 
-Called by the observer when a job failed for good or time ran out, and by the API
-for a cancelled update; in the transaction that found it out.
+Called by the observer when a job has failed for good or the deadline has passed, and by
+the API for a cancelled update, in the same transaction.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.lifecycle import completion, traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
-from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import Initiator, TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import Resource
@@ -21,10 +22,11 @@ from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.template.evaluation.resource_definition import RETAIN
 
-RETAIN_CONTENTS = "given_back"  # in a definition: what is in the stack behind outlives it
+RETAIN_CONTENTS = "given_back"
+"""Key in a definition: the resources of the nested stack outlive it."""
 
 DefinitionRebuilder = Callable[[Transaction, Stack, Goal], Mapping[str, DesiredResource]]
-"""A stored goal → its evaluated definitions, as the API made them at first."""
+"""A stored goal → its desired resources, as they were built at first."""
 
 
 def begin_rollback(
@@ -34,38 +36,40 @@ def begin_rollback(
     context: TraversalContext,
     rebuild: DefinitionRebuilder,
 ) -> ProgressResult:
-    """Starts ROLLBACK; a create goes back to nothing.  ``reason`` is told of as the
-    failure of what was under way; None: nothing failed."""
+    """Start ROLLBACK; a create is rolled back to nothing.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        reason: why the action has failed; None if it has not.
+        context: the time, the ids and the settings.
+        rebuild: builds the desired resources of the last goal.
+    """
     if reason is not None:
-        tx.events.insert(
-            [completion.stack_event(stack, Status.FAILED, reason, context.now, context.ids)]
-        )
+        tx.events.insert([context.stack_event(stack, Status.FAILED, reason)])
     if stack.action is Action.ADOPT:
         retain_adopted(tx, tx.resources.lock_by_stack(stack.id))
     goal: Goal | None = None
-    wanted: Mapping[str, DesiredResource] = {}
+    desired_resources: Mapping[str, DesiredResource] = {}
     if stack.complete_goal_id is not None:
         try:
-            stored, wanted = _goal_back(tx, stack, stack.complete_goal_id, rebuild)
-        except RowsContradict as error:  # else everything would be deleted
+            stored, desired_resources = _rebuild_goal(tx, stack, stack.complete_goal_id, rebuild)
+        except RowsContradict as error:  # without a goal everything would be deleted
             cause = f"Stack {stack.action} cannot be rolled back: {error}"
-            return ProgressResult(
-                stack, completion.fail_traversal(tx, stack, cause, context.now, context.ids)
-            )
+            return ProgressResult(stack, completion.fail_traversal(tx, stack, cause, context))
         goal = replace(stored, id=context.ids())
-    begun = traversal.start_traversal(
-        tx,
-        stack_id=stack.id,
-        action=Action.ROLLBACK,
-        initiator=Initiator.SERVICE,
+    request = TraversalRequest(
+        stack.id,
+        Action.ROLLBACK,
         goal=goal,
-        desired_resources=wanted,
-        context=context,
+        desired_resources=desired_resources,
+        initiator=Initiator.SERVICE,
     )
-    return ProgressResult(begun.stack, begun.outgoing_messages)
+    started = traversal.start_traversal(tx, request, context)
+    return ProgressResult(started.stack, started.outgoing_messages)
 
 
-def _goal_back(
+def _rebuild_goal(
     tx: Transaction, stack: Stack, goal_id: str, rebuild: DefinitionRebuilder
 ) -> tuple[Goal, Mapping[str, DesiredResource]]:
     stored = tx.goals.get(goal_id)
@@ -75,22 +79,26 @@ def _goal_back(
 
 
 def retain_adopted(tx: Transaction, rows: Sequence[Resource]) -> None:
-    """What was there before an adoption that failed outlives it.  A stack that was made
-    behind a row goes, when the row's turn comes, and gives back in turn: here, none
-    below may be locked."""
-    made = [
+    """Retain what existed before an adoption that has failed.
+
+    A nested stack that the adoption created is deleted when its resource's turn comes,
+    and retains its own resources then: no nested stack may be locked here.
+    """
+    created = [
         row for row in rows if NESTED_STACK_KEY in row.definition and row.physical_id is not None
     ]
-    _say(tx, made, {RETAIN_CONTENTS: True})
-    retain(tx, [row for row in rows if row not in made])
+    _extend_definitions(tx, created, {RETAIN_CONTENTS: True})
+    retain(tx, [row for row in rows if row not in created])
 
 
 def retain(tx: Transaction, rows: Iterable[Resource]) -> None:
-    """What stands behind the rows outlives them, as the user says."""
-    _say(tx, rows, {"deletion_policy": RETAIN})
+    """Have the physical resources of the rows outlive them."""
+    _extend_definitions(tx, rows, {"deletion_policy": RETAIN})
 
 
-def _say(tx: Transaction, rows: Iterable[Resource], more: Mapping[str, object]) -> None:
+def _extend_definitions(
+    tx: Transaction, rows: Iterable[Resource], more: Mapping[str, object]
+) -> None:
     tx.resources.update_each(
         {
             row.id: {"definition": {**row.definition, **more}, "sensitive": row.sensitive}

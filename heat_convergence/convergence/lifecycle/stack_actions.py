@@ -1,7 +1,7 @@
-"""What users may do to a stack beside giving it a goal: cancel, save, abandon and so on.
+"""Users' actions on a stack that have no goal: cancel, snapshot, delete and abandon.
 
-Called by the API, in a transaction of its own.  Each checks the state under the
-stack's lock, so that two requests never both believe the same.
+Called by the API, each in a transaction of its own.  Each checks the state under the
+stack's lock, so that of two requests only one can rely on it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import (
     completion,
     rollback,
-    snapshot_completion,
     traversal,
 )
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
-from heat_convergence.convergence.lifecycle.stack_export import (
+from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
     MetadataResolver,
     SecretVisibility,
     export_stack,
     keep_expressions,
 )
-from heat_convergence.convergence.lifecycle.traversal import StartedTraversal, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import TraversalRequest
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, ObservedState
 from heat_convergence.convergence.model.json_value import Json
@@ -39,9 +41,14 @@ def cancel_update(
     context: TraversalContext,
     rebuild: rollback.DefinitionRebuilder,
 ) -> ProgressResult:
-    """Goes back to the last goal that was reached; only from UPDATE_IN_PROGRESS.  No
-    event tells of a failure: clients that wait would take it for the end."""
-    stack = _locked(tx, stack_id)
+    """Roll back an update in progress.
+
+    There is no event of a failure: clients that wait would take it for the end.
+
+    Raises:
+        NotSupported: the stack is not in UPDATE_IN_PROGRESS.
+    """
+    stack = _lock(tx, stack_id)
     _require(stack, (Action.UPDATE,), "cancel_update")
     return rollback.begin_rollback(tx, stack, None, context, rebuild)
 
@@ -49,13 +56,15 @@ def cancel_update(
 def cancel_without_rollback(
     tx: Transaction, stack_id: str, context: TraversalContext
 ) -> ProgressResult:
-    """Stops where it is; from UPDATE_IN_PROGRESS or CREATE_IN_PROGRESS."""
-    stack = _locked(tx, stack_id)
+    """Stop a create or an update in progress where it is.
+
+    Raises:
+        NotSupported: the stack is in another state.
+    """
+    stack = _lock(tx, stack_id)
     _require(stack, (Action.UPDATE, Action.CREATE), "cancel_without_rollback")
     reason = f"Stack {stack.action} cancelled"
-    return ProgressResult(
-        stack, completion.fail_traversal(tx, stack, reason, context.now, context.ids)
-    )
+    return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
 
 
 def take_snapshot(
@@ -66,20 +75,23 @@ def take_snapshot(
     *,
     max_snapshots: int | None = None,
 ) -> tuple[StartedTraversal, Snapshot]:
-    """Begins to save the stack.  Raises ``ActionInProgress`` while anything else is under
-    way, or a stack above is being saved, ``RequestLimitExceeded`` beyond ``most`` snapshots.
+    """Start a snapshot of the stack.
+
+    Raises:
+        ActionInProgress: another action is under way, or an ancestor takes a snapshot.
+        RequestLimitExceeded: the stack has ``max_snapshots`` already.
     """
-    stack = _locked(tx, stack_id)
+    stack = _lock(tx, stack_id)
     if stack.in_progress:
         raise errors.ActionInProgress(stack.name, str(stack.action))
-    for above in snapshot_completion.get_ancestors_taking_snapshot(tx, stack):
-        raise errors.ActionInProgress(above.name, str(above.action))
+    for ancestor in snapshot_completion.get_ancestors_taking_snapshot(tx, stack):
+        raise errors.ActionInProgress(ancestor.name, str(ancestor.action))
     if max_snapshots is not None and tx.snapshots.count(stack_id) >= max_snapshots:
         raise errors.RequestLimitExceeded(
             f"Request limit exceeded: You have reached the maximum snapshots per stack, {max_snapshots}."  # noqa: E501
             " Please delete some snapshots."
         )
-    saved = Snapshot(
+    snapshot = Snapshot(
         id=context.ids(),
         stack_id=stack_id,
         project_id=stack.project_id,
@@ -91,26 +103,30 @@ def take_snapshot(
         goal_id=stack.goal_id,
         created_at=context.now,
     )
-    # First, for a stack without resources is saved as soon as it begins.
-    tx.snapshots.insert(saved)
-    begun = traversal.start_traversal(
-        tx, stack_id=stack_id, action=Action.SNAPSHOT, context=context
-    )
-    return begun, tx.snapshots.get(stack_id, saved.id) or saved
+    # First, as a snapshot of a stack without resources completes at once.
+    tx.snapshots.insert(snapshot)
+    request = TraversalRequest(stack_id, Action.SNAPSHOT)
+    started = traversal.start_traversal(tx, request, context)
+    return started, tx.snapshots.get(stack_id, snapshot.id) or snapshot
 
 
 def delete_stack(
     tx: Transaction, stack_id: str, retained_names: Collection[str], context: TraversalContext
 ) -> StartedTraversal:
-    """Begins to delete the stack, but for the resources that the user says to leave:
-    a service may never let go of one.  Raises ``ResourceNotFound``."""
-    stack = _locked(tx, stack_id)
+    """Start the deletion of the stack, apart from resources that the user retains.
+
+    Raises:
+        ResourceNotFound: the stack has no resource of a retained name.
+    """
+    stack = _lock(tx, stack_id)
     if retained_names:
-        left = [row for row in tx.resources.lock_by_stack(stack_id) if row.name in retained_names]
-        for name in sorted({*retained_names} - {row.name for row in left}):
+        retained = [
+            row for row in tx.resources.lock_by_stack(stack_id) if row.name in retained_names
+        ]
+        for name in sorted({*retained_names} - {row.name for row in retained}):
             raise errors.ResourceNotFound(name, stack.name)
-        rollback.retain(tx, left)
-    return traversal.start_traversal(tx, stack_id=stack_id, action=Action.DELETE, context=context)
+        rollback.retain(tx, retained)
+    return traversal.start_traversal(tx, TraversalRequest(stack_id, Action.DELETE), context)
 
 
 def abandon_stack(
@@ -120,67 +136,78 @@ def abandon_stack(
     *,
     resolve_metadata: MetadataResolver = keep_expressions,
 ) -> dict[str, Json]:
-    """Forgets the stack at any moment, and tells all there is of it, what is under way
-    included: nothing is deleted, and nobody looks after it any more.  ``finish`` as in
-    ``document``."""
-    below = _lock_below(tx, stack_id)
-    stack = _locked(tx, stack_id)
+    """Remove the stack from the database, at any moment, without deleting resources.
+
+    Returns:
+        The document of the stack, with everything that is under way.
+
+    Raises:
+        NotSupported: the stack is nested.
+    """
+    nested = _lock_descendants(tx, stack_id)
+    stack = _lock(tx, stack_id)
     if stack.owner_id is not None:
         raise errors.NotSupported(
             f"Abandoning stack {stack.name} is not supported: it is nested in another."
         )
     tx.resources.lock_by_stack(stack_id)
-    while len(tx.tree.list_descendants(stack_id)) > len(below):  # one was just being made
-        below = _lock_below(tx, stack_id)
+    while len(tx.tree.list_descendants(stack_id)) > len(nested):  # one was just being created
+        nested = _lock_descendants(tx, stack_id)
     shown, _sensitive = export_stack(
-        tx, stack, SecretVisibility.SHOWN, below, resolve_metadata=resolve_metadata
+        tx, stack, SecretVisibility.SHOWN, nested, resolve_metadata=resolve_metadata
     )
-    for each in (*below, stack):
-        _forget(tx, each, context)
+    for each in (*nested, stack):
+        _remove(tx, each, context)
     return shown
 
 
-def _lock_below(tx: Transaction, stack_id: str) -> list[Stack]:
-    """The stacks below, locked from the deepest up, with their rows: whoever makes a
-    nested stack holds the row that it is behind."""
+def _lock_descendants(tx: Transaction, stack_id: str) -> list[Stack]:
+    """Lock the nested stacks, the deepest first, with their rows.
+
+    A transaction that creates a nested stack has locked its parent's resource.
+    """
     locked = []
     for child in tx.tree.list_descendants(stack_id):
-        now = tx.stacks.lock(child.id)
+        current = tx.stacks.lock(child.id)
         tx.resources.lock_by_stack(child.id)
-        if now is not None and now.deleted_at is None:
-            locked.append(now)
+        if current is not None and current.deleted_at is None:
+            locked.append(current)
     return locked
 
 
-def _forget(tx: Transaction, stack: Stack, means: TraversalContext) -> None:
+def _remove(tx: Transaction, stack: Stack, context: TraversalContext) -> None:
     stack_id = stack.id
-    gone = replace(stack, action=Action.DELETE, version=stack.version + 1)
+    deleted = replace(stack, action=Action.DELETE, version=stack.version + 1)
     reason = "Stack DELETE completed successfully"
     tx.resources.delete_by_stack(stack_id)
     tx.snapshots.delete_by_stack(stack_id)
     tx.stacks.update(
         stack_id,
-        version=gone.version,
-        action=gone.action,
+        version=deleted.version,
+        action=deleted.action,
         status=Status.COMPLETE,
         status_reason=reason,
-        updated_at=means.now,
-        deleted_at=means.now,
+        updated_at=context.now,
+        deleted_at=context.now,
         deadline_at=None,
         first_failure_reason=None,
     )
-    tx.events.insert([completion.stack_event(gone, Status.COMPLETE, reason, means.now, means.ids)])
+    tx.events.insert([context.stack_event(deleted, Status.COMPLETE, reason)])
 
 
 def get_restorable_snapshot(tx: Transaction, stack_id: str, snapshot_id: str) -> Snapshot:
-    """The snapshot, if it can be gone back to: it is whole, and not on its way out."""
-    saved = _saved(tx, stack_id, snapshot_id)
-    if saved.action is not Action.CREATE or saved.status is not Status.COMPLETE:
+    """Return the snapshot if it can be restored.
+
+    Raises:
+        NotSupported: it is not complete, or it is being deleted.
+    """
+    snapshot = _get_snapshot(tx, stack_id, snapshot_id)
+    if snapshot.action is not Action.CREATE or snapshot.status is not Status.COMPLETE:
         raise errors.NotSupported(
-            f"Restoring snapshot {snapshot_id} in state {saved.action}_{saved.status}"
+            f"Restoring snapshot {snapshot_id} in state {snapshot.action}_{snapshot.status}"
             " is not supported."
         )
-    return saved
+    return snapshot
 
 
 def delete_snapshot(
@@ -191,10 +218,18 @@ def delete_snapshot(
     *,
     immediately: bool,
 ) -> None:
-    """``immediately``: no resource's type has anything to delete."""
-    _locked(tx, stack_id)
-    saved = _saved(tx, stack_id, snapshot_id)
-    if saved.action is Action.CREATE and saved.status is Status.IN_PROGRESS:
+    """Delete a snapshot, or start its deletion.
+
+    Args:
+        tx: the transaction.
+        stack_id: the stack.
+        snapshot_id: the snapshot.
+        context: the time.
+        immediately: no resource type has anything to delete.
+    """
+    _lock(tx, stack_id)
+    snapshot = _get_snapshot(tx, stack_id, snapshot_id)
+    if snapshot.action is Action.CREATE and snapshot.status is Status.IN_PROGRESS:
         raise errors.NotSupported(
             f"Deleting snapshot {snapshot_id} while it is being taken is not supported."
         )
@@ -214,23 +249,26 @@ def delete_snapshot(
 def mark_unhealthy(
     tx: Transaction, resource_id: str, status: Status, reason: str, context: TraversalContext
 ) -> None:
-    """A user's word on a resource's health: FAILED, and the next update replaces it, also
-    one of a stack above, or COMPLETE, which takes that back and changes no other state.
+    """Mark a resource unhealthy (FAILED) or healthy (COMPLETE), as a user says.
 
-    Raises ``ActionInProgress`` while a worker acts on it.
+    The next update of the stack, or of an ancestor, replaces an unhealthy resource.
+    COMPLETE only takes that back.
+
+    Raises:
+        ActionInProgress: a worker acts on the resource.
     """
-    above = _owners(tx, resource_id) if status is Status.FAILED else []
-    locked = {row.id: row for row in tx.resources.lock([*above, resource_id])}
+    ancestors = _lock_ancestors(tx, resource_id) if status is Status.FAILED else []
+    locked = {row.id: row for row in tx.resources.lock([*ancestors, resource_id])}
     row = locked.get(resource_id)
     if row is None:
         return
     if row.is_leased(context.now):
         raise errors.ActionInProgress(row.name, str(row.action))
     failed_check = row.action is Action.CHECK and row.status is Status.FAILED
-    known_gone = row.action is Action.DELETE or row.desired is DesiredState.ABSENT
-    if known_gone or (status is Status.COMPLETE and not failed_check):
+    deleted = row.action is Action.DELETE or row.desired is DesiredState.ABSENT
+    if deleted or (status is Status.COMPLETE and not failed_check):
         return
-    # Why its job has failed, of which nobody has taken note yet, becomes the stack's cause.
+    # The reason of a failure that no pass has recorded yet becomes the stack's cause.
     failing = row.job is not None and row.observed is ObservedState.FAILED
     tx.resources.update(
         [row.id],
@@ -238,18 +276,19 @@ def mark_unhealthy(
         status=status,
         status_reason=row.status_reason if failing else reason,
         updated_at=context.now,
-        must_run=True,  # its job, if it has one, is no idle one any more
+        must_run=True,  # its job, if it has one, is not optional any more
     )
-    # What it is in is not what it was either, for the next goal of a stack above.
-    tx.resources.update(above, properties_hash=None)
-    tx.events.insert(
-        [completion.resource_event(row, Action.CHECK, status, reason, context.now, context.ids)]
-    )
+    # The next goal of an ancestor has to update the nested stack.
+    tx.resources.update(ancestors, properties_hash=None)
+    tx.events.insert([context.resource_event(row, Action.CHECK, status, reason)])
 
 
-def _owners(tx: Transaction, resource_id: str) -> list[str]:
-    """Ids of the rows that the resource's stack and those above are behind, all of whose
-    stacks are locked, from the resource's up."""
+def _lock_ancestors(tx: Transaction, resource_id: str) -> list[str]:
+    """Lock the resource's stack and its ancestors.
+
+    Returns:
+        The ids of the ancestors' resources, from the nearest to the root's.
+    """
     owners: list[Resource] = []
     for found in tx.resources.get([resource_id]):
         owners = tx.tree.list_ancestor_resources(found.stack_id)
@@ -258,29 +297,34 @@ def _owners(tx: Transaction, resource_id: str) -> list[str]:
     return [row.id for row in owners]
 
 
-def _locked(tx: Transaction, stack_id: str) -> Stack:
+def _lock(tx: Transaction, stack_id: str) -> Stack:
     stack = tx.stacks.lock(stack_id)
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", stack_id)
     return stack
 
 
-def _saved(tx: Transaction, stack_id: str, snapshot_id: str) -> Snapshot:
+def _get_snapshot(tx: Transaction, stack_id: str, snapshot_id: str) -> Snapshot:
     return require_snapshot(tx.snapshots.get(stack_id, snapshot_id), stack_id, snapshot_id)
 
 
-def require_snapshot(saved: Snapshot | None, stack_id: str, snapshot_id: str) -> Snapshot:
-    """Raises ``SnapshotNotFound``."""
-    if saved is None:
+def require_snapshot(snapshot: Snapshot | None, stack_id: str, snapshot_id: str) -> Snapshot:
+    """Return the snapshot.
+
+    Raises:
+        SnapshotNotFound: it is None.
+    """
+    if snapshot is None:
         raise errors.SnapshotNotFound(
             f"The Snapshot ({snapshot_id}) for Stack ({stack_id}) could not be found."
         )
-    return saved
+    return snapshot
 
 
-def _require(stack: Stack, actions: tuple[Action, ...], what: str) -> None:
+def _require(stack: Stack, actions: tuple[Action, ...], request: str) -> None:
     if stack.action not in actions or not stack.in_progress:
         allowed = " or ".join(f"{action}_IN_PROGRESS" for action in actions)
         raise errors.NotSupported(
-            f"{what} is for a stack in {allowed}; {stack.name} is {stack.action}_{stack.status}."
+            f"{request} is for a stack in {allowed};"
+            f" {stack.name} is {stack.action}_{stack.status}."
         )

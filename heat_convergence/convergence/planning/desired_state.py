@@ -111,6 +111,23 @@ def _hash(definition: ResourceDefinition, nested: Mapping[str, Json] | None) -> 
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def build_desired_resources(
+    definitions: Mapping[str, ResourceDefinition], implementations: Mapping[str, str]
+) -> dict[str, DesiredResource]:
+    """Make desired resources of definitions, by name.
+
+    Args:
+        definitions: resource name → definition.
+        implementations: resource name → type, for types that an environment maps.
+    """
+    return {
+        name: DesiredResource.from_definition(
+            definition, implementations.get(name, definition.type)
+        )
+        for name, definition in definitions.items()
+    }
+
+
 class StateSource(Enum):
     """The source of truth for resources that a goal leaves as they are."""
 

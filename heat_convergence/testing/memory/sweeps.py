@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from heat_convergence.convergence.lifecycle.parent_notification import is_nested_stack_cancelled
+from heat_convergence.convergence.lifecycle.nested.parent_notification import (
+    is_nested_stack_cancelled,
+)
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState
 from heat_convergence.convergence.model.job_transitions import (
     extend_lease,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from heat_convergence.common import errors
 from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.invariants.transition import Violation
-from heat_convergence.convergence.lifecycle.snapshot_completion import SUPERSEDED_PREFIX
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import SUPERSEDED_PREFIX
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack

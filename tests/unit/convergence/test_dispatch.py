@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
     dispatch_round_robin,
@@ -46,16 +47,20 @@ def posted_ids(outgoing_messages: tuple[OutgoingMessage, ...]) -> list[str]:
     return [job for posting in outgoing_messages for job in posting.resource_ids]
 
 
+def context() -> TraversalContext:
+    return TraversalContext(time_at(1), str, SETTINGS)
+
+
 def schedule(store: MemoryStore, stack: str, leaves: list[str]) -> list[str]:
     with store.transaction() as tx:
         found = tx.stacks.lock(stack)
         assert isinstance(found, Stack)
-        return posted_ids(schedule_leaves(tx, found, leaves, SETTINGS, time_at(1)))
+        return posted_ids(schedule_leaves(tx, found, leaves, context()))
 
 
 def dispatch_turn(store: MemoryStore, tree: str) -> list[str]:
     with store.transaction() as tx:
-        return posted_ids(dispatch_round_robin(tx, PROJECT_ID, tree, SETTINGS, time_at(1)))
+        return posted_ids(dispatch_round_robin(tx, PROJECT_ID, tree, context()))
 
 
 def job_states(store: MemoryStore) -> dict[str, JobState | None]:

@@ -8,13 +8,13 @@ import pytest
 
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.job import JobState, ObservedState
-from heat_convergence.convergence.model.job_state_page import render_page
 from heat_convergence.convergence.model.job_transitions import (
     OWNED_COLUMNS,
     RULES,
     IllegalTransition,
     TransitionRule,
 )
+from heat_convergence.testing.job_state_page import render_page
 from heat_convergence.testing.sample_rows import resource_row, time_at
 
 _PAGE = Path(__file__).parents[3] / "docs" / "job-states.rst"
@@ -22,7 +22,7 @@ _PAGE = Path(__file__).parents[3] / "docs" / "job-states.rst"
 
 def test_the_page_in_the_docs_is_as_the_table_has_it() -> None:
     assert _PAGE.read_text() == render_page(), (
-        f"{_PAGE.name} is stale: python -m heat_convergence.convergence.model.job_state_page"
+        f"{_PAGE.name} is stale: python -m heat_convergence.testing.job_state_page"
         f" > docs/{_PAGE.name}"
     )
 

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from heat_convergence.common.ids import IdGenerator
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.lifecycle.progress import process_observations
-from heat_convergence.convergence.lifecycle.retries import Observation, job_key
-from heat_convergence.convergence.lifecycle.traversal import TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState

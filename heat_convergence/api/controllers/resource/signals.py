@@ -17,7 +17,7 @@ from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import breakpoints
-from heat_convergence.convergence.lifecycle.traversal import batches, send_messages
+from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
@@ -80,18 +80,9 @@ class SignalsController(Controller):
         self, stack_id: str, resource_id: str, hook: str, *, single_step: bool
     ) -> None:
         """Resume the resource at a breakpoint; ``single_step``: up to the next one."""
-        services = self.services
+        services, context = self.services, self.traversal_context()
+        cleared = breakpoints.HookToClear(stack_id, resource_id, hook, single_step)
         messages = run_in_transaction(
-            services,
-            lambda tx: breakpoints.clear_hook(
-                tx,
-                stack_id,
-                resource_id,
-                hook,
-                services.settings,
-                services.clock(),
-                services.ids,
-                single_step=single_step,
-            ),
+            services, lambda tx: breakpoints.clear_hook(tx, cleared, context)
         )
         send_messages(services.bus, messages, services.settings)

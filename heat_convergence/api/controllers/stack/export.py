@@ -18,7 +18,7 @@ from heat_convergence.api.controllers.base import (
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import stack_actions
-from heat_convergence.convergence.lifecycle.stack_export import (
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
     SecretVisibility,
     export_stack,
     keep_expressions,

@@ -22,7 +22,8 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation, renew_delegation_if_possible
 from heat_convergence.api.views import snapshots as view
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.traversal import StartedTraversal
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
@@ -51,7 +52,7 @@ class SnapshotsController(Controller):
                 tx, stack.id, name, self.traversal_context(), max_snapshots=max_snapshots
             ),
         )
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return json_response(view.format_snapshot(snapshot))
 
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
@@ -104,7 +105,7 @@ class SnapshotsController(Controller):
         started = run_in_transaction(
             self.services, lambda tx: self._restore(tx, stack, snapshot_id, prepared)
         )
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return text_response(202)
 
     def _prepare(self, request: ApiRequest, stack: Stack, snapshot_id: str) -> PreparedStack:
@@ -126,11 +127,13 @@ class SnapshotsController(Controller):
         stack_actions.get_restorable_snapshot(tx, stack.id, snapshot_id)
         return traversal.start_traversal(
             tx,
-            stack_id=stack.id,
-            action=Action.RESTORE,
-            context=self.traversal_context(),
-            goal=prepared.goal,
-            desired_resources=prepared.desired_resources,
+            traversal.TraversalRequest(
+                stack_id=stack.id,
+                action=Action.RESTORE,
+                goal=prepared.goal,
+                desired_resources=prepared.desired_resources,
+            ),
+            self.traversal_context(),
         )
 
     def _stack(self, request: ApiRequest, name: str, stack_id: str) -> Stack:

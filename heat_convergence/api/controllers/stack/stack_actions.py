@@ -19,8 +19,9 @@ from heat_convergence.api.requests.actions import parse_action_name
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
-from heat_convergence.convergence.lifecycle.traversal import StartedTraversal
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
@@ -70,10 +71,10 @@ class StackActionsController(Controller):
             run_in_transaction(
                 self.services,
                 lambda tx: traversal.start_traversal(
-                    tx, stack_id=stack.id, action=action, context=context
+                    tx, traversal.TraversalRequest(stack.id, action), context
                 ),
             )
         )
 
     def _send(self, started: StartedTraversal) -> None:
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)

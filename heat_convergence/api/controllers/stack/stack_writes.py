@@ -34,10 +34,9 @@ from heat_convergence.api.trust_delegation import (
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import stack_url
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
-from heat_convergence.convergence.lifecycle.traversal import (
-    AdoptedResource,
-    StartedTraversal,
-)
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
+from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource import ADOPTED_STACK
 from heat_convergence.convergence.model.stack import Stack
@@ -81,7 +80,7 @@ class StackWritesController(Controller):
             started = run_in_transaction(
                 self.services, lambda tx: self._create(tx, stack, prepared, resources)
             )
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
         response.location = stack_url(request.base_url, stack)
         return response
@@ -108,7 +107,7 @@ class StackWritesController(Controller):
         started = run_in_transaction(
             self.services, lambda tx: stack_actions.delete_stack(tx, stack.id, skip, context)
         )
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return empty_response()
 
     def _create(
@@ -163,7 +162,7 @@ class StackWritesController(Controller):
         started = run_in_transaction(
             self.services, lambda tx: self._update(tx, stack, prepared, values, state_source)
         )
-        traversal.send_first_messages(self.services.bus, started, self.services.settings)
+        send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         return text_response(202)
 
     def _update(
@@ -177,13 +176,15 @@ class StackWritesController(Controller):
         tx.contents.put(prepared.contents)
         return traversal.start_traversal(
             tx,
-            stack_id=stack.id,
-            action=Action.UPDATE,
-            context=self.traversal_context(),
-            goal=prepared.goal,
-            desired_resources=prepared.desired_resources,
-            stack_values=values,
-            state_source=state_source,
+            traversal.TraversalRequest(
+                stack_id=stack.id,
+                action=Action.UPDATE,
+                goal=prepared.goal,
+                desired_resources=prepared.desired_resources,
+                stack_values=values,
+                state_source=state_source,
+            ),
+            self.traversal_context(),
         )
 
 

@@ -15,13 +15,18 @@ from typing import Any
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import Wait, retry_transaction
 from heat_convergence.convergence.lifecycle import breakpoints, stack_actions, traversal
-from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
-from heat_convergence.convergence.lifecycle.stack_export import (
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import (
+    OutgoingMessage,
+    Recipient,
+    send_messages,
+)
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
     is_stack_entry,
     is_suspended_entry,
     resource_entries,
 )
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource, TraversalContext
+from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
@@ -134,7 +139,7 @@ class SimulatedUsers:
                 raise
             return type(error).__name__
         done.remember()
-        traversal.send_messages(services.bus, done.outgoing_messages, services.context.settings)
+        send_messages(services.bus, done.outgoing_messages, services.context.settings)
         return None if done.refused is None else type(done.refused).__name__
 
     @property
@@ -177,10 +182,12 @@ class _RequestHandler:
             }
         started = traversal.start_traversal(
             tx,
-            stack_id=self.stack_id,
-            action=_TRAVERSALS[self.request.operation],
-            context=self.context,
-            **values,
+            traversal.TraversalRequest(
+                stack_id=self.stack_id,
+                action=_TRAVERSALS[self.request.operation],
+                **values,
+            ),
+            self.context,
         )
         return _Done(started.outgoing_messages)
 
@@ -271,11 +278,13 @@ class _RequestHandler:
         )
         started = traversal.start_traversal(
             tx,
-            stack_id=self.stack_id,
-            action=Action.RESTORE,
-            context=self.context,
-            goal=self._goal(tx, template),
-            desired_resources=nested_templates.desired_resources(template),
+            traversal.TraversalRequest(
+                stack_id=self.stack_id,
+                action=Action.RESTORE,
+                goal=self._goal(tx, template),
+                desired_resources=nested_templates.desired_resources(template),
+            ),
+            self.context,
         )
         return _Done(started.outgoing_messages)
 
@@ -357,10 +366,10 @@ class _RequestHandler:
                 and row.job_state is JobState.AT_BREAKPOINT
                 and row.hook is not None
             ):
-                outgoing_messages = breakpoints.clear_hook(
-                    tx, row.stack_id, row.id, row.hook, self.context.settings, self.context.now,
-                    self.context.ids, single_step=self.request.step,
-                )  # fmt: skip
+                cleared = breakpoints.HookToClear(
+                    row.stack_id, row.id, row.hook, self.request.step
+                )
+                outgoing_messages = breakpoints.clear_hook(tx, cleared, self.context)
                 return _Done(outgoing_messages)
         raise errors.ResourceNotFound(self.request.resource, self.request.stack)
 

@@ -17,10 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heat_convergence.convergence.lifecycle.stack_export import is_stack_entry, resource_entries
-from heat_convergence.convergence.lifecycle.traversal import build_desired_resources
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
+    is_stack_entry,
+    resource_entries,
+)
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.planning.desired_state import DesiredResource
+from heat_convergence.convergence.planning.desired_state import (
+    DesiredResource,
+    build_desired_resources,
+)
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 from heat_convergence.template.expression import Expression

@@ -1,8 +1,10 @@
-"""A stack as one document: what abandon and export give, snapshots keep, adopt takes.
+"""The document of a stack, which abandon and export return and snapshots store.
 
-Called by ``saving`` and the API, in a transaction or on a reading connection.  Must
-show everything that exists: what is under way or on its way out is listed too, so
-that nothing is orphaned silently.  Source: heat-facts ``rest_api.md``, view abandon.
+Called by ``snapshot_completion`` and the API, in a transaction or on a reading
+connection.  Must show everything that exists: what is under way or being deleted is
+listed, too, so that nothing is orphaned silently.
+
+Source: heat-facts ``rest_api.md``, view abandon.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ _METADATA = "metadata"
 
 
 class SecretVisibility(Enum):
-    """Whether values of hidden parameters stand in the document."""
+    """The visibility of hidden parameters' values in the document."""
 
-    SHOWN = "shown"  # whoever adopts the stack needs them
+    SHOWN = "shown"  # an adoption of the stack needs them
     MASKED = "masked"
 
 
@@ -64,12 +66,12 @@ class StackExportReader(Protocol):
 
 
 def keep_expressions(stack: Stack, value: Value, named: Mapping[str, Resource]) -> Json:
-    """What reads other resources stays as the template has it."""
+    """Return a value with its expressions as the template has them."""
     return to_template_form(value)
 
 
 def keep_entry(stack: Stack, row: Resource, entry: dict[str, Json]) -> dict[str, Json]:
-    """The entry of a resource without a further word."""
+    """Return the entry of a resource unchanged."""
     return entry
 
 
@@ -82,11 +84,19 @@ def export_stack(
     resolve_metadata: MetadataResolver = keep_expressions,
     annotate_entry: EntryAnnotator = keep_entry,
 ) -> tuple[dict[str, Json], bool]:
-    """The document, and whether there are secrets in it.
+    """Make the document of a stack.
 
-    The stacks of the tree that are given as ``below`` are told in the place of the
-    resources that they are behind.  ``finish`` tells what metadata come to, ``mark``
-    what else is to be known of a resource.
+    Args:
+        reader: the transaction or reading connection.
+        stack: the stack.
+        secret_visibility: whether values of hidden parameters are shown.
+        nested_stacks: stacks of the tree; their documents stand in the place of their
+            parents' resources.
+        resolve_metadata: resolves the metadata of a resource.
+        annotate_entry: adds to the entry of a resource.
+
+    Returns:
+        The document, and whether it has secrets.
     """
     nested = {
         child.owner_resource_id: export_stack(
@@ -100,14 +110,16 @@ def export_stack(
         for child in nested_stacks
         if child.owner_id == stack.id
     }
-    behind = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
+    nested_documents = {row_id: shown for row_id, (shown, _sensitive) in nested.items()}
     goal = reader.goals.get(stack.goal_id)
     if goal is None:
         raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
     rows = reader.resources.get_by_stack(stack.id)
-    long = {key for row in rows for key in collect_definition_hashes(row.definition, [_METADATA])}
-    texts = reader.contents.get({goal.template_hash, *goal.files.values(), *long})
-    named = {row.name: row for row in rows if _wanted(row)}
+    metadata_hashes = {
+        key for row in rows for key in collect_definition_hashes(row.definition, [_METADATA])
+    }
+    texts = reader.contents.get({goal.template_hash, *goal.files.values(), *metadata_hashes})
+    named = {row.name: row for row in rows if _is_present(row)}
 
     def metadata(row: Resource) -> Json:
         return resolve_metadata(stack, load_section(row.definition, _METADATA, texts), named) or {}
@@ -121,9 +133,9 @@ def export_stack(
         "files": {name: texts[key] for name, key in sorted(goal.files.items())},
         "template": load_document(texts[goal.template_hash]).data,
         "resources": {
-            name: _with_data(behind.get(row.id), row)
+            name: _with_resource_data(nested_documents.get(row.id), row)
             or annotate_entry(
-                stack, row, row.data.get(ADOPTED_STACK) or _resource(row, metadata(row))
+                stack, row, row.data.get(ADOPTED_STACK) or _resource_entry(row, metadata(row))
             )
             for name, row in named.items()
         },
@@ -131,10 +143,10 @@ def export_stack(
         "stack_user_project_id": None,
         "tags": list(reader.stacks.get_tags(stack.id)),
         "in_flight": [
-            _loose(row) | ({"nested": nested} if nested else {})
+            _in_flight_entry(row) | ({"nested": nested} if nested else {})
             for row in rows
-            if _is_loose(row)
-            for nested in [behind.get(row.id) or row.data.get(ADOPTED_STACK)]
+            if _is_in_flight(row)
+            for nested in [nested_documents.get(row.id) or row.data.get(ADOPTED_STACK)]
         ],
     }
     sensitive = any(row.sensitive for row in rows)
@@ -143,8 +155,10 @@ def export_stack(
     return shown, sensitive or goal.sensitive
 
 
-def _with_data(shown: Mapping[str, Json] | None, row: Resource) -> Mapping[str, Json] | None:
-    """Of a stack behind a resource, also what that one remembers beside it."""
+def _with_resource_data(
+    shown: Mapping[str, Json] | None, row: Resource
+) -> Mapping[str, Json] | None:
+    """Add the data of a resource to the document of its nested stack."""
     data = {name: item for name, item in row.data.items() if name != ADOPTED_STACK}
     return {**shown, "resource_data": data} if shown and data else shown
 
@@ -161,11 +175,11 @@ def _environment(goal: Goal, secrets: SecretVisibility) -> dict[str, Json]:
     return shown
 
 
-def _wanted(row: Resource) -> bool:
+def _is_present(row: Resource) -> bool:
     return row.desired is DesiredState.PRESENT
 
 
-def _resource(row: Resource, metadata: Json) -> dict[str, Json]:
+def _resource_entry(row: Resource, metadata: Json) -> dict[str, Json]:
     return {
         "name": row.name,
         "resource_id": row.physical_id,
@@ -179,9 +193,11 @@ def _resource(row: Resource, metadata: Json) -> dict[str, Json]:
     }
 
 
-def _is_loose(row: Resource) -> bool:
-    """Whether something of it may exist, or be changed yet, that ``resources`` does
-    not tell: it is being worked on, or is not wanted and not gone."""
+def _is_in_flight(row: Resource) -> bool:
+    """Return whether something may exist, or change, that ``resources`` does not show.
+
+    A worker acts on the resource, or it is not desired and not deleted.
+    """
     if row.lease_token is not None or row.status is Status.IN_PROGRESS:
         return True
     if row.desired is DesiredState.PRESENT:
@@ -189,11 +205,11 @@ def _is_loose(row: Resource) -> bool:
         return unknown and not row.awaits_stack_adoption
     if row.awaits_stack_adoption:
         return True
-    gone = row.action is Action.DELETE and row.status is Status.COMPLETE
-    return not gone and (row.physical_id is not None or row.action is not Action.INIT)
+    deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
+    return not deleted and (row.physical_id is not None or row.action is not Action.INIT)
 
 
-def _loose(row: Resource) -> dict[str, Json]:
+def _in_flight_entry(row: Resource) -> dict[str, Json]:
     return {
         "name": row.name,
         "type": row.type,
@@ -201,18 +217,20 @@ def _loose(row: Resource) -> dict[str, Json]:
         "resource_id": row.physical_id,
         "action": str(row.action),
         "status": str(row.status),
-        "wanted": _wanted(row),
+        "wanted": _is_present(row),
     }
 
 
 def resource_entries(saved: Mapping[str, Json] | None) -> Sequence[tuple[str, Mapping[str, Json]]]:
-    """Name and entry of each resource of a document; see ``is_stack_entry``."""
+    """Return the name and the entry of each resource of a document."""
     return sorted(((saved or {}).get("resources") or {}).items())
 
 
 def is_suspended_entry(entry: Mapping[str, Json]) -> bool:
-    """Whether the resource, or something in the stack behind it, was suspended when the
-    document was written, or tried to be, and not seen resumed since."""
+    """Return whether the resource, or one of its nested stack, is suspended.
+
+    That is: a suspend was tried before the document was written, and no resume observed.
+    """
     action, status = entry.get("action"), entry.get("status")
     if is_stack_entry(entry):
         return any(is_suspended_entry(each) for _name, each in resource_entries(entry))
@@ -221,5 +239,5 @@ def is_suspended_entry(entry: Mapping[str, Json]) -> bool:
 
 
 def is_stack_entry(entry: Mapping[str, Json]) -> bool:
-    """Whether in the place of a resource stands the document of the stack behind it."""
+    """Return whether the entry of a resource is the document of its nested stack."""
     return "template" in entry

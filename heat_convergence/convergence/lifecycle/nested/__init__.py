@@ -1,0 +1,1 @@
+"""The link between a nested stack and its parent."""

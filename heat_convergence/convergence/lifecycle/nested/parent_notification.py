@@ -1,0 +1,102 @@
+"""The notification of a parent stack when its nested stack has ended.
+
+The end of a nested stack is an observation of its parent's resource: it is written in
+the transaction that ends the stack, and a message says so.  Called by ``completion``
+under the stack's lock.  Order of locks: a stack, then the row in its parent; never a
+nested stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Recipient
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.store import Transaction
+
+
+def notify_parent(tx: Transaction, stack: Stack, now: datetime) -> tuple[OutgoingMessage, ...]:
+    """Have the parent's resource observed after its nested stack has ended.
+
+    The parent may wait for the stack, or be at rest and show its old attributes.  If it
+    does not wait, and the stack has failed or is deleted, the resource is not at its
+    goal any more.
+    """
+    row = _lock_parent_resource(tx, stack)
+    if row is None:
+        return ()
+    if is_nested_stack_cancelled(row):
+        tx.jobs.apply([row.id], job_transitions.forget_nested_stack())
+        return ()
+    if is_observed_busy(row):
+        return _request_observation(tx, row, now)
+    mark_changed = stack.status is Status.FAILED or stack.action is Action.DELETE
+    return _record_change(tx, row, now, mark_changed=mark_changed)
+
+
+def propagate_to_ancestors(
+    tx: Transaction, stack: Stack, now: datetime, *, mark_changed: bool
+) -> tuple[OutgoingMessage, ...]:
+    """Propagate an unsolicited change of a nested stack to the next ancestor.
+
+    Called for one stack after the other: all ancestors show values of the changed one,
+    and their next goals repair it.
+    """
+    row = _lock_parent_resource(tx, stack)
+    return () if row is None else _record_change(tx, row, now, mark_changed=mark_changed)
+
+
+def _lock_parent_resource(tx: Transaction, stack: Stack) -> Resource | None:
+    """Lock the parent's resource whose nested stack this is."""
+    if stack.owner_resource_id is None:
+        return None
+    rows = tx.resources.lock([stack.owner_resource_id])
+    return next((row for row in rows if row.physical_id == stack.id), None)
+
+
+def _record_change(
+    tx: Transaction, row: Resource, now: datetime, *, mark_changed: bool
+) -> tuple[OutgoingMessage, ...]:
+    if mark_changed:
+        tx.resources.update([row.id], properties_hash=None)
+    return _request_observation(tx, row, now) if row.job is None else ()
+
+
+def _request_observation(
+    tx: Transaction, row: Resource, now: datetime
+) -> tuple[OutgoingMessage, ...]:
+    tx.jobs.apply([row.id], job_transitions.request_observation(now))
+    return (OutgoingMessage(row.stack_id, row.version, (row.id,), Recipient.OBSERVER),)
+
+
+def is_observed_busy(row: Resource) -> bool:
+    """Return whether the row's last observation was BUSY.
+
+    A row with a nested stack then waits for that stack.
+    """
+    return row.job_state is JobState.AWAITING_OBSERVATION and row.observed is ObservedState.BUSY
+
+
+def is_nested_stack_cancelled(row: Resource) -> bool:
+    """Return whether the nested stack of the row, if it is in progress, is to stop."""
+    return row.job_state is JobState.CANCELLED and row.observed is ObservedState.BUSY
+
+
+def cancel_waiting(tx: Transaction, rows: Sequence[Resource]) -> tuple[OutgoingMessage, ...]:
+    """Cancel the jobs that wait for nested stacks, and have these stacks cancelled.
+
+    Each nested stack is cancelled in a transaction of its own, by the observer that
+    takes the message; a sweep finds those whose message was lost.
+    """
+    waiting = [row for row in rows if row.awaits_nested_stack]
+    tx.jobs.apply([row.id for row in waiting], job_transitions.cancel_nested_stack())
+    return tuple(
+        OutgoingMessage(row.physical_id, 0, (), Recipient.OBSERVER)
+        for row in waiting
+        if row.physical_id is not None
+    )

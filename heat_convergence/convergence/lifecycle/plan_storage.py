@@ -1,0 +1,161 @@
+"""The storage of a plan: the jobs, edges and first messages of a traversal.
+
+Called by ``traversal`` when it has written the stack.  Must not plan anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heat_convergence.convergence.lifecycle import breakpoints, dispatch
+from heat_convergence.convergence.lifecycle.completion import complete_traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import JobState
+from heat_convergence.convergence.model.job_transitions import (
+    PLANNED_COLUMNS,
+    JobTransition,
+    planned,
+)
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.plan import Plan
+from heat_convergence.convergence.ports.store import Transaction
+
+_STARTABLE = frozenset({JobState.SCHEDULABLE, JobState.QUEUED, JobState.RUNNING})
+_PLANNED = frozenset(PLANNED_COLUMNS)
+_JOB = (
+    "desired physical_dependencies job job_state must_run posted_at observed observe_at"
+    " replaced_by applied_hash hooks_and_restrictions hook"
+).split()
+_DEFINITION = (
+    "implementation definition definition_hash requires referenced_names sensitive".split()
+)
+RowChange = tuple[JobTransition, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class StartedTraversal:
+    """A traversal that has started, and the messages to send after the commit.
+
+    The messages name its own leaves, or those of other stacks of its project.
+    """
+
+    stack: Stack
+    outgoing_messages: tuple[OutgoingMessage, ...] = ()
+
+    @property
+    def own_job_ids(self) -> tuple[str, ...]:
+        """The stack's own jobs among those of the messages."""
+        return dispatch.own_job_ids(self.outgoing_messages, self.stack)
+
+
+def store_plan(
+    tx: Transaction,
+    stack: Stack,
+    plan: Plan,
+    context: TraversalContext,
+    previous: Sequence[Resource] = (),
+) -> StartedTraversal:
+    """Write a plan and dispatch its first jobs.
+
+    Args:
+        tx: the transaction.
+        stack: the stack as the traversal has it.
+        plan: the plan.
+        context: the time, the ids and the settings.
+        previous: the stack's rows as they are stored and locked.
+    """
+    jobs = _schedule_first(plan, context)
+    _write_rows(tx, stack, plan, jobs, previous)
+    tx.graph.add_edges(stack.id, stack.version, plan.edges)
+    tx.graph.add_physical_dependencies(
+        stack.id, [(row.id, used) for row in jobs for used in row.physical_dependencies]
+    )
+    tx.events.insert([context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason)])
+    messages = _dispatch_first(tx, stack, jobs, context)
+    if all(row.job_state is JobState.CANCELLED for row in jobs):
+        messages = (*messages, *complete_traversal(tx, stack, context))
+    return StartedTraversal(stack, messages)
+
+
+def _write_rows(
+    tx: Transaction,
+    stack: Stack,
+    plan: Plan,
+    jobs: Sequence[Resource],
+    previous: Sequence[Resource],
+) -> None:
+    added = {row.id for row in plan.added}
+    changed = {row.id for row in plan.changed}
+    rescheduled = {row.id for row in plan.rescheduled}
+    if stack.version > 1:  # a new stack has no graph yet
+        tx.graph.clear(stack.id)
+    tx.resources.delete(plan.discarded_ids)
+    tx.resources.insert([row for row in jobs if row.id in added])
+    tx.jobs.apply_each(
+        {row.id: _change_of(row, [*_JOB, *_DEFINITION]) for row in jobs if row.id in changed}
+    )
+    _write_rescheduled(tx, [row for row in jobs if row.id in rescheduled], previous)
+
+
+def _dispatch_first(
+    tx: Transaction, stack: Stack, jobs: Sequence[Resource], context: TraversalContext
+) -> tuple[OutgoingMessage, ...]:
+    startable = [row for row in jobs if row.job_state in _STARTABLE]
+    if breakpoints.pause_before_jobs(tx, stack, startable, context):
+        # Others take the places in flight of those that were held.
+        return dispatch.schedule_leaves(tx, stack, (), context)
+    if startable or stack.version > 1:
+        return dispatch.dispatch_next(tx, stack, context)
+    return ()  # a new stack without leaves has no influence on others
+
+
+def _schedule_first(plan: Plan, context: TraversalContext) -> list[Resource]:
+    """Return all jobs by id, the first leaves that find room in flight SCHEDULABLE.
+
+    They are RUNNING where a worker of an earlier version still has the lease: that worker
+    posts them when it is done.
+    """
+    room = context.settings.jobs_in_flight
+    jobs = []
+    for row in sorted((*plan.added, *plan.changed, *plan.rescheduled), key=lambda row: row.id):
+        if room > 0 and row.job_state is JobState.QUEUED:
+            leased = row.is_leased(context.now)
+            start = job_transitions.await_earlier_worker if leased else job_transitions.schedule
+            row = start(context.now).apply_to(row)
+            room -= 1
+        jobs.append(row)
+    return jobs
+
+
+def _write_rescheduled(
+    tx: Transaction, jobs: Sequence[Resource], previous: Sequence[Resource]
+) -> None:
+    """Write jobs of rows that keep their definition, equal changes in one statement."""
+    stored = {row.id: row for row in previous}
+    groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[Resource]]] = {}
+    for row in jobs:
+        old = stored[row.id]
+        names = tuple(name for name in _JOB if getattr(row, name) != getattr(old, name))
+        values = tuple(getattr(row, name) for name in names)
+        groups.setdefault(names, {}).setdefault(values, []).append(row)
+    single = []
+    for names, by_values in groups.items():
+        for rows in by_values.values():
+            if len(rows) == 1:
+                single.append(rows[0])
+            elif names:
+                transition, columns = _change_of(rows[0], names)
+                tx.jobs.apply([row.id for row in rows], transition, **columns)
+    tx.jobs.apply_each({row.id: _change_of(row, _JOB) for row in single})
+
+
+def _change_of(row: Resource, names: Iterable[str]) -> RowChange:
+    chosen = tuple(names)
+    columns = {name: getattr(row, name) for name in chosen if name not in _PLANNED}
+    return planned(row, chosen), columns

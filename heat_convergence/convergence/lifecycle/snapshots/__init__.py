@@ -1,0 +1,1 @@
+"""Documents of stacks, and the completion of the snapshots that keep them."""

@@ -1,0 +1,76 @@
+"""The steps of sweeps: deadlines, cancelled nested stacks, and stacks that stall.
+
+Called by ``observer`` for what its sweep finds (RULE 1, RULE 9), and for messages about a
+stack itself.  Each takes the stack's lock and checks again whether there is anything to do.
+"""
+
+from __future__ import annotations
+
+from heat_convergence.convergence.lifecycle import breakpoints, completion, dispatch
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.nested import parent_notification
+from heat_convergence.convergence.lifecycle.progress import ProgressResult, stop_after_failure
+from heat_convergence.convergence.ports.store import Transaction
+
+
+def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) -> ProgressResult:
+    """Fail a stack whose deadline has passed, or roll it back."""
+    stack = tx.stacks.lock(stack_id)
+    overdue = (
+        stack is not None
+        and stack.in_progress
+        and stack.deadline_at is not None
+        and stack.deadline_at <= context.now
+    )
+    if stack is None or not overdue:
+        return ProgressResult(None)
+    if stack.first_failure_reason is None and completion.should_roll_back(stack):
+        return ProgressResult(stack, rollback_reason="Timed out")
+    reason = stack.first_failure_reason or "Timed out"
+    return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
+
+
+def cancel_nested_stack(
+    tx: Transaction, stack_id: str, context: TraversalContext
+) -> ProgressResult:
+    """Cancel a nested stack whose parent does not wait for it any more."""
+    stack = tx.stacks.lock(stack_id)
+    if stack is None or not stack.in_progress or stack.owner_resource_id is None:
+        return ProgressResult(None)
+    rows = tx.resources.get([stack.owner_resource_id])
+    if not any(
+        parent_notification.is_nested_stack_cancelled(row) and row.physical_id == stack.id
+        for row in rows
+    ):
+        return ProgressResult(None)
+    reason = f"Stack {stack.action} cancelled"
+    return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
+
+
+def resume_stalled(
+    tx: Transaction, stack_id: str, version: int, context: TraversalContext
+) -> ProgressResult:
+    """Let a stack go on that has nothing in flight.
+
+    There is nothing to do unless rows contradict each other; then the jobs that may start
+    are posted, or the traversal ends.
+    """
+    stack = tx.stacks.lock(stack_id)
+    if stack is None or not stack.in_progress or stack.version != version:
+        return ProgressResult(None)
+    if stack.first_failure_reason is not None:
+        return stop_after_failure(tx, stack, stack.first_failure_reason, context)
+    blocked = tx.readiness.find_wrongly_blocked(stack_id, version)
+    held = breakpoints.pause_before_jobs(tx, stack, tx.resources.lock(blocked), context)
+    leaves = [row_id for row_id in blocked if row_id not in held]
+    messages = dispatch.schedule_leaves(tx, stack, leaves, context)
+    if not leaves and not tx.readiness.has_unready(stack_id, version):
+        messages = (*messages, *completion.complete_traversal(tx, stack, context))
+    return ProgressResult(stack, messages)
+
+
+def dispatch_project(
+    tx: Transaction, project_id: str, context: TraversalContext
+) -> ProgressResult:
+    """Post jobs of a project that have been SCHEDULABLE for long, if it has room."""
+    return ProgressResult(None, dispatch.dispatch_round_robin(tx, project_id, "", context))

@@ -1,0 +1,74 @@
+"""The record of a claim: the lease and the intent, before any call.
+
+Called by ``engine`` in the claiming transaction (RULE 3, RULE 4).  Must not decide which
+jobs are claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.job_transitions import JobTransition
+from heat_convergence.convergence.planning.job_steps import JobStep
+from heat_convergence.convergence.ports.resources import ResourceColumns
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.engine.jobs import Job
+
+_STARTED = "state changed"
+
+
+def record_claims(
+    tx: Transaction, jobs: Sequence[Job], claim: JobTransition, context: TraversalContext
+) -> None:
+    """Claim the rows of jobs, and show their actions IN_PROGRESS, with events."""
+    silent = [job for job in jobs if not job.step.traits.shows_progress]
+    tx.jobs.apply([job.row.id for job in silent], claim)
+    shown = [job for job in jobs if job.step.traits.shows_progress]
+    groups: dict[tuple[Action, bool, bool], list[Job]] = {}
+    for job in shown:
+        changes = not job.step.traits.only_observes
+        groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
+    for (action, goes_on, changes), members in sorted(groups.items()):
+        columns = _columns(action, context, goes_on=goes_on, changes=changes)
+        tx.jobs.apply([job.row.id for job in members], claim, **columns)
+    tx.events.insert(
+        [
+            context.resource_event(job.row, Action.ADOPT, status, _STARTED)
+            for job in jobs
+            if job.step is JobStep.EXTERNAL and job.row.action is Action.INIT
+            for status in (Status.IN_PROGRESS, Status.COMPLETE)
+        ]
+    )
+    tx.events.insert(
+        [
+            context.resource_event(
+                job.row, job.action, Status.IN_PROGRESS, _STARTED, job.desired_properties
+            )
+            for job in shown
+            if not _goes_on(job)
+        ]
+    )
+
+
+def _columns(
+    action: Action, context: TraversalContext, *, goes_on: bool, changes: bool
+) -> ResourceColumns:
+    columns: ResourceColumns = {
+        "action": action,
+        "status": Status.IN_PROGRESS,
+        "status_reason": _STARTED,
+    }
+    if not goes_on:
+        columns["action_started_at"] = context.now
+    if changes and action is Action.UPDATE:
+        columns["properties_hash"] = None  # until the outcome is known
+    elif action is Action.SUSPEND:
+        columns["suspended"] = True
+    return columns
+
+
+def _goes_on(job: Job) -> bool:
+    """Return whether the row shows the job's action already."""
+    return job.row.action is job.action and job.row.status is Status.IN_PROGRESS
