@@ -1,8 +1,8 @@
-"""Daemons with Keystone, below a cloud: the emulation's, and a real one.
+"""Daemons with Keystone and a cloud: the emulated cloud, and a real one.
 
-``HEAT_CONVERGENCE_TEST_CLOUD`` names the real one, as the conformance suite tells; without
-it what needs the real services is skipped.  The daemons see it as a region of its own,
-whose endpoints are fronts that count.
+``HEAT_CONVERGENCE_TEST_CLOUD`` describes the real cloud, as in the conformance suite; without it
+the tests on real services are skipped.  The daemons see the cloud as a region of its own, whose
+endpoints are proxies that record calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from openstack.connection import Connection
 
 from heat_convergence.testing.daemon_processes import ServiceDeployment
 from tests.conftest import MARIADB, fresh_database
-from tests.end_to_end.harness import CloudCredentials, TargetCloud
+from tests.end_to_end.harness import CloudCredentials, TargetCloud, identity_of
 from tests.end_to_end.recorded_services import EmulatedCloud, RecordingProxies
 from tests.integration.harness import drop_all_tables
 from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER
@@ -33,17 +33,17 @@ OWN_SERVICE_TYPES = frozenset({"orchestration", "cloudformation"})
 
 @pytest.fixture(scope="session")
 def mariadb_url() -> Iterator[str]:
-    """Its own: daemons find it empty, and others keep rows in theirs."""
+    """Yield the URL of a database of these tests alone, which daemons find empty."""
     yield from fresh_database(MARIADB, "MariaDB")
 
 
 @pytest.fixture
 def deploy(tmp_path: Path, rabbit_url: str, mariadb_url: str) -> Iterator[Any]:
-    """Daemons on a ground, started."""
+    """Return a function that starts daemons with a cloud and options."""
     numbers = itertools.count()
-    with ExitStack() as stack:
+    with ExitStack() as cleanup:
 
-        def make(
+        def deploy_service(
             target_cloud: TargetCloud,
             *,
             engines: int = 1,
@@ -53,26 +53,26 @@ def deploy(tmp_path: Path, rabbit_url: str, mariadb_url: str) -> Iterator[Any]:
             folder = tmp_path / str(next(numbers))
             folder.mkdir()
             drop_all_tables(mariadb_url)
-            given = target_cloud.options()
+            options_of_cloud = target_cloud.options()
             merged = {
-                name: {**given.get(name, {}), **options.get(name, {})}
-                for name in {*given, *options}
+                name: {**options_of_cloud.get(name, {}), **options.get(name, {})}
+                for name in {*options_of_cloud, *options}
             }
             deployment = ServiceDeployment(
                 folder, database_url=mariadb_url, transport_url=rabbit_url, options=merged
             )
             deployment.upgrade_database()
-            stack.enter_context(deployment)
+            cleanup.enter_context(deployment)
             target_cloud.register_deployment(deployment)
             return deployment.start(engines=engines, observers=observers)
 
-        yield make
+        yield deploy_service
 
 
 @pytest.fixture
 def emulated_target_cloud() -> Iterator[TargetCloud]:
     emulated = EmulatedCloud()
-    identity = CloudCredentials(
+    credentials = CloudCredentials(
         auth_url=emulated.keystone.url,
         user="demo",
         password="demo-password",
@@ -82,51 +82,54 @@ def emulated_target_cloud() -> Iterator[TargetCloud]:
         region="R",
     )
 
-    def announce(url: str) -> None:
+    def register_endpoint(url: str) -> None:
         emulated.keystone.endpoints["orchestration"] = f"{url}/p"
 
-    yield TargetCloud(identity, emulated.call_log, announce, emulated)
+    yield TargetCloud(credentials, emulated.call_log, register_endpoint, emulated)
     emulated.close()
 
 
 @pytest.fixture(scope="session")
-def real_facts() -> dict[str, Any]:
+def real_testbed() -> dict[str, Any]:
     path = os.environ.get(TESTBED_VARIABLE)
     if not path:
         pytest.skip(f"{TESTBED_VARIABLE} names no cloud: the real services are left out")
     return {**json.loads(Path(path).read_text()), "path": path}
 
 
-def _connection(facts: dict[str, Any], user: str, project: str) -> Connection:
+def _connection(testbed: dict[str, Any], user: str, project: str) -> Connection:
     return openstack.connect(
-        auth_url=facts["auth_url"],
+        auth_url=testbed["auth_url"],
         username=user,
-        password=facts["password"],
+        password=testbed["password"],
         project_name=project,
         user_domain_id="default",
         project_domain_id="default",
-        region_name=facts["region"],
+        region_name=testbed["region"],
     )
 
 
 @pytest.fixture
-def empty_project(real_facts: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """A project where demo is a member and nobody else is at work, with one network that
-    leads outside; its name, and ids of the network and its subnet."""
-    admin = _connection(real_facts, "admin", "admin")
-    identity = admin.identity
+def empty_project(real_testbed: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """Yield an empty project of demo with a network and a router to the external network.
+
+    The mapping holds its name, and the ids of the network and its subnet.
+    """
+    admin = _connection(real_testbed, "admin", "admin")
+    identity = identity_of(admin)
     project = identity.create_project(name=f"hc-{uuid.uuid4().hex[:8]}", domain_id="default")
-    identity.assign_project_role_to_user(
-        project, identity.find_user("demo"), identity.find_role("member")
-    )
-    network = _connection(real_facts, "demo", project.name).network
+    user, role = identity.find_user("demo"), identity.find_role("member")
+    assert user is not None
+    assert role is not None
+    identity.assign_project_role_to_user(project, user, role)
+    network = _connection(real_testbed, "demo", project.name).network
     private = network.create_network(name="private")
     subnet = network.create_subnet(network_id=private.id, cidr="10.0.0.0/24", ip_version=4)
-    outside = {"network_id": real_facts["ids"]["public_network"]}
-    router = network.create_router(name="router1", external_gateway_info=outside)
-    network.add_interface_to_router(router, subnet_id=subnet.id)
+    gateway = {"network_id": real_testbed["ids"]["public_network"]}
+    router = network.create_router(name="router1", external_gateway_info=gateway)
+    network.add_interface_to_router(router, subnet.id)
     yield {"name": project.name, "private_network": private.id, "private_subnet": subnet.id}
-    network.remove_interface_from_router(router, subnet_id=subnet.id)
+    network.remove_interface_from_router(router, subnet.id)
     network.delete_router(router)
     network.delete_network(private)
     for group in admin.network.security_groups(project_id=project.id):
@@ -135,53 +138,58 @@ def empty_project(real_facts: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def real_target_cloud(real_facts: dict[str, Any]) -> Iterator[TargetCloud]:
-    """A region of its own in Keystone, gone afterwards."""
-    admin = _connection(real_facts, "admin", "admin").identity
+def real_target_cloud(real_testbed: dict[str, Any]) -> Iterator[TargetCloud]:
+    """Yield the real cloud as a region of its own, which is deleted afterwards."""
+    admin = identity_of(_connection(real_testbed, "admin", "admin"))
     services = {service.id: service.type for service in admin.services()}
-    found = {
-        services[one.service_id]: (one.service_id, one.url)
-        for one in admin.endpoints(interface="public", region_id=real_facts["region"])
+    endpoints = {
+        services[endpoint.service_id]: (endpoint.service_id, endpoint.url)
+        for endpoint in admin.endpoints(interface="public", region_id=real_testbed["region"])
     }
-    fronts = RecordingProxies(
-        {kind: url for kind, (_, url) in found.items() if kind not in OWN_SERVICE_TYPES}
+    proxies = RecordingProxies(
+        {
+            service_type: url
+            for service_type, (_, url) in endpoints.items()
+            if service_type not in OWN_SERVICE_TYPES
+        }
     )
     region = admin.create_region(id=f"hc-{uuid.uuid4().hex[:8]}")
-    made = [
+    created_endpoints = [
         admin.create_endpoint(
-            service_id=found[kind][0], interface="public", region_id=region.id, url=url
+            service_id=endpoints[service_type][0], interface="public", region_id=region.id, url=url
         )
-        for kind, url in fronts.urls.items()
+        for service_type, url in proxies.urls.items()
     ]
-    identity = CloudCredentials(
-        auth_url=real_facts["auth_url"],
+    credentials = CloudCredentials(
+        auth_url=real_testbed["auth_url"],
         user="demo",
-        password=real_facts["password"],
+        password=real_testbed["password"],
         project="demo",
         service_user="heat",
-        service_password=real_facts["password"],
+        service_password=real_testbed["password"],
         region=region.id,
-        users_domain=real_facts["heat_domain_id"],
-        domain_admin=real_facts["heat_domain_admin"],
+        users_domain=real_testbed["heat_domain_id"],
+        domain_admin=real_testbed["heat_domain_admin"],
     )
 
-    def announce(url: str) -> None:
-        made.append(
+    def register_endpoint(url: str) -> None:
+        created_endpoints.append(
             admin.create_endpoint(
-                service_id=found["orchestration"][0],
+                service_id=endpoints["orchestration"][0],
                 interface="public",
                 region_id=region.id,
                 url=f"{url}/%(tenant_id)s",
             )
         )
 
-    yield TargetCloud(identity, fronts.call_log, announce)
-    for endpoint in made:
+    yield TargetCloud(credentials, proxies.call_log, register_endpoint)
+    for endpoint in created_endpoints:
         admin.delete_endpoint(endpoint)
     admin.delete_region(region)
-    fronts.close()
+    proxies.close()
 
 
 @pytest.fixture(params=["emulated", "real"])
 def target_cloud(request: pytest.FixtureRequest) -> TargetCloud:
-    return request.getfixturevalue(f"{request.param}_target_cloud")
+    target: TargetCloud = request.getfixturevalue(f"{request.param}_target_cloud")
+    return target

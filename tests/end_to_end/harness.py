@@ -1,4 +1,4 @@
-"""What the tests of daemons below a cloud share: the ground they stand on, its user."""
+"""A cloud, its users and their clients, as the end-to-end tests share them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from heatclient.client import Client
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 from openstack.connection import Connection
+from openstack.identity.v3 import _proxy as identity_v3
 
 from heat_convergence.testing.daemon_processes import ServiceDeployment
 from tests.end_to_end.recorded_services import CallLog, EmulatedCloud
@@ -25,9 +26,16 @@ Json = Any
 COMMAND_TIMEOUT_S = 300
 
 
+def identity_of(connection: Connection) -> identity_v3.Proxy:
+    """Return the proxy of the Identity API, version 3."""
+    proxy = connection.identity
+    assert isinstance(proxy, identity_v3.Proxy)
+    return proxy
+
+
 @dataclass(frozen=True, slots=True)
 class CloudCredentials:
-    """Where to log in, as whom the user and as whom the service."""
+    """The endpoint of Keystone with the credentials of the user and the service."""
 
     auth_url: str
     user: str
@@ -42,7 +50,7 @@ class CloudCredentials:
 
 @dataclass
 class TargetCloud:
-    """A cloud, and what daemons are told about it."""
+    """A cloud with a log of its calls, and the daemons' access to it."""
 
     credentials: CloudCredentials
     call_log: CallLog
@@ -50,25 +58,26 @@ class TargetCloud:
     emulated_cloud: EmulatedCloud | None = None
 
     def options(self) -> dict[str, dict[str, object]]:
-        own = self.credentials
+        """Return the daemons' options for this cloud."""
+        credentials = self.credentials
         users = {
-            "stack_user_domain_id": own.users_domain,
-            "stack_domain_admin": own.domain_admin,
-            "stack_domain_admin_password": own.service_password,
+            "stack_user_domain_id": credentials.users_domain,
+            "stack_domain_admin": credentials.domain_admin,
+            "stack_domain_admin_password": credentials.service_password,
         }
         return {
             "DEFAULT": {
-                "region_name_for_services": own.region,
-                **(users if own.users_domain else {}),
+                "region_name_for_services": credentials.region,
+                **(users if credentials.users_domain else {}),
             },
             "heat_api": {"auth_strategy": "keystone"},
             "keystone_authtoken": {
-                "www_authenticate_uri": own.auth_url,
-                "auth_url": own.auth_url,
+                "www_authenticate_uri": credentials.auth_url,
+                "auth_url": credentials.auth_url,
                 "auth_type": "password",
                 "interface": "public",
-                "username": own.service_user,
-                "password": own.service_password,
+                "username": credentials.service_user,
+                "password": credentials.service_password,
                 "project_name": "service",
                 "user_domain_name": "Default",
                 "project_domain_name": "Default",
@@ -76,20 +85,21 @@ class TargetCloud:
         }
 
     def as_user(self, user: str, project: str) -> TargetCloud:
-        """The same, as another user."""
+        """Return the cloud for another user and project."""
         return replace(self, credentials=replace(self.credentials, user=user, project=project))
 
     def register_deployment(self, deployment: ServiceDeployment) -> None:
+        """Register the daemons in the service catalog."""
         self.register_endpoint(f"{deployment.endpoint}/v1")
 
     def heat_user(self) -> HeatUser:
-        """The user with python-heatclient."""
-        own = self.credentials
+        """Return the user as a client by python-heatclient."""
+        credentials = self.credentials
         auth = Password(
-            own.auth_url,
-            username=own.user,
-            password=own.password,
-            project_name=own.project,
+            credentials.auth_url,
+            username=credentials.user,
+            password=credentials.password,
+            project_name=credentials.project,
             user_domain_id="default",
             project_domain_id="default",
         )
@@ -97,41 +107,46 @@ class TargetCloud:
             Client(
                 "1",
                 session=Session(auth=auth),
-                region_name=own.region,
+                region_name=credentials.region,
                 service_type="orchestration",
                 interface="public",
             )
         )
 
     def sdk_connection(self) -> Connection:
-        """The user with openstacksdk."""
-        own = self.credentials
+        """Return the user as a connection of openstacksdk."""
+        credentials = self.credentials
         return openstack.connect(
-            auth_url=own.auth_url,
-            username=own.user,
-            password=own.password,
-            project_name=own.project,
+            auth_url=credentials.auth_url,
+            username=credentials.user,
+            password=credentials.password,
+            project_name=credentials.project,
             user_domain_id="default",
             project_domain_id="default",
-            region_name=own.region,
+            region_name=credentials.region,
         )
 
     def openstack(self, *arguments: str, check: bool = True, input_lines: str = "") -> str:
-        """The ``openstack`` command line; its standard output.  ``lines`` are what it is
-        told to do where there are no arguments."""
-        own = self.credentials
-        done = subprocess.run(
+        """Run the ``openstack`` command and return its output.
+
+        Args:
+            arguments: The command, or nothing to read commands from ``input_lines``.
+            check: Whether a failure raises.
+            input_lines: The standard input.
+        """
+        credentials = self.credentials
+        completed = subprocess.run(
             [str(Path(sys.executable).with_name("openstack")), *arguments],
             env={
                 **os.environ,
-                "OS_AUTH_URL": own.auth_url,
+                "OS_AUTH_URL": credentials.auth_url,
                 "OS_IDENTITY_API_VERSION": "3",
-                "OS_USERNAME": own.user,
-                "OS_PASSWORD": own.password,
-                "OS_PROJECT_NAME": own.project,
+                "OS_USERNAME": credentials.user,
+                "OS_PASSWORD": credentials.password,
+                "OS_PROJECT_NAME": credentials.project,
                 "OS_USER_DOMAIN_ID": "default",
                 "OS_PROJECT_DOMAIN_ID": "default",
-                "OS_REGION_NAME": own.region,
+                "OS_REGION_NAME": credentials.region,
             },
             input=input_lines,
             capture_output=True,
@@ -139,22 +154,24 @@ class TargetCloud:
             timeout=COMMAND_TIMEOUT_S,
         )
         if check:
-            assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
-        return done.stdout or done.stderr
+            assert completed.returncode == 0, (
+                f"{arguments}: {completed.stdout}\n{completed.stderr}"
+            )
+        return completed.stdout or completed.stderr
 
     def openstack_json(self, *arguments: str) -> Json:
-        """As ``openstack``, read as JSON."""
+        """Run the ``openstack`` command and return its JSON."""
         return json.loads(self.openstack(*arguments, "-f", "json"))
 
     def openstack_json_many(self, commands: Sequence[str]) -> list[Json]:
-        """Several by one process, which takes most of its time to start."""
+        """Run several commands by one process, as its start takes the most time."""
         lines = "".join(f"{command} -f json\n" for command in commands)
         text = self.openstack(input_lines=lines, check=False)
-        found, decoder = [], json.JSONDecoder()
+        documents, decoder = [], json.JSONDecoder()
         start = text.find("[")
         while start >= 0:
             document, end = decoder.raw_decode(text, start)
-            found.append(document)
+            documents.append(document)
             start = text.find("[", end)
-        assert len(found) == len(commands), text
-        return found
+        assert len(documents) == len(commands), text
+        return documents

@@ -1,19 +1,20 @@
-"""Which of openstack/heat-templates a cloud of Keystone, Nova, Neutron, Cinder and Glance
-can host, with what they are given.
+"""Templates of openstack/heat-templates that a cloud of five services can host.
 
-File → its parameters, and under ``-e`` its environment; words in braces are the cloud's.
-Not here is
+The services are Keystone, Nova, Neutron, Cinder and Glance.  A template's entry holds its
+parameters and, under ``-e``, its environment; names in braces are replaced by values of the cloud.
 
-- what names a service or a type that is not there: Octavia, Swift, Zaqar, Mistral, Barbican,
-  Designate, Magnum, Monasca, Zun, Aodh, Ceilometer, Blazar, Rackspace's, AWS::EC2, AWS::IAM,
-  AWS::AutoScaling, AWS::ElasticLoadBalancing, AWS::S3, AWS::RDS, OS::Heat::AccessPolicy,
+Left out are
+
+- templates that name a service or a type that does not exist here: Octavia, Swift, Zaqar, Mistral,
+  Barbican, Designate, Magnum, Monasca, Zun, Aodh, Ceilometer, Blazar, Rackspace's, AWS::EC2,
+  AWS::IAM, AWS::AutoScaling, AWS::ElasticLoadBalancing, AWS::S3, AWS::RDS, OS::Heat::AccessPolicy,
   OS::Heat::HARestarter, OS::Heat::InstanceGroup;
-- what waits for a guest of Windows, or of OpenShift, to install itself and to signal;
-- server_with_encrpyted_volume.yaml: Cinder asks Barbican for the key of such a volume;
-- what reads the port of one of a server's addresses, which ours do not tell: the examples
+- those that wait for a guest of Windows or OpenShift to install itself and to signal;
+- server_with_encrpyted_volume.yaml: Cinder requests the key of such a volume from Barbican;
+- those that read the port of one of a server's addresses, which this service does not show:
   config-pristine-image, docker-compose, kubelet and pristine-atomic-docker-compose;
 - multi_region_hello_world.yaml: its stacks are in RegionOne and RegionTwo;
-- example-chef-template.yaml, which gives a list where its type takes a map.
+- example-chef-template.yaml, which has a list where its type takes a map.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ KEY_PARAMETERS = {"key_name": "heat_key"}
 IMAGE_PARAMETERS = {"image": "cirros", "flavor": "m1.nano"}
 SERVER_PARAMETERS = {**KEY_PARAMETERS, **IMAGE_PARAMETERS}
 FEDORA_PARAMETERS = {"image_id": "cirros", "instance_type": "m1.small", **KEY_PARAMETERS}
-FEDORA_18_IMAGE = "F18-x86_64-cfntools"  # the only images that some templates take
+FEDORA_18_IMAGE = "F18-x86_64-cfntools"  # the only images that some templates accept
 CENTOS_IMAGE = "centos-6.5-x86_64-cfntools"
 REQUIRED_IMAGES = (FEDORA_18_IMAGE, CENTOS_IMAGE)
 _SOFTWARE = "hot/software-config/example-templates/"
-_BOOT = "hot/software-config/boot-config/"
-AGENT_TEMPLATES = f"{_BOOT}templates/"  # with scripts of openstack/heat-agents
-ENVIRONMENT_OPTION = "-e"  # those of here bring one of the agents
+_BOOT_CONFIG = "hot/software-config/boot-config/"
+AGENT_TEMPLATES = f"{_BOOT_CONFIG}templates/"  # they read scripts of openstack/heat-agents
+ENVIRONMENT_OPTION = "-e"  # these environments install one of the agents
 
 DEMO_USER_TEMPLATES: dict[str, dict[str, str]] = {
     "hot/hello_world.yaml": {**SERVER_PARAMETERS, "admin_pass": "Secret12"},
@@ -98,7 +99,7 @@ DEMO_USER_TEMPLATES: dict[str, dict[str, str]] = {
     f"{_SOFTWARE}example-cloud-init.yaml": SERVER_PARAMETERS,
     f"{_SOFTWARE}example-pristine-atomic-tool.yaml": {
         **SERVER_PARAMETERS,
-        ENVIRONMENT_OPTION: f"{_BOOT}container_agent_env.yaml",
+        ENVIRONMENT_OPTION: f"{_BOOT_CONFIG}container_agent_env.yaml",
     },
     f"{_SOFTWARE}example-deploy-sequence.yaml": SERVER_PARAMETERS,
     f"{_SOFTWARE}example-os-apply-config-plus-cloud-config.yaml": SERVER_PARAMETERS,
@@ -176,7 +177,7 @@ ADMIN_TEMPLATES: dict[str, dict[str, str]] = {
         "group_role_project": "demo",
     },
 }
-# What takes hosts without servers goes first.
+# Templates that need a host without servers come first.
 CASES = [
     *((name, "admin") for name in ADMIN_TEMPLATES),
     *((name, "demo") for name in DEMO_USER_TEMPLATES),

@@ -1,9 +1,8 @@
-"""The services of a cloud as daemons reach them: every call counted, any answer held up.
+"""Services of a cloud as daemons reach them, with every call recorded.
 
-``RecordingProxies`` stands in front of a real cloud's endpoints, ``EmulatedCloud`` is a cloud
-of its
-own.  Both note calls where they are answered, which is at the service, and tell
-``after`` of each before the answer goes on its way.
+``RecordingProxies`` stands in front of a real cloud's endpoints; ``EmulatedCloud`` is a cloud
+of its own.  Both record a call when the service has responded, and call ``CallLog.on_call``
+before the response is sent.
 """
 
 from __future__ import annotations
@@ -30,12 +29,14 @@ from heat_convergence.testing.openstack.http_adapter import (
 from tests.unit.clients.fake_keystone import FakeKeystone
 
 HOST = "127.0.0.1"
-_HOP = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive"})
+_HOP_BY_HOP_HEADERS = frozenset(
+    {"connection", "transfer-encoding", "content-length", "keep-alive"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call that was answered; ``service_auth`` is its type in the catalogue."""
+    """A call with its status; ``service`` is the type in the service catalog."""
 
     service: str
     method: str
@@ -45,49 +46,56 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
+    """A response of HTTP."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-def _nothing(call: RecordedCall) -> None:
-    """Nobody wants to know."""
+def _ignore_call(call: RecordedCall) -> None:
+    """Do nothing."""
 
 
 @dataclass
 class CallLog:
-    """What was called, in order; ``after`` is told of each call before its answer is."""
+    """Calls in their order; ``on_call`` is called before the response to each is sent."""
 
     calls: list[RecordedCall] = field(default_factory=list)
-    on_call: Callable[[RecordedCall], None] = _nothing
+    on_call: Callable[[RecordedCall], None] = _ignore_call
 
     def record(self, call: RecordedCall) -> None:
+        """Add a call."""
         self.calls.append(call)
         self.on_call(call)
 
     @contextmanager
     def record_calls(self) -> Iterator[list[RecordedCall]]:
-        """The calls from here on, identity's left out: tokens are the library's."""
-        start, found = len(self.calls), []
-        yield found
-        found += [call for call in self.calls[start:] if call.service != "identity"]
+        """Yield a list that holds the calls of the block once it ends.
+
+        Calls of Keystone are left out, because the library requests tokens by itself.
+        """
+        start = len(self.calls)
+        recorded: list[RecordedCall] = []
+        yield recorded
+        recorded += [call for call in self.calls[start:] if call.service != "identity"]
 
 
-class _Threads(ThreadingHTTPServer):
+class _QuietHttpServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: who was killed hangs up."""
+        """Do nothing: a killed client closes its connection."""
 
 
 class ThreadedHttpServer:
-    """An HTTP server in threads, whose answers ``answer`` gives."""
+    """An HTTP server in threads, whose replies come from a function."""
 
-    def __init__(self, answer: Callable[[BaseHTTPRequestHandler, bytes], HttpReply]) -> None:
-        class Handler(BaseHTTPRequestHandler):
+    def __init__(self, response: Callable[[BaseHTTPRequestHandler, bytes], HttpReply]) -> None:
+        class ReplyRequestHandler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def _any(self) -> None:
+            def _respond(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                reply = answer(self, self.rfile.read(length))
+                reply = response(self, self.rfile.read(length))
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():
                     self.send_header(name, value)
@@ -99,101 +107,112 @@ class ThreadedHttpServer:
             def log_message(self, *_: Any) -> None:
                 """Nothing: a test's output is its own."""
 
-        for verb in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"):
-            setattr(Handler, f"do_{verb}", Handler._any)
-        self._server = _Threads((HOST, 0), Handler)
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"):
+            setattr(ReplyRequestHandler, f"do_{method}", ReplyRequestHandler._respond)
+        self._server = _QuietHttpServer((HOST, 0), ReplyRequestHandler)
         self._server.daemon_threads = True
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 
 
 class RecordingProxies:
-    """``urls``: type of service → the endpoint that is to be called through a front."""
+    """Proxies of endpoints, by service type."""
 
     def __init__(self, endpoints: Mapping[str, str]) -> None:
         self.call_log = CallLog()
-        self._served: list[ThreadedHttpServer] = []
+        self._server: list[ThreadedHttpServer] = []
         self.urls: dict[str, str] = {}
-        for kind, url in sorted(endpoints.items()):
+        for service_type, url in sorted(endpoints.items()):
             parts = urlsplit(url)
-            served = ThreadedHttpServer(
-                self._answerer(kind, str(parts.hostname), parts.port or 80)
+            server = ThreadedHttpServer(
+                self._proxy_response(service_type, str(parts.hostname), parts.port or 80)
             )
-            self._served.append(served)
-            self.urls[kind] = url.replace(parts.netloc, f"{HOST}:{served.port}", 1)
+            self._server.append(server)
+            self.urls[service_type] = url.replace(parts.netloc, f"{HOST}:{server.port}", 1)
 
     def close(self) -> None:
-        for served in self._served:
-            served.close()
+        """Stop the proxies."""
+        for server in self._server:
+            server.close()
 
-    def _answerer(
-        self, kind: str, host: str, port: int
+    def _proxy_response(
+        self, service_type: str, host: str, port: int
     ) -> Callable[[BaseHTTPRequestHandler, bytes], HttpReply]:
-        def answer(handler: BaseHTTPRequestHandler, body: bytes) -> HttpReply:
-            # The host that was asked for goes on: services build their links with it.
-            headers = {k: v for k, v in handler.headers.items() if k.lower() not in _HOP}
+        def response(handler: BaseHTTPRequestHandler, body: bytes) -> HttpReply:
+            # The Host header is kept: services build their links from it.
+            headers = {
+                k: v for k, v in handler.headers.items() if k.lower() not in _HOP_BY_HOP_HEADERS
+            }
             connection = HTTPConnection(host, port, timeout=120)
             try:
                 connection.request(handler.command, handler.path, body or None, headers)
                 answered = connection.getresponse()
                 reply = HttpReply(
                     answered.status,
-                    {k: v for k, v in answered.getheaders() if k.lower() not in _HOP},
+                    {
+                        k: v
+                        for k, v in answered.getheaders()
+                        if k.lower() not in _HOP_BY_HOP_HEADERS
+                    },
                     answered.read(),
                 )
             finally:
                 connection.close()
-            self.call_log.record(RecordedCall(kind, handler.command, handler.path, reply.status))
+            self.call_log.record(
+                RecordedCall(service_type, handler.command, handler.path, reply.status)
+            )
             return reply
 
-        return answer
+        return response
 
 
 class KeystoneWithCatalog(FakeKeystone):
-    """Lists the services of an emulation."""
+    """A fake Keystone whose service catalog lists the emulation's services."""
 
     def __init__(self) -> None:
         self.endpoints: dict[str, str] = {}
         super().__init__()
 
     def _handle(self, request: Request) -> Response:
-        """Whose token it is, too, as the API asks."""
+        """Validate tokens, too, as the API's middleware does."""
         if request.method == "GET" and request.path.endswith("/auth/tokens"):
             known = self.tokens.get(request.headers["X-Subject-Token"])
-            answer = Response(status=404 if known is None else 200)
-            answer.json = {} if known is None else {"token": self.token_document(known)}
-            return answer
+            response = Response(status=404 if known is None else 200)
+            response.json = {} if known is None else {"token": self.token_document(known)}
+            return response
         return super()._handle(request)
 
     def token_document(self, token: dict[str, Any]) -> dict[str, Any]:
-        found = super().token_document(token)
-        found["roles"].append({"id": "reader", "name": "reader"})  # which member implies
-        found["catalog"] += [
+        """Return the token with the service catalog."""
+        document = super().token_document(token)
+        document["roles"].append({"id": "reader", "name": "reader"})  # implied by member
+        document["catalog"] += [
             {
-                "type": kind,
-                "name": kind,
-                "id": kind,
+                "type": service_type,
+                "name": service_type,
+                "id": service_type,
                 "endpoints": [
                     {
                         "interface": "public",
                         "region": "R",
                         "region_id": "R",
                         "url": url,
-                        "id": kind,
+                        "id": service_type,
                     }
                 ],
             }
-            for kind, url in self.endpoints.items()
+            for service_type, url in self.endpoints.items()
         ]
-        return found
+        return document
 
 
 class EmulatedCloud:
-    """An emulation that processes reach, whose time is ours."""
+    """An emulated cloud that other processes reach, on the real clock."""
 
     def __init__(self) -> None:
         self.call_log = CallLog()
@@ -201,31 +220,39 @@ class EmulatedCloud:
         self.keystone = KeystoneWithCatalog()
         self._lock = threading.Lock()
         self._started = time.monotonic()
-        self._served = ThreadedHttpServer(self._answer)
-        host = f"{HOST}:{self._served.port}"
-        self._wire = EmulatedHttpAdapter(self.emulation, host=host)
+        self._server = ThreadedHttpServer(self._respond)
+        host = f"{HOST}:{self._server.port}"
+        self._http_adapter = EmulatedHttpAdapter(self.emulation, host=host)
         self.keystone.endpoints.update(
-            (kind, f"http://{host}{path}")
-            for name, (kind, path, _) in SERVICE_ENDPOINTS.items()
+            (service_type, f"http://{host}{path}")
+            for name, (service_type, path, _) in SERVICE_ENDPOINTS.items()
             if name != "identity"
         )
 
     def close(self) -> None:
-        self._served.close()
+        """Stop the servers."""
+        self._server.close()
         self.keystone.close()
 
-    def _answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> HttpReply:
+    def _respond(self, handler: BaseHTTPRequestHandler, body: bytes) -> HttpReply:
         request = requests.Request(
             handler.command, f"http://{HOST}{handler.path}", data=body or None
         ).prepare()
         with self._lock:
             self.emulation.now_s = time.monotonic() - self._started
-            told = self._wire.respond(request)
+            emulated = self._http_adapter.respond(request)
         path = urlsplit(handler.path).path
-        kind = next(
-            (kind for kind, base, _ in SERVICE_ENDPOINTS.values() if path.startswith(base)), "none"
+        service_type = next(
+            (
+                service_type
+                for service_type, base, _ in SERVICE_ENDPOINTS.values()
+                if path.startswith(base)
+            ),
+            "none",
         )
-        self.call_log.record(RecordedCall(kind, handler.command, handler.path, told.status))
-        headers = {"Content-Type": "application/json", **told.headers}
-        text = b"" if told.body is None else json.dumps(told.body).encode()
-        return HttpReply(told.status, headers, text)
+        self.call_log.record(
+            RecordedCall(service_type, handler.command, handler.path, emulated.status)
+        )
+        headers = {"Content-Type": "application/json", **emulated.headers}
+        text = b"" if emulated.body is None else json.dumps(emulated.body).encode()
+        return HttpReply(emulated.status, headers, text)

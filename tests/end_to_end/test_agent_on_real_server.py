@@ -1,5 +1,4 @@
-"""A server's agent on real services: it logs in with what the server was handed, reads what
-is deployed, says that it is done, and may do no more."""
+"""A server's agent on real services: its authentication, deployment, signal and limits."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from heat_convergence.testing.daemon_processes import wait_until
-from tests.end_to_end.harness import TargetCloud
+from tests.end_to_end.harness import TargetCloud, identity_of
 
 Json = Any
 NAME = "agents"
@@ -56,64 +55,78 @@ def template() -> Json:
 
 
 class AgentSession:
-    """Knows what the server was handed, and nothing else."""
+    """A session with the agent's configuration in the server's user data, and nothing else."""
 
-    def __init__(self, told: Json) -> None:
+    def __init__(self, agent_config: Json) -> None:
         auth = Password(
-            told["auth_url"],
-            user_id=told["user_id"],
-            password=told["password"],
-            project_id=told["project_id"],
+            agent_config["auth_url"],
+            user_id=agent_config["user_id"],
+            password=agent_config["password"],
+            project_id=agent_config["project_id"],
         )
         self._session = Session(auth=auth)
-        self._stack = f"/stacks/{told['stack_id']}"
-        self._told = told
+        self._stack = f"/stacks/{agent_config['stack_id']}"
+        self._agent_config = agent_config
 
     def request(self, method: str, path: str, body: Json = None) -> Any:
-        where = {
+        endpoint_filter = {
             "service_type": "orchestration",
             "interface": "public",
-            "region_name": self._told["region_name"],
+            "region_name": self._agent_config["region_name"],
         }
         return self._session.request(
-            f"{self._stack}{path}", method, json=body, endpoint_filter=where, raise_exc=False
+            f"{self._stack}{path}",
+            method,
+            json=body,
+            endpoint_filter=endpoint_filter,
+            raise_exc=False,
         )
 
     def metadata(self) -> Json:
-        answer = self.request("GET", f"/resources/{self._told['resource_name']}/metadata")
-        assert answer.status_code == 200, answer.text
-        return answer.json()["metadata"]
+        response = self.request(
+            "GET", f"/resources/{self._agent_config['resource_name']}/metadata"
+        )
+        assert response.status_code == 200, response.text
+        return response.json()["metadata"]
 
 
 @pytest.mark.timeout(900)
 def test_agent_completes_deployment(
-    real_target_cloud: TargetCloud, real_facts: Json, deploy: Any
+    real_target_cloud: TargetCloud, real_testbed: Json, deploy: Any
 ) -> None:
     deploy(real_target_cloud)
     user = real_target_cloud.heat_user()
     user.create(NAME, template())
-    wait_until(lambda: bool(user.outputs(NAME)["agent"]), "the agent is told", timeout_s=300)
-    told = user.outputs(NAME)["agent"]
-    agent = AgentSession(told)
-    wait_until(lambda: bool(agent.metadata()["deployments"]), "it is deployed", timeout_s=300)
-    shown = agent.metadata()
-    assert shown["os-collect-config"]["heat"] == told
-    (config,) = shown["deployments"]
-    given = {one["name"]: one["value"] for one in config["inputs"]}
-    assert given["deploy_resource_name"] == "deployment"
+    wait_until(
+        lambda: bool(user.outputs(NAME)["agent"]), "the agent has its configuration", timeout_s=300
+    )
+    agent_config = user.outputs(NAME)["agent"]
+    agent = AgentSession(agent_config)
+    wait_until(
+        lambda: bool(agent.metadata()["deployments"]), "the agent has a deployment", timeout_s=300
+    )
+    metadata = agent.metadata()
+    assert metadata["os-collect-config"]["heat"] == agent_config
+    (config,) = metadata["deployments"]
+    inputs = {item["name"]: item["value"] for item in config["inputs"]}
+    assert inputs["deploy_resource_name"] == "deployment"
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/resources")):
         assert agent.request(method, path).status_code == 403
-    doer = AgentSession(
-        {**told, "user_id": given["deploy_user_id"], "password": given["deploy_password"]}
+    deployment_user = AgentSession(
+        {
+            **agent_config,
+            "user_id": inputs["deploy_user_id"],
+            "password": inputs["deploy_password"],
+        }
     )
-    answer = doer.request(
+    response = deployment_user.request(
         "POST", "/resources/deployment/signal", {"deploy_status_code": 0, "result": "done"}
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
     user.wait_for_status(NAME, "CREATE_COMPLETE")
     assert user.outputs(NAME)["result"] == "done"
     user.heat.stacks.delete(NAME)
     user.wait_deleted(NAME)
-    identity = real_target_cloud.as_user("admin", "admin").sdk_connection().identity
-    left = identity.users(domain_id=real_facts["heat_domain_id"])
-    assert told["user_id"] not in [one.id for one in left]
+    identity = identity_of(real_target_cloud.as_user("admin", "admin").sdk_connection())
+    users = identity.users(domain_id=real_testbed["heat_domain_id"])
+    assert agent_config["user_id"] not in [item.id for item in users]

@@ -1,4 +1,4 @@
-"""What the creation of many servers costs the cloud, counted where it is answered."""
+"""The number of calls to the cloud for the creation of many servers."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def template() -> dict[str, Any]:
 def test_200_servers_take_fewer_than_three_calls_each(
     target_cloud: TargetCloud, deploy: Any
 ) -> None:
-    ours = (
+    user_cloud = (
         target_cloud
         if target_cloud.emulated_cloud
         else target_cloud.as_user("alt_demo", "alt_demo")
     )
-    deploy(ours)
-    user = ours.heat_user()
-    with ours.call_log.record_calls() as calls:
+    deploy(user_cloud)
+    user = user_cloud.heat_user()
+    with user_cloud.call_log.record_calls() as calls:
         user.create("many", template())
         user.wait_for_status("many", "CREATE_COMPLETE", within_s=TIMEOUT_S)
     counts = Counter((call.service, call.method, call.path.partition("?")[0]) for call in calls)

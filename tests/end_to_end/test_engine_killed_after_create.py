@@ -1,4 +1,4 @@
-"""RULE 4 on real processes: the engine dies between a service's answer and our record."""
+"""RULE 4 on real processes: an engine killed between the response to a create and its record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCENARIOS: dict[str, tuple[str, Json]] = {
             },
         },
     ),
-    "server with a port of its own": (
+    "server with a managed port": (
         "/servers",
         {
             **NET,
@@ -59,7 +59,7 @@ SCENARIOS: dict[str, tuple[str, Json]] = {
             },
         },
     ),
-    "security group of the author's words": (
+    "security group with a name and description": (
         "/security-groups",
         {
             "it": {
@@ -78,22 +78,24 @@ SCENARIOS: dict[str, tuple[str, Json]] = {
 def kill_engine_after_create(
     path: str, deployment: ServiceDeployment
 ) -> Callable[[RecordedCall], None]:
-    """Kills the engine when the service has answered its first create."""
+    """Return a hook that kills the engine after the first create at ``path``."""
     killed: list[RecordedCall] = []
 
-    def after(call: RecordedCall) -> None:
-        made = call.method == "POST" and call.path.partition("?")[0].endswith(path)
-        if made and not killed:
+    def kill_once(call: RecordedCall) -> None:
+        is_create = call.method == "POST" and call.path.partition("?")[0].endswith(path)
+        if is_create and not killed:
             killed.append(call)
             assert call.status < 300, call
             deployment.daemons_with_role(ENGINE)[0].kill()
 
-    return after
+    return kill_once
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-def test_resource_created_exactly_once(kind: str, target_cloud: TargetCloud, deploy: Any) -> None:
-    path, resources = SCENARIOS[kind]
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_resource_created_exactly_once(
+    scenario: str, target_cloud: TargetCloud, deploy: Any
+) -> None:
+    path, resources = SCENARIOS[scenario]
     deployment = deploy(target_cloud)
     user = target_cloud.heat_user()
     target_cloud.call_log.on_call = kill_engine_after_create(path, deployment)
@@ -102,11 +104,11 @@ def test_resource_created_exactly_once(kind: str, target_cloud: TargetCloud, dep
     engine._process.wait(120)  # until the kill
     engine.start()
     user.wait_for_status("s", "CREATE_COMPLETE")
-    asked = [
+    create_calls = [
         call
         for call in target_cloud.call_log.calls
         if call.method == "POST" and call.path.endswith(path) and call.status < 300
     ]
-    assert len(asked) == 1, asked
+    assert len(create_calls) == 1, create_calls
     user.heat.stacks.delete("s")
     user.wait_deleted("s")

@@ -1,5 +1,8 @@
-"""What the cloud does not have is refused at once, with the property that names it; what
-service the cloud does not have takes its types with it, and nothing else."""
+"""References to missing resources and services of the cloud.
+
+A missing resource is rejected with the path of its property; a missing service makes its types
+unavailable, and no others.
+"""
 
 from __future__ import annotations
 
@@ -76,10 +79,10 @@ MISSING_REFERENCES: list[tuple[str, Json, str, str]] = [
 ]
 
 
-def template(kind: str, properties: Json) -> Json:
+def template(type_name: str, properties: Json) -> Json:
     return {
         "heat_template_version": "2016-10-14",
-        "resources": {"it": {"type": kind, "properties": properties}},
+        "resources": {"it": {"type": type_name, "properties": properties}},
     }
 
 
@@ -88,9 +91,9 @@ def test_missing_reference_is_rejected_with_property_path(
 ) -> None:
     deploy(target_cloud)
     user = target_cloud.heat_user()
-    for kind, properties, path, message in MISSING_REFERENCES:
+    for type_name, properties, path, message in MISSING_REFERENCES:
         with pytest.raises(HTTPBadRequest) as caught:
-            user.create("bad", template(kind, properties))
+            user.create("bad", template(type_name, properties))
         assert f"resources.it.properties.{path}" in str(caught.value)
         assert message in str(caught.value)
         with pytest.raises(HTTPNotFound):
@@ -105,15 +108,15 @@ def test_missing_service_disables_only_its_types(
     del emulated_target_cloud.emulated_cloud.keystone.endpoints["block-storage"]
     deploy(emulated_target_cloud)
     user = emulated_target_cloud.heat_user()
-    for kind, properties in (
+    for type_name, properties in (
         ("OS::Octavia::Pool", {"protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN"}),
         ("OS::Cinder::Volume", {"size": 1}),
     ):
         with pytest.raises(HTTPBadRequest) as caught:
-            user.create("bad", template(kind, properties))
-        told = str(caught.value)
-        assert "HEAT-E99001" in told
-        assert f"is not available for resource type {kind}" in told
-        assert "Service endpoint not in service catalog." in told
+            user.create("bad", template(type_name, properties))
+        message = str(caught.value)
+        assert "HEAT-E99001" in message
+        assert f"is not available for resource type {type_name}" in message
+        assert "Service endpoint not in service catalog." in message
     user.create("good", template("OS::Neutron::Net", {}))
     user.wait_for_status("good", "CREATE_COMPLETE")

@@ -1,4 +1,4 @@
-"""What is there already comes under a stack, and outlives it, without being made anew."""
+"""Existing resources that stacks reference, adopt, retain and save, never created twice."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_retained_external_and_snapshot_resources(target_cloud: TargetCloud, dep
     user.heat.stacks.delete("maker")
     user.wait_deleted("maker")
     assert cloud.network.get_network(net_id).id == net_id
-    assert volume_id not in [one.id for one in cloud.block_storage.volumes()]
-    (backup,) = [one for one in cloud.block_storage.backups() if one.volume_id == volume_id]
+    assert volume_id not in [item.id for item in cloud.block_storage.volumes()]
+    (backup,) = [item for item in cloud.block_storage.backups() if item.volume_id == volume_id]
 
     external = {"type": "OS::Neutron::Net", "external_id": net_id}
     port = {"type": "OS::Neutron::Port", "properties": {"network": {"get_resource": "net"}}}
@@ -87,7 +87,7 @@ def test_abandon_and_adopt_on_cloud(target_cloud: TargetCloud, deploy: Any) -> N
     before = {name: physical_id(user, "first", name) for name in names}
     data = user.heat.stacks.abandon("first")
     wait_until(
-        lambda: "first" not in [one.stack_name for one in user.heat.stacks.list()],
+        lambda: "first" not in [item.stack_name for item in user.heat.stacks.list()],
         "the stack is abandoned",
     )
     start = len(target_cloud.call_log.calls)
@@ -98,10 +98,10 @@ def test_abandon_and_adopt_on_cloud(target_cloud: TargetCloud, deploy: Any) -> N
     assert [call for call in posts if call.service != "identity"] == []
     user.heat.stacks.delete("second")
     user.wait_deleted("second")
-    # What is deleted is listed for a while.
-    there = [one.id for one in cloud.compute.servers() if one.status != "DELETED"]
-    assert before["server"] not in there
-    assert before["net"] not in [one.id for one in cloud.network.networks()]
+    # Nova lists a deleted server for a while.
+    server_ids = [item.id for item in cloud.compute.servers() if item.status != "DELETED"]
+    assert before["server"] not in server_ids
+    assert before["net"] not in [item.id for item in cloud.network.networks()]
 
 
 def _text(data: Json) -> str:

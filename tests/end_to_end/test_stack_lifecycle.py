@@ -1,6 +1,8 @@
-"""A stack of servers, volumes and all that they need, through the ``openstack`` client on
-real services: made, changed, replaced, suspended, resumed, checked, saved and deleted, and
-the cloud's lists are afterwards what they were before."""
+"""A stack of servers, volumes and networks on real services, by the ``openstack`` command.
+
+It is created, updated, replaced, suspended, resumed, checked, saved and deleted; afterwards the
+cloud's lists are the same as before.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def _ref(name: str) -> Json:
     return {"get_resource": name}
 
 
-def _shared() -> Json:
+def _shared_resources() -> Json:
     return {
         "net": {"type": "OS::Neutron::Net"},
         "subnet": {
@@ -76,7 +78,7 @@ def _shared() -> Json:
     }
 
 
-def _member(number: int) -> Json:
+def _member_resources(number: int) -> Json:
     return {
         f"port{number}": {
             "type": "OS::Neutron::Port",
@@ -111,9 +113,9 @@ def _member(number: int) -> Json:
 
 
 def _template() -> Json:
-    resources = _shared()
+    resources = _shared_resources()
     for number in range(SERVER_COUNT):
-        resources.update(_member(number))
+        resources.update(_member_resources(number))
     for number in range(FLOATING_IP_COUNT):
         resources[f"ip{number}"] = {
             "type": "OS::Neutron::FloatingIP",
@@ -133,11 +135,11 @@ def _template() -> Json:
     }
 
 
-def _lists(target_cloud: TargetCloud) -> dict[str, set[str]]:
-    told = target_cloud.openstack_json_many([" ".join(command) for command in LIST_COMMANDS])
+def _list_resources(target_cloud: TargetCloud) -> dict[str, set[str]]:
+    lists = target_cloud.openstack_json_many([" ".join(command) for command in LIST_COMMANDS])
     return {
         " ".join(command): {str(row.get("ID") or row["Name"]) for row in rows}
-        for command, rows in zip(LIST_COMMANDS, told, strict=True)
+        for command, rows in zip(LIST_COMMANDS, lists, strict=True)
     }
 
 
@@ -146,15 +148,15 @@ class StackLifecycle:
         self.target_cloud = target_cloud
         self._template = str(template)
 
-    def apply_template(self, verb: str, **parameters: str) -> None:
-        given = [f"--parameter={name}={value}" for name, value in parameters.items()]
+    def apply_template(self, command: str, **parameters: str) -> None:
+        parameter_options = [f"--parameter={name}={value}" for name, value in parameters.items()]
         self.target_cloud.openstack(
-            "stack", verb, "-t", self._template, *given, *WAIT_OPTION, "life"
+            "stack", command, "-t", self._template, *parameter_options, *WAIT_OPTION, "life"
         )
-        self.assert_status(f"{verb.upper()}_COMPLETE")
+        self.assert_status(f"{command.upper()}_COMPLETE")
 
-    def run_action(self, verb: str) -> None:
-        self.target_cloud.openstack("stack", verb, *WAIT_OPTION, "life")
+    def run_action(self, command: str) -> None:
+        self.target_cloud.openstack("stack", command, *WAIT_OPTION, "life")
 
     def assert_status(self, status: str) -> None:
         shown = self.target_cloud.openstack_json("stack", "show", "life")
@@ -167,18 +169,20 @@ class StackLifecycle:
         return {row["resource_name"]: row["physical_resource_id"] for row in rows}
 
     def servers(self) -> list[Json]:
-        return self.target_cloud.openstack_json("server", "list", "--long")
+        return list(self.target_cloud.openstack_json("server", "list", "--long"))
 
     def statuses(self) -> set[str]:
         return {row["Status"] for row in self.servers()}
 
 
 @pytest.fixture
-def life(real_target_cloud: TargetCloud, deploy: Any, tmp_path: Path) -> Iterator[StackLifecycle]:
+def lifecycle(
+    real_target_cloud: TargetCloud, deploy: Any, tmp_path: Path
+) -> Iterator[StackLifecycle]:
     deploy(real_target_cloud, engines=1, observers=1)
     target_cloud = real_target_cloud.as_user(
         "alt_demo", "alt_demo"
-    )  # where nobody else is at work
+    )  # a project without other work
     path = tmp_path / "life.yaml"
     path.write_text(yaml.safe_dump(_template()))
     yield StackLifecycle(target_cloud, path)
@@ -186,62 +190,68 @@ def life(real_target_cloud: TargetCloud, deploy: Any, tmp_path: Path) -> Iterato
 
 
 @pytest.mark.timeout(1800)
-def test_lifecycle_leaves_no_resources(life: StackLifecycle) -> None:
-    before = _lists(life.target_cloud)
-    with life.target_cloud.call_log.record_calls() as calls:
-        life.apply_template("create")
-        made = life.physical_ids()
-    print(f"create: {len(calls)} calls for {len(made)} resources")
-    assert len(made) == 6 + 4 * SERVER_COUNT + FLOATING_IP_COUNT
-    assert life.statuses() == {"ACTIVE"}
+def test_lifecycle_leaves_no_resources(lifecycle: StackLifecycle) -> None:
+    before = _list_resources(lifecycle.target_cloud)
+    with lifecycle.target_cloud.call_log.record_calls() as calls:
+        lifecycle.apply_template("create")
+        created = lifecycle.physical_ids()
+    print(f"create: {len(calls)} calls for {len(created)} resources")
+    assert len(created) == 6 + 4 * SERVER_COUNT + FLOATING_IP_COUNT
+    assert lifecycle.statuses() == {"ACTIVE"}
 
-    life.apply_template("update", release="2", size="2", open="443")
-    assert life.physical_ids() == made
-    volumes = life.target_cloud.openstack_json("volume", "list")
+    lifecycle.apply_template("update", release="2", size="2", open="443")
+    assert lifecycle.physical_ids() == created
+    volumes = lifecycle.target_cloud.openstack_json("volume", "list")
     assert {(row["Size"], row["Status"]) for row in volumes} == {(2, "in-use")}
 
-    life.apply_template("update", release="2", size="2", open="443", key_name="hc-life-2")
-    replaced = life.physical_ids()
-    differ = {name.rstrip("0123456789") for name in made if made[name] != replaced[name]}
-    assert {"key", "server"} <= differ <= {"key", "server", "attachment"}
-    assert {row["ID"] for row in life.servers()} == {
+    lifecycle.apply_template("update", release="2", size="2", open="443", key_name="hc-life-2")
+    replaced = lifecycle.physical_ids()
+    changed_types = {
+        name.rstrip("0123456789") for name in created if created[name] != replaced[name]
+    }
+    assert {"key", "server"} <= changed_types <= {"key", "server", "attachment"}
+    assert {row["ID"] for row in lifecycle.servers()} == {
         replaced[f"server{number}"] for number in range(SERVER_COUNT)
     }
 
-    life.run_action("suspend")
-    assert life.statuses() == {"SUSPENDED"}
-    life.run_action("resume")
-    assert life.statuses() == {"ACTIVE"}
-    life.run_action("check")
-    life.assert_status("CHECK_COMPLETE")
+    lifecycle.run_action("suspend")
+    assert lifecycle.statuses() == {"SUSPENDED"}
+    lifecycle.run_action("resume")
+    assert lifecycle.statuses() == {"ACTIVE"}
+    lifecycle.run_action("check")
+    lifecycle.assert_status("CHECK_COMPLETE")
     shown = json.loads(
-        life.target_cloud.openstack("stack", "snapshot", "create", "life", "-f", "json")
+        lifecycle.target_cloud.openstack("stack", "snapshot", "create", "life", "-f", "json")
     )
-    own_id = shown.get("id") or shown["ID"]
-    _saved(life, own_id)
-    life.target_cloud.openstack("stack", "snapshot", "delete", "-y", "life", own_id)
+    snapshot_id = shown.get("id") or shown["ID"]
+    _check_snapshot(lifecycle, snapshot_id)
+    lifecycle.target_cloud.openstack("stack", "snapshot", "delete", "-y", "life", snapshot_id)
 
-    life.target_cloud.openstack("stack", "delete", "-y", *WAIT_OPTION, "life")
-    assert _settled(life.target_cloud, before) == before
+    lifecycle.target_cloud.openstack("stack", "delete", "-y", *WAIT_OPTION, "life")
+    assert _wait_for_lists(lifecycle.target_cloud, before) == before
 
 
-def _settled(target_cloud: TargetCloud, goal: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The lists, once what a service deletes in its own time is gone: images of the
-    snapshot are the observer's to discard."""
+def _wait_for_lists(
+    target_cloud: TargetCloud, expected: dict[str, set[str]]
+) -> dict[str, set[str]]:
+    """Return the lists once they equal the expected ones, or after a minute.
+
+    Services and the observer delete some resources asynchronously.
+    """
     for _ in range(20):
-        lists = _lists(target_cloud)
-        if lists == goal:
+        lists = _list_resources(target_cloud)
+        if lists == expected:
             break
         time.sleep(3)
     return lists
 
 
-def _saved(life: StackLifecycle, snapshot_id: str) -> None:
-    user = life.target_cloud.heat_user()
+def _check_snapshot(lifecycle: StackLifecycle, snapshot_id: str) -> None:
+    user = lifecycle.target_cloud.heat_user()
     user.wait_for_status("life", "SNAPSHOT_COMPLETE")
-    found = user.heat.stacks.snapshot_show("life", snapshot_id)["snapshot"]
-    assert found["status"] == "COMPLETE", found["status_reason"]
-    data = found["data"]["resources"]
-    saved = [one for one in data.values() if one["type"] == "OS::Nova::Server"]
-    assert len(saved) == SERVER_COUNT
-    assert all(one["resource_data"].get("snapshot_image_id") for one in saved)
+    snapshot = user.heat.stacks.snapshot_show("life", snapshot_id)["snapshot"]
+    assert snapshot["status"] == "COMPLETE", snapshot["status_reason"]
+    data = snapshot["data"]["resources"]
+    servers = [item for item in data.values() if item["type"] == "OS::Nova::Server"]
+    assert len(servers) == SERVER_COUNT
+    assert all(item["resource_data"].get("snapshot_image_id") for item in servers)
