@@ -32,7 +32,7 @@ _PASSED_VARIABLES = ("PATH", "LANG", "VIRTUAL_ENV")
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """How many children a process may have, and how large each may become."""
+    """Limits on the number of a process's children and on the memory of each."""
 
     max_children: int = 2
     memory_bytes: int = 1 << 29
@@ -105,6 +105,7 @@ class _Child:
 
     @property
     def is_alive(self) -> bool:
+        """True until the child is killed."""
         return self._connection.fileno() >= 0
 
     def ask(self, request: bytes, max_seconds: float) -> YaqlResult:

@@ -34,13 +34,13 @@ def main() -> None:
 
 def _limit_process(memory_bytes: int) -> None:
     """Bound what this process may take; it can't raise these limits again."""
-    for kind, most in (
+    for limit, maximum in (
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),
     ):
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(limit, (maximum, maximum))
     # The default action of the timer's signal ends the process, in C code as well.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
