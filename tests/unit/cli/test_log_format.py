@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from heat_convergence.cli.daemons.workers import ContextExecutor
 
 pytestmark = pytest.mark.processes
 
+ROOT = Path(__file__).parents[3]
 REQUEST_ID = "req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6"
 LOG_ONE_LINE = f"""
 import logging, sys
@@ -54,6 +56,15 @@ def test_text_line_has_fields_and_request_id(tmp_path: Path) -> None:
 def current_request_and_thread() -> tuple[str | None, int]:
     context = get_current()
     return (None if context is None else context.request_id), threading.get_ident()
+
+
+def test_documented_texts_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "operating.rst").read_text()
+    table = page[page.index("Lines about worker processes") : page.index("Changes by others")]
+    texts = re.findall(r"^``([a-z ]+)``", table, re.M)
+    code = "".join(path.read_text() for path in (ROOT / "heat_convergence").rglob("*.py"))
+    assert len(texts) > 10
+    assert not [text for text in texts if text not in code]
 
 
 @pytest.mark.parametrize("request_id", [REQUEST_ID, "req-another"])
