@@ -79,7 +79,7 @@ class StackCloud:
 
     @property
     def software(self) -> Any:
-        """A ``resources.software_deployments.SoftwareConfigStore``."""
+        """A ``SoftwareConfigStore``."""
         return self._clouds.software
 
     @cached_property
@@ -175,7 +175,7 @@ class StackCloudCache:
         settings: Settings of the clients.
         service_auth: Authentication of the service itself.
         load_credential: Function that reads the credential of a tree.
-        software: A ``resources.software_deployments.SoftwareConfigStore``.
+        software: A ``SoftwareConfigStore``.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class NoAuthCloud:
     """
 
     heat_url: str | None
-    software: Any = None  # resources.software_deployments.SoftwareConfigStore
+    software: Any = None  # SoftwareConfigStore
     users: None = None
 
     @property

@@ -1,6 +1,6 @@
 """Options of job execution: batches, leases, retries and time limits.
 
-``cli.components.settings`` builds ``convergence.ports.ConvergenceSettings`` from them.
+``cli.components.settings`` builds ``convergence.ports.settings.ConvergenceSettings`` from them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Storage of software configs and deployments in the database.
 
-Implements ``resources.software_deployments.SoftwareConfigStore``. Built by ``assembly``; every
-call is one transaction, retried where that helps.
+Implements ``resources.protocol.software_config_store.SoftwareConfigStore``. Built by
+``assembly``; every call is one transaction, retried where that helps.
 """
 
 from __future__ import annotations
