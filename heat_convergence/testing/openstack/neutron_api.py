@@ -52,7 +52,7 @@ def install(emulation: Emulation) -> None:
         ("PUT", "/routers/{id}/add_extraroutes", _add_routes),
         ("PUT", "/routers/{id}/remove_extraroutes", _remove_routes),
         ("POST", "/security-group-rules", _add_rules),
-        ("DELETE", "/security-group-handlers/{id}", _delete_rule),
+        ("DELETE", "/security-group-rules/{id}", _delete_rule),
         ("PUT", "/trunks/{id}/add_subports", _add_sub_ports),
         ("PUT", "/trunks/{id}/remove_subports", _remove_sub_ports),
         ("PUT", "/quotas/{id}", _set_quota),

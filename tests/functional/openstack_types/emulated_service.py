@@ -54,8 +54,8 @@ def emulation_service(
         **cloud_constraints.load_custom_constraints(load_resource_types()),
         **custom_constraints.load_constraints(),
     }
-    given = {"cloud_of": emulated_cloud.cloud_for, "custom_constraints": checks, **extra}
-    emulated_cloud.service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", **given)
+    services = {"cloud_of": emulated_cloud.cloud_for, "custom_constraints": checks, **extra}
+    emulated_cloud.service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", **services)
     return emulated_cloud.service
 
 

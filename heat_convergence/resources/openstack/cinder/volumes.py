@@ -242,7 +242,7 @@ class Volume(DeclarativeType):
         sources = [name for name in SOURCE_PROPERTIES if name in names]
         if len(sources) > 1:
             raise StackValidationFailed(
-                f"only one of {', '.join(SOURCE_PROPERTIES)} can be names, not {', '.join(sources)}"  # noqa: E501
+                f"only one of {', '.join(SOURCE_PROPERTIES)} can be given, not {', '.join(sources)}"  # noqa: E501
             )
         if not sources and "size" not in names:
             raise StackValidationFailed(

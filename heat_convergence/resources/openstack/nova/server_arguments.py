@@ -141,7 +141,7 @@ def _check_networks(networks: Json) -> None:
         keys = ("network", "port", "subnet", "allocate_network")
         if not any(network.get(key) for key in keys):
             raise PropertyUnspecifiedError(
-                "At least network of the following properties must be specified: "
+                "At least one of the following properties must be specified: "
                 + ", ".join(keys)
                 + "."
             )
