@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import email
+import email.policy
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.resources.openstack.nova import server_agents
+from heat_convergence.resources.openstack.nova.servers import Server
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.protocol.schema import resolve_properties
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -43,6 +45,7 @@ DOMAIN = ClientSettings(
     stack_domain_admin="domain_admin",
     stack_domain_admin_password="admin-password",
 )
+ContextBuilder = Callable[..., ResourceContext]
 HEAT = {"software_config_transport": "POLL_SERVER_HEAT"}
 
 
@@ -65,8 +68,10 @@ class FakeStackCloud:
 
 
 @pytest.fixture
-def server() -> Any:
-    return ResourceTypeRegistry(load_resource_types()).get("OS::Nova::Server")
+def server() -> Server:
+    found = ResourceTypeRegistry(load_resource_types()).get("OS::Nova::Server")
+    assert isinstance(found, Server)
+    return found
 
 
 @pytest.fixture
@@ -89,7 +94,7 @@ def cloud(fake: FakeKeystone) -> FakeStackCloud:
 
 
 @pytest.fixture
-def context(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext]:
+def build_context(server: Server, cloud: FakeStackCloud) -> ContextBuilder:
     def make(metadata: Json = None, **values: Json) -> ResourceContext:
         properties = {
             "image": "cirros",
@@ -121,7 +126,7 @@ def context(server: Any, cloud: FakeStackCloud) -> Callable[..., ResourceContext
     return make
 
 
-def recorded(server: Any, context: ResourceContext, verb: str = "create") -> ResourceContext:
+def recorded(server: Server, context: ResourceContext, verb: str = "create") -> ResourceContext:
     """Return the context as the row records it after a verb."""
     result = getattr(server, verb)(context)
     return replace(
@@ -132,15 +137,18 @@ def recorded(server: Any, context: ResourceContext, verb: str = "create") -> Res
     )
 
 
-def user_data_parts(server: Any, context: ResourceContext) -> dict[str, str]:
+def user_data_parts(server: Server, context: ResourceContext) -> dict[str, str]:
     """Return file name → content of the parts of a server's user data."""
     text = base64.b64decode(server.create_arguments(context)["user_data"]).decode()
-    parts = email.message_from_string(text).get_payload()
-    return {part.get_filename(): part.get_payload(decode=True).decode() for part in parts}
+    message = email.message_from_string(text, policy=email.policy.default)
+    parts = message.iter_parts()
+    return {str(part.get_filename()): part.get_content() for part in parts}
 
 
-def test_agent_polls_the_orchestration_service(server, context, fake) -> None:
-    created = recorded(server, context(**HEAT))
+def test_agent_polls_the_orchestration_service(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    created = recorded(server, build_context(**HEAT))
     found = server.attribute(created, "os_collect_config")
     assert found["collectors"] == ["ec2", "heat", "local"]
     heat = found["heat"]
@@ -151,8 +159,10 @@ def test_agent_polls_the_orchestration_service(server, context, fake) -> None:
     assert (heat["stack_id"], heat["resource_name"]) == ("web/s-1", "it")
 
 
-def test_agent_polls_the_configured_metadata_url(server, context, fake) -> None:
-    created = recorded(server, context())
+def test_agent_polls_the_configured_metadata_url(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    created = recorded(server, build_context())
     found = server.attribute(created, "os_collect_config")
     assert found["collectors"] == ["ec2", "cfn", "local"]
     keys = fake.ec2[found["cfn"]["access_key_id"]]
@@ -166,8 +176,10 @@ def test_agent_polls_the_configured_metadata_url(server, context, fake) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, HEAT])
-def test_user_data_contains_the_metadata(server, context, more) -> None:
-    new = context({"mine": 1}, **more)
+def test_user_data_contains_the_metadata(
+    server: Server, build_context: ContextBuilder, more: Json
+) -> None:
+    new = build_context({"mine": 1}, **more)
     created = recorded(server, new)
     parts = user_data_parts(server, replace(new, data=created.data))
     shown = server.shown_metadata(created, {"mine": 1})
@@ -176,8 +188,10 @@ def test_user_data_contains_the_metadata(server, context, more) -> None:
     assert (shown["mine"], shown["deployments"]) == (1, [])
 
 
-def test_lost_create_is_resumed_with_the_same_user(server, context, fake) -> None:
-    new = context(**HEAT)
+def test_lost_create_is_resumed_with_the_same_user(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    new = build_context(**HEAT)
     first = recorded(server, new)
     found = recorded(server, replace(new, physical_id=server.find(new)), "resume_create")
     assert found.physical_id == first.physical_id
@@ -190,18 +204,23 @@ def test_lost_create_is_resumed_with_the_same_user(server, context, fake) -> Non
     assert len(fake.ec2) == 1
 
 
-def test_user_without_keys_gets_a_new_password(server, context, cloud, fake) -> None:
+def test_user_without_keys_gets_a_new_password(
+    server: Server, build_context: ContextBuilder, cloud: FakeStackCloud, fake: FakeKeystone
+) -> None:
     lost = cloud.users.ensure_user("web-it-1", cloud.users.ensure_project("tree"))
-    created = recorded(server, context(**HEAT))
+    created = recorded(server, build_context(**HEAT))
     heat = server.attribute(created, "os_collect_config")["heat"]
     assert heat["user_id"] == lost.id
     assert fake.users[lost.id]["password"] == heat["password"] != lost.password
 
 
-def test_transport_changes_in_place(server, context, fake) -> None:
-    created = recorded(server, context())
+def test_transport_changes_in_place(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    created = recorded(server, build_context())
     after = {**created.properties, **HEAT}
     result = server.update(replace(created, action=Action.UPDATE), after, frozenset(HEAT))
+    assert result.data is not None
     changed = replace(created, properties=after, data=result.data)
     keys = fake.ec2[created.data["access"]]
     heat = server.attribute(changed, "os_collect_config")["heat"]
@@ -209,27 +228,33 @@ def test_transport_changes_in_place(server, context, fake) -> None:
     assert len(fake.ec2) == 1
 
 
-def test_delete_removes_the_user(server, context, fake) -> None:
-    created = recorded(server, context(**HEAT))
+def test_delete_removes_the_user(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    created = recorded(server, build_context(**HEAT))
     server.delete(replace(created, action=Action.DELETE))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
-    lost = context(**HEAT)
+    lost = build_context(**HEAT)
     server_agents.create_agent_user(lost)  # and the server was never made
     nothing = replace(lost, physical_name="web-it-1", action=Action.DELETE)
     server.delete(replace(nothing, physical_id=created.physical_id))
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
 
-def test_user_without_server_is_removed(server, context, fake) -> None:
-    lost = context(**HEAT)
+def test_user_without_server_is_removed(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone
+) -> None:
+    lost = build_context(**HEAT)
     server_agents.create_agent_user(lost)
     assert server.find(replace(lost, action=Action.DELETE)) is None
     assert "web-it-1" not in [user["name"] for user in fake.users.values()]
 
 
 @pytest.mark.parametrize("form", ["RAW", "HEAT_CFNTOOLS"])
-def test_other_user_data_formats_have_no_agent(server, context, fake, form) -> None:
-    created = recorded(server, context(user_data_format=form, user_data="x"))
+def test_other_user_data_formats_have_no_agent(
+    server: Server, build_context: ContextBuilder, fake: FakeKeystone, form: str
+) -> None:
+    created = recorded(server, build_context(user_data_format=form, user_data="x"))
     assert created.data == {}
     assert server.attribute(created, "os_collect_config") == {}
     assert server.shown_metadata(created, {"a": 1}) == {"a": 1}
@@ -238,32 +263,38 @@ def test_other_user_data_formats_have_no_agent(server, context, fake, form) -> N
     assert [path for _, path in fake.requests if "/users" in path] == []
 
 
-def test_cfn_tools_receive_the_metadata_url(server, context) -> None:
-    parts = user_data_parts(server, context(user_data_format="HEAT_CFNTOOLS", user_data="x"))
+def test_cfn_tools_receive_the_metadata_url(server: Server, build_context: ContextBuilder) -> None:
+    parts = user_data_parts(server, build_context(user_data_format="HEAT_CFNTOOLS", user_data="x"))
     assert parts["cfn-metadata-server"] == "http://cfn.example:8000/v1/"
-    assert "cfn-metadata-server" not in user_data_parts(server, context(user_data="#!/bin/sh"))
+    assert "cfn-metadata-server" not in user_data_parts(
+        server, build_context(user_data="#!/bin/sh")
+    )
 
 
-def test_no_user_is_created_without_an_endpoint(server, context, cloud, fake) -> None:
+def test_no_user_is_created_without_an_endpoint(
+    server: Server, build_context: ContextBuilder, cloud: FakeStackCloud, fake: FakeKeystone
+) -> None:
     cloud.metadata_url = None
-    assert recorded(server, context()).data == {}
+    assert recorded(server, build_context()).data == {}
     cloud.users = users_of(fake, ClientSettings())
     cloud.metadata_url = "http://cfn.example:8000/v1/"
-    assert server_agents.create_agent_user(context()) == {}
+    assert server_agents.create_agent_user(build_context()) == {}
     with pytest.raises(MissingCredentialError, match="stack_user_domain_id"):
-        server_agents.create_agent_user(context(**HEAT))
+        server_agents.create_agent_user(build_context(**HEAT))
 
 
 @pytest.mark.parametrize("transport", ["POLL_TEMP_URL", "ZAQAR_MESSAGE"])
-def test_other_transports_are_refused(server, context, transport) -> None:
+def test_other_transports_are_refused(
+    server: Server, build_context: ContextBuilder, transport: str
+) -> None:
     values = {"software_config_transport": transport}
     with pytest.raises(StackValidationFailed, match="POLL_SERVER_HEAT") as caught:
-        server.validate(context(**values).properties, None)
+        server.validate(build_context(**values).properties, None)
     assert caught.value.path == "software_config_transport"
-    server.validate(context(user_data_format="RAW", **values).properties, None)
+    server.validate(build_context(user_data_format="RAW", **values).properties, None)
 
 
-def test_only_agents_have_secret_data(server) -> None:
+def test_only_agents_have_secret_data(server: Server) -> None:
     assert server.has_secret_data({"user_data_format": "SOFTWARE_CONFIG"})
     assert server.has_secret_data({"user_data_format": {"get_attr": ["a", "b"]}})
     assert not server.has_secret_data({"user_data_format": "RAW"})
@@ -292,13 +323,15 @@ def test_operator_overrides_property_defaults() -> None:
 @pytest.mark.parametrize(
     "url", ["http://h:8000", "http://h:8000/", "http://h:8000/v1", "http://h:8000/v1/"]
 )
-def test_metadata_url_has_a_version(url) -> None:
+def test_metadata_url_has_a_version(url: str) -> None:
     assert endpoints.metadata_base_url(url) == "http://h:8000/v1/"
 
 
 class TestConsoles:
-    def test_console_urls_are_requested_by_the_reader(self, server, context, cloud) -> None:
-        created = recorded(server, context(user_data_format="RAW"))
+    def test_console_urls_are_requested_by_the_reader(
+        self, server: Server, build_context: ContextBuilder, cloud: FakeStackCloud
+    ) -> None:
+        created = recorded(server, build_context(user_data_format="RAW"))
         assert server.attribute(created, "console_urls") == {}  # nobody asks
         with use_request_cloud(cloud.cloud):
             found = server.attribute(created, "console_urls")
@@ -308,8 +341,10 @@ class TestConsoles:
         assert isinstance(single, ValueAtPath)
         assert single.value.startswith("http://consoles.example/")
 
-    def test_unavailable_console_type_is_an_error(self, server, context, cloud) -> None:
-        created = recorded(server, context(user_data_format="RAW"))
+    def test_unavailable_console_type_is_an_error(
+        self, server: Server, build_context: ContextBuilder, cloud: FakeStackCloud
+    ) -> None:
+        created = recorded(server, build_context(user_data_format="RAW"))
         with use_request_cloud(cloud.cloud):
             with pytest.raises(ResourceFailure, match="webmks"):
                 server.attribute_at_path(created, "console_urls", ("webmks",))

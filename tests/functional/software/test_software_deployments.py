@@ -116,6 +116,7 @@ def test_signal_of_the_server_completes_the_deployment(heat: ProjectClient) -> N
 def test_pending_deployment_is_observed_rarely(heat: ProjectClient) -> None:
     start(heat, template())
     due = heat.service.services.store.sweeps.get_next_observation_time()
+    assert due is not None
     assert due - heat.service.clock() > timedelta(seconds=50)
     assert not heat.service.bus.pending
 

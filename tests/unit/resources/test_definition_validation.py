@@ -55,7 +55,7 @@ class ValidatingType(NoneResource):
     )
 
     def validate(self, properties: Mapping[str, Any], timeout_s: float | None) -> None:
-        errors = {
+        errors: dict[Any, Error] = {
             1: ResourcePropertyConflict("a and b"),
             2: ResourceTypeUnavailable("not there"),
             3: StackValidationFailed("deep", path="n"),

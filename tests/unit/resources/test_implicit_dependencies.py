@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heat_convergence.resources.implicit_dependencies import add_implicit_dependencies
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
@@ -14,7 +16,7 @@ def ref(name: str) -> Expression:
     return Expression("get_resource", "standard", name)
 
 
-def requires(**resources):
+def requires(**resources: tuple[Any, ...]) -> dict[str, set[str]]:
     """Return name → required names, of resources given as (type, properties, requires)."""
     definitions, types = {}, {}
     for name, (type_name, properties, *needs) in resources.items():
@@ -26,7 +28,7 @@ def requires(**resources):
     return {name: set(one.requires) for name, one in found.items()}
 
 
-def test_port_requires_subnets_of_its_network():
+def test_port_requires_subnets_of_its_network() -> None:
     found = requires(
         one=("Neutron::Subnet", {"network": ref("net")}, ["net"]),
         old=("Neutron::Subnet", {"network_id": ref("net")}, ["net"]),
@@ -37,7 +39,7 @@ def test_port_requires_subnets_of_its_network():
     assert found["port"] == {"net", "one", "old"}
 
 
-def test_server_requires_subnets_of_its_networks():
+def test_server_requires_subnets_of_its_networks() -> None:
     found = requires(
         subnet=("Neutron::Subnet", {"network": "given"}),
         server=("Nova::Server", {"networks": [{"network": "given"}]}),
@@ -47,7 +49,7 @@ def test_server_requires_subnets_of_its_networks():
     assert found["none"] == {"port"}
 
 
-def test_floating_ip_on_a_port_requires_router_interfaces():
+def test_floating_ip_on_a_port_requires_router_interfaces() -> None:
     found = requires(
         link=("Neutron::RouterInterface", {"router": "r", "subnet": "s"}),
         ip=("Neutron::FloatingIP", {"floating_network": "public", "port_id": ref("port")}),
@@ -58,7 +60,7 @@ def test_floating_ip_on_a_port_requires_router_interfaces():
     assert found["free"] == {"router"}
 
 
-def test_edge_that_closes_a_cycle_is_left_out():
+def test_edge_that_closes_a_cycle_is_left_out() -> None:
     found = requires(
         subnet=("Neutron::Subnet", {"network": "n", "host_routes": [ref("port")]}, ["port"]),
         port=("Neutron::Port", {"network": "n"}),

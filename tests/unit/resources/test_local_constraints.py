@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
 
-GOOD = {
+GOOD: Mapping[str, Sequence[object]] = {
     "cron_expression": ["*/5 * * * *", "0 0 1 1 mon", ""],
     "dns_domain": ["example.org.", "", "a-1.b."],
     "dns_name": ["www", "www.example.org", "www.example.org.", "1a.org", ""],
@@ -21,7 +23,7 @@ GOOD = {
     "test_constr": [0, 1.5, -3],
     "timezone": ["UTC", "Europe/Berlin", ""],
 }
-BAD = {
+BAD: Mapping[str, Sequence[object]] = {
     "cron_expression": ["* * *", "61 * * * *", "daily"],
     "dns_domain": ["example.org", "-a.", "."],
     "dns_name": ["-a", "a-.b", "a..b", "a_b", "x" * 64, "a.123", "a." * 128 + "b"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from collections.abc import Collection
 
 from heat_convergence.resources.nested.template_cache import (
     TemplateCache,
@@ -30,7 +31,7 @@ def test_reachable_files_are_read_one_level_at_a_time() -> None:
     by_hash = {content_hash(text): text for text in texts.values()}
     loads = []
 
-    def load(keys):
+    def load(keys: Collection[str]) -> dict[str, str]:
         loads.append(sorted(keys))
         return {key: by_hash[key] for key in keys}
 
@@ -49,7 +50,7 @@ def test_cache_is_bounded_in_bytes() -> None:
     cost = len(texts["0"])
     cache = TemplateCache(max_bytes=100 * cost)
 
-    def load(keys):
+    def load(keys: Collection[str]) -> dict[str, str]:
         return {key: texts[key] for key in keys}
 
     for key in texts:

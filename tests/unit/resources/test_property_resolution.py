@@ -40,7 +40,7 @@ def one(property_type: str, **declared: Any) -> TypeSchema:
     )
 
 
-def texts(schema: TypeSchema, raw: dict, **options: Any) -> list[str]:
+def texts(schema: TypeSchema, raw: dict[str, Any], **options: Any) -> list[str]:
     return [str(mistake) for mistake in validate_properties(schema, raw, PATH, **options)]
 
 
@@ -249,7 +249,9 @@ def test_contradictory_schema_is_refused() -> None:
         ({"a": 1, "b": 1}, {"b": 2, "c": 3}, {"a", "b", "c"}),
     ],
 )
-def test_changed_property_names(before: dict, after: dict, names: set[str]) -> None:
+def test_changed_property_names(
+    before: dict[str, Any], after: dict[str, Any], names: set[str]
+) -> None:
     assert changed_property_names(before, after) == names
     assert (properties_hash(before) == properties_hash(after)) == (not names)
 
@@ -265,7 +267,7 @@ json_values = st.recursive(
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
-def test_hash_does_not_depend_on_order(properties: dict) -> None:
+def test_hash_does_not_depend_on_order(properties: dict[str, Any]) -> None:
     turned = dict(reversed(properties.items()))
     assert properties_hash(turned) == properties_hash(properties)
     assert changed_property_names(properties, turned) == frozenset()

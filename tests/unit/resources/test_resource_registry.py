@@ -72,7 +72,7 @@ def test_unknown_type_is_refused() -> None:
         ({"name": "OS", "version": "5.0.0", "support_status": "SUPPORTED"}, ["Heat::None"]),
     ],
 )
-def test_types_are_filtered(filters: dict, names: list[str]) -> None:
+def test_types_are_filtered(filters: dict[str, Any], names: list[str]) -> None:
     assert REGISTRY.list_view(**filters) == [f"OS::{name}" for name in names]
 
 
@@ -167,14 +167,15 @@ def test_unknown_template_type_is_refused() -> None:
 
 def test_types_are_loaded_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     namespaces = []
+    unused: Any = None
 
-    def manager(namespace: str, **options: Any) -> ExtensionManager:
+    def manager(namespace: str, **options: Any) -> ExtensionManager[Any]:
         namespaces.append((namespace, options["invoke_on_load"]))
         if namespace == CATALOG_ENTRY_POINT_GROUP:
-            loaded = [Extension("some", None, None, iter([RandomString()]))]
+            loaded: list[Any] = [Extension("some", unused, unused, iter([RandomString()]))]
         else:
             loaded = [
-                Extension(resource_type.name, None, resource_type, resource_type())
+                Extension(resource_type.name, unused, resource_type, resource_type())
                 for resource_type in (Value, Delay)
             ]
         return ExtensionManager.make_test_instance(loaded, namespace=namespace)

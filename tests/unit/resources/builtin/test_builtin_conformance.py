@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,8 @@ from heat_convergence.resources.protocol.schema import (
     SHOW_ATTRIBUTE,
     AttributeSchema,
     PropertySchema,
+    SupportStatus,
+    TypeSchema,
     resolve_properties,
 )
 
@@ -33,9 +36,9 @@ REQUIRED = {"OS::Heat::Value": {"value": "v"}}  # required properties
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 
 
-def support_as_fact(declared: PropertySchema | AttributeSchema) -> dict:
-    def as_fact(status):
-        fact = {"status": str(status.status)}
+def support_as_fact(declared: PropertySchema | AttributeSchema | TypeSchema) -> dict[str, Any]:
+    def as_fact(status: SupportStatus) -> dict[str, Any]:
+        fact: dict[str, Any] = {"status": str(status.status)}
         if status.version:
             fact["version"] = status.version
         return fact
@@ -46,8 +49,8 @@ def support_as_fact(declared: PropertySchema | AttributeSchema) -> dict:
     return fact
 
 
-def property_as_fact(declared: PropertySchema) -> dict:
-    fact = {
+def property_as_fact(declared: PropertySchema) -> dict[str, Any]:
+    fact: dict[str, Any] = {
         "type": str(declared.type),
         "required": declared.required,
         "update_allowed": declared.update_allowed,
@@ -65,7 +68,7 @@ def property_as_fact(declared: PropertySchema) -> dict:
     return fact
 
 
-def attribute_as_fact(declared: AttributeSchema) -> dict:
+def attribute_as_fact(declared: AttributeSchema) -> dict[str, Any]:
     return {
         "type": None if declared.type is None else str(declared.type),
         "cache_mode": str(declared.cache_mode),
@@ -73,11 +76,12 @@ def attribute_as_fact(declared: AttributeSchema) -> dict:
     }
 
 
-def descriptions(properties):
+def descriptions(properties: Mapping[str, PropertySchema]) -> Iterator[tuple[str, str]]:
     for name, declared in properties.items():
         yield name, declared.description
         yield from descriptions(declared.schema or {})
-        yield from descriptions((declared.item and declared.item.schema) or {})
+        if declared.item is not None:
+            yield from descriptions(declared.item.schema or {})
 
 
 def test_facts_cover_all_types() -> None:

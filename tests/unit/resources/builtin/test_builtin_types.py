@@ -6,6 +6,7 @@ import string
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,7 @@ class TestTestResource:
         context = build_context(self.type, {"wait_secs": -1}, action, after_s=1e8, physical_id="x")
         result = self.type.observe(context)
         assert result.observed is ObservedState.BUSY
+        assert result.poll_after_s is not None
         assert 0 < result.poll_after_s < float("inf")
 
     @pytest.mark.parametrize("action", [Action.CREATE, Action.UPDATE])
@@ -100,7 +102,7 @@ class TestTestResource:
         ],
     )
     def test_needs_replace_when_update_replace_is_set(
-        self, before: dict, after: dict, replaced: bool
+        self, before: dict[str, Any], after: dict[str, Any], replaced: bool
     ) -> None:
         old, new = (
             resolve_properties(self.type.schema, properties) for properties in (before, after)
@@ -175,7 +177,7 @@ class TestDelay:
     def test_jitter_is_bounded_and_repeatable(self, build_context: ContextBuilder) -> None:
         properties = {"min_wait": 1, "max_jitter": 2, "jitter_multiplier": 3}
         results = [self.type.create(build_context(self.type, properties)) for _ in range(3)]
-        waits = {result.poll_after_s for result in results}
+        waits = {result.poll_after_s or 0 for result in results}
         assert len(waits) == 1
         assert 1 < waits.pop() < 1 + 2 * 3
         assert (
@@ -197,10 +199,13 @@ class TestDelay:
 class TestRandomString:
     type = RandomString()
 
-    def make(self, build_context: ContextBuilder, properties: dict) -> str:
+    def make(self, build_context: ContextBuilder, properties: dict[str, Any]) -> str:
         result = self.type.create(build_context(self.type, properties))
-        assert result.data == result.attributes == {"value": result.data["value"]}
-        return result.data["value"]
+        assert result.data is not None
+        value = result.data["value"]
+        assert isinstance(value, str)
+        assert result.data == result.attributes == {"value": value}
+        return value
 
     def test_default_length_and_characters(self, build_context: ContextBuilder) -> None:
         value = self.make(build_context, {})
@@ -252,7 +257,7 @@ class TestRandomString:
         ],
     )
     def test_unsatisfiable_properties_are_refused(
-        self, build_context: ContextBuilder, properties: dict, text: str
+        self, build_context: ContextBuilder, properties: dict[str, Any], text: str
     ) -> None:
         with pytest.raises(StackValidationFailed, match=text):
             self.type.validate(resolve_properties(self.type.schema, properties), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -139,7 +140,9 @@ def test_extra_members_keep_min_in_service_and_oldest_is_removed_last() -> None:
         ("out", ({"open": 1},), None),
     ],
 )
-def test_attribute_paths_are_normalized(name: str, path: tuple, read: tuple | None) -> None:
+def test_attribute_paths_are_normalized(
+    name: str, path: tuple[Any, ...], read: tuple[str, ...] | None
+) -> None:
     assert normalize_attribute_path(name, path) == read
 
 

@@ -164,6 +164,7 @@ def test_condition_is_ready_after_enough_signals(build_context: ContextBuilder) 
         build_waiting_context(build_context, signals(*["SUCCESS"] * 3), count=3)
     )
     assert result.observed is ObservedState.READY
+    assert result.attributes is not None
     assert json.loads(result.attributes["data"]) == {"1": 1, "2": 2, "3": 3}
 
 

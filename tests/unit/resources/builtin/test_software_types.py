@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import email
+import email.policy
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,7 @@ CONFIGS = (
 TYPES = (*CONFIGS, DeployedServer(), SoftwareDeployment(), StructuredDeployment())
 every_type = pytest.mark.parametrize("resource_type", TYPES, ids=lambda item: item.name)
 every_config = pytest.mark.parametrize("resource_type", CONFIGS, ids=lambda item: item.name)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ID = "01a1ff71-a5d4-7000-9789-d3fafedd3c77"
 REQUIRED = {"OS::Heat::SoftwareComponent": {"configs": [{"config": "x", "tool": "script"}]}}
 
@@ -129,7 +132,7 @@ def test_create_without_a_store_fails(build_context: ContextBuilder) -> None:
 def test_create_stores_all_properties(
     build_context: ContextBuilder, store: FakeConfigStore
 ) -> None:
-    options = {
+    properties = {
         "group": "script",
         "config": "echo",
         "options": {"a": 1},
@@ -137,7 +140,7 @@ def test_create_stores_all_properties(
         "outputs": [{"name": "o"}],
     }
     SoftwareConfig().create(
-        build_context(SoftwareConfig(), options, cloud=NoAuthCloud(None, store))
+        build_context(SoftwareConfig(), properties, cloud=NoAuthCloud(None, store))
     )
     config_row = store.configs["r-1"]
     assert (config_row.group, config_row.body["config"], config_row.body["options"]) == (
@@ -152,10 +155,10 @@ def test_create_stores_all_properties(
 
 
 def test_cloud_config_is_yaml_with_a_header(build_context: ContextBuilder) -> None:
-    options = {"cloud_config": {"packages": ["a"], "ä": "ö"}}
-    text = CloudConfig().build_content(build_context(CloudConfig(), options))
+    properties = {"cloud_config": {"packages": ["a"], "ä": "ö"}}
+    text = CloudConfig().build_content(build_context(CloudConfig(), properties))
     assert text.splitlines()[0] == "#cloud-config"
-    assert yaml.safe_load(text) == options["cloud_config"]
+    assert yaml.safe_load(text) == properties["cloud_config"]
 
 
 def test_component_with_two_configurations_for_an_action_is_refused() -> None:
@@ -171,33 +174,28 @@ def test_multipart_parts_are_texts_ids_and_messages(
 ) -> None:
     cloud = NoAuthCloud(None, store)
     store.store_config(
-        SoftwareConfigRow(ID, "p", "n", "g", {"config": "#cloud-config\na: ü\n"}, None)
-    )  # type: ignore[arg-type]
+        SoftwareConfigRow(ID, "p", "n", "g", {"config": "#cloud-config\na: ü\n"}, NOW)
+    )
     inner = MultipartMime().build_content(build_context(
         MultipartMime(), {"parts": [{"config": "inner", "filename": "x-shellscript.sh"}]},
         cloud=cloud,
     ))  # fmt: skip
-    options = {
+    properties = {
         "parts": [
             {"config": ID, "subtype": "cloud-config"},
             {"config": "plain text"},
             {"config": inner, "type": "multipart"},
         ]
     }
-    text = MultipartMime().build_content(build_context(MultipartMime(), options, cloud=cloud))
+    text = MultipartMime().build_content(build_context(MultipartMime(), properties, cloud=cloud))
     assert text == MultipartMime().build_content(
-        build_context(MultipartMime(), options, cloud=cloud)
+        build_context(MultipartMime(), properties, cloud=cloud)
     )
-    message = email.message_from_string(text)
+    message = email.message_from_string(text, policy=email.policy.default)
     assert message.get_content_type() == "multipart/mixed"
-    parts = message.get_payload()
     found = [
-        (
-            part.get_content_subtype(),
-            part.get_payload(decode=True).decode("utf-8"),
-            part.get_filename(),
-        )
-        for part in parts
+        (part.get_content_subtype(), part.get_content(), part.get_filename())
+        for part in message.iter_parts()
     ]
     assert found == [
         ("cloud-config", "#cloud-config\na: ü\n", None),
@@ -209,7 +207,7 @@ def test_multipart_parts_are_texts_ids_and_messages(
 def test_configuration_of_another_project_is_not_read(
     build_context: ContextBuilder, store: FakeConfigStore
 ) -> None:
-    store.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, None))  # type: ignore[arg-type]
+    store.store_config(SoftwareConfigRow(ID, "other", "n", "g", {"config": "secret"}, NOW))
     context = build_context(
         MultipartMime(), {"parts": [{"config": ID}]}, cloud=NoAuthCloud(None, store)
     )
@@ -222,17 +220,18 @@ def test_configuration_of_another_project_is_not_read(
 def test_user_data_may_be_the_id_of_a_configuration(
     build_context: ContextBuilder, store: FakeConfigStore, form: str, text: str
 ) -> None:
-    store.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, None))  # type: ignore[arg-type]
+    store.store_config(SoftwareConfigRow(ID, "p", "n", "g", {"config": "echo"}, NOW))
     context = build_context(CloudConfig(), {}, cloud=NoAuthCloud(None, store))
-    options = {"user_data": ID, "user_data_format": form}
-    assert user_data.resolve_user_data(context, options) == text
+    properties = {"user_data": ID, "user_data_format": form}
+    assert user_data.resolve_user_data(context, properties) == text
     assert (
-        user_data.resolve_user_data(context, {**options, "user_data": "#!/bin/sh"}) == "#!/bin/sh"
+        user_data.resolve_user_data(context, {**properties, "user_data": "#!/bin/sh"})
+        == "#!/bin/sh"
     )
 
 
 def config(tool: str = "script", content: Json = "echo", **body: Json) -> SoftwareConfigRow:
-    return SoftwareConfigRow(ID, "p", "n", tool, {"config": content, **body}, None)  # type: ignore[arg-type]
+    return SoftwareConfigRow(ID, "p", "n", tool, {"config": content, **body}, NOW)
 
 
 def test_inputs_list_declared_ones_first() -> None:
