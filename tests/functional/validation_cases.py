@@ -1,4 +1,4 @@
-"""The tables of heat-facts ``validation.md`` as data: what is sent, what comes back.
+"""The tables of docs/reference/validation.rst as data: what is sent, what comes back.
 
 Each row is (name, template or body, error type, a piece of the message).  Rows
 that need a cloud, nested stacks or another issue's work are listed at the end of

@@ -1,7 +1,7 @@
 """Resource types that only an administrator of the project may use.
 
 Registered through ``rules``; a table, and nothing else.  A type that is not
-named here is for everybody.  Source: heat-facts/policies.json.
+named here is for everybody.  Source: docs/reference/policies.rst.
 """
 
 from __future__ import annotations

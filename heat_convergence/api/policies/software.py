@@ -1,7 +1,7 @@
 """Rules of software configurations and deployments.
 
 Registered through ``rules``; a table, and nothing else.
-Source: heat-facts/policies.json.
+Source: docs/reference/policies.rst.
 """
 
 from __future__ import annotations

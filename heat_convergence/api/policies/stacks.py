@@ -1,7 +1,7 @@
 """Rules of stacks and of the actions on them.
 
 Registered through ``rules``; a table, and nothing else.
-Source: heat-facts/policies.json.
+Source: docs/reference/policies.rst.
 """
 
 from __future__ import annotations

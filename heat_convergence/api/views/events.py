@@ -1,6 +1,6 @@
 """Events as clients read them.
 
-Pure functions of rows and the base URL; source: heat-facts/rest_api.md, Views.
+Pure functions of rows and the base URL; source: docs/reference/rest-api.rst, Views.
 """
 
 from __future__ import annotations

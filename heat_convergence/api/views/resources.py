@@ -1,6 +1,6 @@
 """Resources as clients read them: in lists and alone.
 
-Pure functions of rows and the base URL; source: heat-facts/rest_api.md, Views.
+Pure functions of rows and the base URL; source: docs/reference/rest-api.rst, Views.
 """
 
 from __future__ import annotations

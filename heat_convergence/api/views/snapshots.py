@@ -1,4 +1,4 @@
-"""Snapshots as clients read them; source: heat-facts/rest_api.md, Views."""
+"""Snapshots as clients read them; source: docs/reference/rest-api.rst, Views."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ crash changes nothing, and a new traversal, a failure or a cancel treat the row 
 other job that has not started.  Called by ``traversal`` and ``progress`` for jobs that
 may start or are done, and by the API to clear a hook, always under the stack's lock.
 
-Source: heat-facts ``events_and_states.md``, "Hooks".
+Source: docs/reference/events-and-states.rst, "Hooks".
 """
 
 from __future__ import annotations

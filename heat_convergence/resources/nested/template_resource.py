@@ -1,7 +1,7 @@
 """Templates in the place of types: parameters are properties, outputs are attributes.
 
 Decides the schema that a template stands for, and how properties become the nested
-stack's parameters.  Source: heat-facts ``resource_groups.md``, "template resource".
+stack's parameters.  Source: docs/reference/resource-groups.rst, "template resource".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 even learn that something is there.
 
 Real keystonemiddleware and oslo.policy; what Keystone would tell of a token is told by the
-token itself (``test_identity``).  Source: heat-facts ``rest_api.md``, "Routes".
+token itself (``test_identity``).  Source: docs/reference/rest-api.rst, "Routes".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups of resources through the API, to heat-facts ``resource_groups.md``."""
+"""Groups of resources through the API, to docs/reference/resource-groups.rst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaling groups and their policies through the API, to heat-facts ``resource_groups.md``."""
+"""Scaling groups and their policies through the API, to docs/reference/resource-groups.rst."""
 
 from __future__ import annotations
 

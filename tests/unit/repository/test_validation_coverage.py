@@ -1,4 +1,4 @@
-"""Every row of heat-facts ``validation.md`` names the tests that show it, and they are there.
+"""Every row of docs/reference/validation.rst names the tests that show it, and they are there.
 
 ``tests/functional/data/validation_rows.yaml`` lists the rows; a test that is renamed or
 taken away leaves its row without one.

@@ -4,7 +4,7 @@ Called by ``snapshot_completion`` and the API, in a transaction or on a reading
 connection.  Must show everything that exists: what is under way or being deleted is
 listed, too, so that nothing is orphaned silently.
 
-Source: heat-facts ``rest_api.md``, view abandon.
+Source: docs/reference/rest-api.rst, view abandon.
 """
 
 from __future__ import annotations
