@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -327,21 +328,33 @@ def test_deleting_resources_by_id(seeder):
 
 
 @pytest.mark.parametrize(
-    ("token", "version", "saved"),
+    ("token", "version", "written"),
     [
         pytest.param("t", 1, True, id="held"),
         pytest.param("other", 1, False, id="another worker's"),
         pytest.param("t", 2, False, id="another goal's"),
     ],
 )
-def test_update_leased_requires_token_and_version(seeder, token, version, saved):
+def test_apply_leased_requires_token_and_version(seeder, token, version, written):
     seeder.resources(
         resource_row("a", lease_token="t"), resource_row("b", lease_token="t", sensitive=True)
     )
-    new = {"sensitive": False, "properties": {"a": [1]}, "lease_token": None}
+    new = {"sensitive": False, "properties": {"a": [1]}}
     with seeder.store.transaction() as tx:
-        assert tx.leases.save("a", token, version, new) is saved
-        assert tx.leases.save("nothing", token, version, new) is False
+        dropped = job_transitions.drop_lease()
+        assert tx.jobs.apply_leased("a", token, version, dropped, new) is written
+        assert tx.jobs.apply_leased("nothing", token, version, dropped, new) is False
     a, b = seeder.rows("a", "b")
-    assert (a.properties == {"a": [1]}, a.lease_token) == (saved, None if saved else "t")
+    assert (a.properties == {"a": [1]}, a.lease_token) == (written, None if written else "t")
     assert (b.properties, b.lease_token) == (None, "t")
+
+
+@pytest.mark.parametrize("column", sorted(job_transitions.OWNED_COLUMNS))
+def test_only_transitions_set_columns_of_the_job_state_machine(seeder, column):
+    seeder.resources(resource_row("a"))
+    with seeder.store.transaction() as tx:
+        with pytest.raises(ValueError, match=column):
+            tx.resources.update(["a"], **{"must_run": False, column: None})
+        with pytest.raises(ValueError, match=column):
+            tx.resources.update_each({"a": {"must_run": False, column: None}})
+    assert seeder.row("a") == resource_row("a")

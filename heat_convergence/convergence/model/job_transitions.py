@@ -52,6 +52,13 @@ _CALLING = frozenset({JobState.RUNNING, JobState.POSTED, JobState.CANCELLED})
 been posted again, or cancelled, in the meantime."""
 
 
+def reject_owned_columns(columns: Iterable[str]) -> None:
+    """Raise ``ValueError`` if transitions alone may set one of the columns."""
+    owned = OWNED_COLUMNS.intersection(columns)
+    if owned:
+        raise ValueError(f"only job transitions set {', '.join(sorted(owned))}")
+
+
 class IllegalTransition(Exception):
     """A transition was applied to a job in a state that it does not start in."""
 

@@ -9,7 +9,7 @@ from heat_convergence.convergence.model.resource import Resource
 
 
 class LeaseRepository(Protocol):
-    """Reads and writes of a worker that has leased, or is about to lease, resources."""
+    """Locks of a worker that has leased, or is about to lease, resources."""
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock and return whole rows, skipping those locked by another transaction.
@@ -19,12 +19,3 @@ class LeaseRepository(Protocol):
 
     def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Lock those of the rows still leased under ``token``; return id → current version."""
-
-    def save(
-        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
-    ) -> bool:
-        """Set columns if the row still has this lease token and version.
-
-        Returns:
-            Whether the row was written; a late writer matches no row.
-        """

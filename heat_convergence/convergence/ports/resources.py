@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypedDict
+from typing import Protocol, TypedDict, Unpack
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
@@ -75,14 +75,21 @@ class ResourceRepository(Protocol):
     def get_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows, whole, by id; locks none."""
 
-    def update(self, ids: Collection[str], **values: Any) -> None:
-        """Set the same values in all of the rows, with one statement."""
+    def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
+        """Set the same values in all of the rows, with one statement.
+
+        Raises:
+            ValueError: a column belongs to the job state machine, see ``jobs.apply``.
+        """
 
     def update_each(self, changes: Mapping[str, Mapping[str, object]]) -> None:
         """Set values by row, with one prepared statement.
 
         Args:
             changes: resource id → column → value; all of them with the same columns.
+
+        Raises:
+            ValueError: a column belongs to the job state machine, see ``jobs.apply_each``.
         """
 
     def set_versions(self, stack_id: str, version: int) -> None:

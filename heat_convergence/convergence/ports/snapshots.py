@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol, TypedDict, Unpack
 
+from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.snapshot import Snapshot
+
+
+class SnapshotColumns(TypedDict, total=False):
+    """Columns of a snapshot that callers may set."""
+
+    action: Action
+    status: Status
+    status_reason: str
+    data: Mapping[str, Json] | None
+    delete_at: datetime | None
+    tries: int
+    sensitive: bool
 
 
 class SnapshotRepository(Protocol):
@@ -20,10 +35,10 @@ class SnapshotRepository(Protocol):
     def count(self, stack_id: str) -> int:
         """Return how many snapshots the stack has."""
 
-    def finish(self, stack_id: str, version: int, **values: Any) -> None:
+    def finish(self, stack_id: str, version: int, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns of the snapshot that this traversal takes; see ``update``."""
 
-    def update(self, snapshot_id: str, **values: Any) -> None:
+    def update(self, snapshot_id: str, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns; ``data`` must come with ``sensitive``, which decides on encryption."""
 
     def delete(self, snapshot_id: str) -> None:

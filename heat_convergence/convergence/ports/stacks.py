@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from datetime import datetime
+from typing import Protocol, TypedDict, Unpack
 
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
+
+
+class StackColumns(TypedDict, total=False):
+    """Columns of a stack that callers may set, and its tags."""
+
+    version: int
+    action: Action
+    status: Status
+    status_reason: str
+    goal_id: str
+    username: str | None
+    complete_goal_id: str | None
+    disable_rollback: bool
+    timeout_mins: int | None
+    deadline_at: datetime | None
+    updated_at: datetime | None
+    deleted_at: datetime | None
+    owner_id: str | None
+    owner_resource_id: str | None
+    root_id: str | None
+    depth: int
+    parent_resource: str | None
+    tags: tuple[str, ...]
+    started_at: datetime | None
+    first_failure_reason: str | None
 
 
 class StackRepository(Protocol):
@@ -31,7 +58,7 @@ class StackRepository(Protocol):
             StackExists: the project has a root stack of that name.
         """
 
-    def update(self, stack_id: str, **values: Any) -> None:
+    def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; ``tags`` replace all tags, ``deleted_at`` releases the name.
 
         Raises:

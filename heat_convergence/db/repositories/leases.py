@@ -14,7 +14,6 @@ from heat_convergence.db.statements.resource_rows import (
     for_update_skip_locked,
     select_by_ids,
     select_rows,
-    update_leased_row,
 )
 from heat_convergence.db.tables import resource
 
@@ -33,9 +32,3 @@ class SqlLeaseRepository(SqlRepository, LeaseRepository):
         """Lock those of the rows still leased under ``token``; return id → current version."""
         found = self._connection.execute(_LOCK_HELD, {"ids": sorted(ids), "token": token})
         return {row.id: row.version for row in found}
-
-    def save(
-        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
-    ) -> bool:
-        """Set columns if the row still has this lease token and version."""
-        return update_leased_row(self._connection, resource_id, token, version, values)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.job_transitions import reject_owned_columns
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports.resources import ResourceRepository
+from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
@@ -71,12 +72,15 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
         statement = sa.select(*COLUMNS).where(resource.c.stack_id == stack_id)
         return select_rows(self._connection, statement.order_by(resource.c.id))
 
-    def update(self, ids: Collection[str], **values: Any) -> None:
+    def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
         """Set the same values in all of the rows, with one statement."""
-        update_rows(self._connection, ids, values)
+        reject_owned_columns(values)
+        update_rows(self._connection, ids, dict(values))
 
     def update_each(self, changes: Mapping[str, Mapping[str, object]]) -> None:
         """Set values by row, with one UPDATE prepared once and sent in the order of ids."""
+        for values in changes.values():
+            reject_owned_columns(values)
         update_each_row(self._connection, changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:

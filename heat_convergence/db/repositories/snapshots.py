@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.ports.snapshots import SnapshotRepository
+from heat_convergence.convergence.ports.snapshots import SnapshotColumns, SnapshotRepository
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
@@ -48,7 +48,7 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
         statement = sa.select(sa.func.count()).where(snapshot_table.c.stack_id == stack_id)
         return self._connection.scalar(statement) or 0
 
-    def finish(self, stack_id: str, version: int, **values: Any) -> None:
+    def finish(self, stack_id: str, version: int, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns of the snapshot that this traversal takes."""
         self._connection.execute(
             snapshot_table.update()
@@ -56,7 +56,7 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
             .values(**_with_encryption(values))
         )
 
-    def update(self, snapshot_id: str, **values: Any) -> None:
+    def update(self, snapshot_id: str, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns; sensitive data are encrypted."""
         self._connection.execute(
             snapshot_table.update()
@@ -83,7 +83,7 @@ class SqlSnapshotRepository(SqlRepository, SnapshotRepository):
         )
 
 
-def _with_encryption(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _with_encryption(values: SnapshotColumns) -> Mapping[str, Any]:
     if values.get("sensitive") and values.get("data") is not None:
         return {**values, "data": SensitiveValue(values["data"])}
-    return values
+    return {**values}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -11,7 +11,7 @@ from oslo_db import exception as db_exc
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.stacks import StackRepository
+from heat_convergence.convergence.ports.stacks import StackColumns, StackRepository
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row
@@ -78,17 +78,17 @@ class SqlStackRepository(SqlRepository, StackRepository):
             raise errors.StackExists(stack.name) from error
         self._insert_tags(stack.id, stack.tags)
 
-    def update(self, stack_id: str, **values: Any) -> None:
+    def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; a deleted stack releases its name, a stack that becomes a root takes it."""
-        tags = values.pop("tags", None)
-        if values.get("deleted_at") is not None:
-            values["live_name"] = None
-        elif values.get("owner_id", stack_id) is None:
-            values["live_name"] = stack_table.c.name
+        columns: dict[str, Any] = {**values}
+        tags = columns.pop("tags", None)
+        if columns.get("deleted_at") is not None:
+            columns["live_name"] = None
+        elif columns.get("owner_id", stack_id) is None:
+            columns["live_name"] = stack_table.c.name
+        update = stack_table.update().where(stack_table.c.id == stack_id)
         try:
-            self._connection.execute(
-                stack_table.update().where(stack_table.c.id == stack_id).values(**values)
-            )
+            self._connection.execute(update.values(**columns))
         except db_exc.DBDuplicateEntry as error:
             raise errors.StackExists(stack_id) from error
         if tags is not None:

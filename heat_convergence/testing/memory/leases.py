@@ -20,12 +20,3 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
         """Return id → current version of the rows still leased under ``token``."""
         rows = self._tables.resources_by_id(ids)
         return {row.id: row.version for row in rows if row.lease_token == token}
-
-    def save(
-        self, resource_id: str, token: str, version: int, values: Mapping[str, object]
-    ) -> bool:
-        """Set columns if the row still has this lease token and version."""
-        held = self._tables.has_lease(resource_id, token, version)
-        if held:
-            self._tables.update_resources([resource_id], values)
-        return held

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.job_transitions import reject_owned_columns
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
-from heat_convergence.convergence.ports.resources import ResourceRepository
+from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import (
@@ -48,12 +49,15 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         """Return the stack's rows, whole, by id."""
         return self._tables.resources_of_stack(stack_id)
 
-    def update(self, ids: Collection[str], **values: Any) -> None:
+    def update(self, ids: Collection[str], **values: Unpack[ResourceColumns]) -> None:
         """Set the same values in all of the rows."""
-        self._tables.update_resources(ids, values)
+        reject_owned_columns(values)
+        self._tables.update_resources(ids, dict(values))
 
     def update_each(self, changes: Mapping[str, Mapping[str, object]]) -> None:
         """Set values by row."""
+        for values in changes.values():
+            reject_owned_columns(values)
         self._tables.update_each_resource(changes)
 
     def set_versions(self, stack_id: str, version: int) -> None:

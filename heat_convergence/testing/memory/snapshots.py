@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Unpack
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.snapshot import Snapshot
-from heat_convergence.convergence.ports.snapshots import SnapshotRepository
+from heat_convergence.convergence.ports.snapshots import SnapshotColumns, SnapshotRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import as_stored
 
@@ -29,17 +29,17 @@ class MemorySnapshotRepository(MemoryRepository, SnapshotRepository):
         """Return how many snapshots the stack has."""
         return len(self._tables.snapshots_of_stack(stack_id))
 
-    def finish(self, stack_id: str, version: int, **values: Any) -> None:
+    def finish(self, stack_id: str, version: int, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns of the snapshot that this traversal takes."""
         for snapshot in self._tables.snapshots_of_stack(stack_id):
             if snapshot.version == version:
                 self.update(snapshot.id, **values)
 
-    def update(self, snapshot_id: str, **values: Any) -> None:
+    def update(self, snapshot_id: str, **values: Unpack[SnapshotColumns]) -> None:
         """Set columns."""
         snapshot = self._tables.snapshots.get(snapshot_id)
         if snapshot is not None:
-            self._tables.snapshots[snapshot_id] = replace(snapshot, **as_stored(values))
+            self._tables.snapshots[snapshot_id] = replace(snapshot, **as_stored({**values}))
 
     def delete(self, snapshot_id: str) -> None:
         """Delete the row."""
@@ -47,9 +47,14 @@ class MemorySnapshotRepository(MemoryRepository, SnapshotRepository):
 
     def schedule_deletion(self, stack_id: str, now: datetime) -> None:
         """Make all snapshots of the stack DELETE IN_PROGRESS and due at ``now``."""
-        deleting = {"action": Action.DELETE, "status": Status.IN_PROGRESS}
+        deleting: SnapshotColumns = {
+            "action": Action.DELETE,
+            "status": Status.IN_PROGRESS,
+            "delete_at": now,
+            "tries": 0,
+        }
         for snapshot in self._tables.snapshots_of_stack(stack_id):
-            self.update(snapshot.id, **deleting, delete_at=now, tries=0)
+            self.update(snapshot.id, **deleting)
 
     def delete_by_stack(self, stack_id: str) -> None:
         """Delete all snapshots of the stack."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import Workload
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.stacks import StackRepository
+from heat_convergence.convergence.ports.stacks import StackColumns, StackRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import as_stored
@@ -42,15 +42,15 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
         self._tables.stacks[stack.id] = replace(stack, tags=())
         self._tables.tags[stack.id] = tuple(stack.tags)
 
-    def update(self, stack_id: str, **values: Any) -> None:
+    def update(self, stack_id: str, **values: Unpack[StackColumns]) -> None:
         """Set columns; ``tags`` replace all tags."""
         if stack_id not in self._tables.stacks:
             return
-        values = as_stored(values)
-        if "tags" in values:
-            self._tables.tags[stack_id] = tuple(values.pop("tags"))
-        stack = replace(self._tables.stacks[stack_id], **values)
-        if "owner_id" in values:
+        columns = as_stored({**values})
+        if "tags" in columns:
+            self._tables.tags[stack_id] = tuple(columns.pop("tags"))
+        stack = replace(self._tables.stacks[stack_id], **columns)
+        if "owner_id" in columns:
             self._check_name(stack)
         self._tables.stacks[stack_id] = stack
 

@@ -64,10 +64,6 @@ class FaultInjectingLeases(LeaseRepository):
             self._process.environment.occurrences["lease lost"] += 1
         return held
 
-    def save(self, resource_id: str, token: str, version: int, values: Mapping[str, Any]) -> bool:
-        """Set columns as the store does."""
-        return self._inner.save(resource_id, token, version, values)
-
 
 class FaultInjectingTransaction:
     """A transaction of one process, whose leases are fault points."""

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.conf import opts
+from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.engine.jobs import Job
@@ -41,11 +42,12 @@ class StackInCreation:
 
     def __init__(self, names: Sequence[str] = ("a",)) -> None:
         self.now: datetime = START_TIME
+        self.store = MemoryStore()
         conf = cfg.ConfigOpts()
         opts.register_all_opts(conf)
         conf([], default_config_files=[])
         self.service = InProcessService(
-            MemoryStore(),
+            self.store,
             ResourceTypeRegistry([TestResource()]),
             settings=convergence_settings(conf),
             clock=lambda: self.now,
@@ -59,10 +61,9 @@ class StackInCreation:
         self.service.bus.pending.clear()
 
     def set_job_state(self, state: JobState, **values: object) -> None:
-        """All jobs into that state."""
-        with self.service.store.transaction() as tx:
-            ids = [row.id for row in tx.resources.get_by_stack(self.stack_id)]
-            tx.resources.update(ids, job_state=state, **values)
+        """Put all jobs into that state, whichever they are in."""
+        ids = [row.id for row in self.store.tables.resources_of_stack(self.stack_id)]
+        self.store.tables.update_resources(ids, {"job_state": state, **values})
 
     def seconds_until_complete(self) -> float:
         return self.seconds_until(lambda: self.status is Status.COMPLETE)
@@ -129,7 +130,7 @@ def test_a_turn_that_nobody_passed_on() -> None:
     world.lose_messages()
     with world.service.store.transaction() as tx:
         (b,) = (row.id for row in tx.resources.get_by_stack(world.stack_id) if row.name == "b")
-        tx.resources.update([b], job_state=JobState.SCHEDULABLE, observed=None)
+        tx.jobs.apply([b], job_transitions.reschedule(world.now))
 
     def done() -> bool:
         with world.service.store.transaction() as tx:

@@ -127,10 +127,8 @@ def test_the_same_holds_for_leaves_that_go_straight_onto_the_bus() -> None:
 def test_trees_come_in_turn() -> None:
     store = store_with(*(job_rows(name, 0, 9, JobState.SCHEDULABLE) for name in "abc"))
     assert dispatch_turn(store, "a") == [f"b-{number}" for number in range(6)]
-    with store.transaction() as tx:
-        tx.resources.update(
-            [f"b-{number}" for number in range(6)], job_state=JobState.AWAITING_OBSERVATION
-        )
+    posted = [f"b-{number}" for number in range(6)]
+    store.tables.update_resources(posted, {"job_state": JobState.AWAITING_OBSERVATION})
     assert dispatch_turn(store, "b") == [f"c-{number}" for number in range(6)]
 
 
