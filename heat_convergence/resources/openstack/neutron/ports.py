@@ -89,7 +89,7 @@ class Port(DeclarativeType):
         networks = self.client_for(context, "neutron.network")
         subnets = self.client_for(context, "neutron.subnet")
         ids = [str(ip["subnet_id"]) for ip in body.get(FIXED_IPS) or () if ip.get("subnet_id")]
-        with suppress(Error):  # they are attributes when they can be
+        with suppress(Error):  # left out while Neutron is unavailable
             attributes["subnets"] = [
                 self.context.body_cache.get(subnets, subnet_id, context.now) for subnet_id in ids
             ]

@@ -170,7 +170,7 @@ def _ensure_user(users: StackUsers, name: str, project_id: str) -> tuple[StackUs
     keys = None if user_id is None else users.find_ec2_keys(user_id)
     if user_id is not None and keys is not None:
         return StackUser(user_id, project_id, keys.secret), keys
-    # The keys are created last: where user_id are keys, the user is complete.
+    # The keys are created last: a user with keys is complete.
     generated = Ec2Keys.generate()
     user = users.ensure_user(name, project_id, generated.secret)
     return user, users.create_ec2_keys(user, generated)
