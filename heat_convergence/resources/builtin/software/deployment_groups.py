@@ -23,8 +23,8 @@ from heat_convergence.resources.builtin.nested.rolling_update import (
     roll_by_name,
 )
 from heat_convergence.resources.builtin.software import deployment_inputs
+from heat_convergence.resources.builtin.software.deployment_schemas import DEPLOYMENT_PROPERTIES
 from heat_convergence.resources.builtin.software.deployments import (
-    DEPLOYMENT_PROPERTIES,
     SoftwareDeployment,
     StructuredDeployment,
 )

@@ -31,6 +31,16 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     verified_signal_user,
 )
 from heat_convergence.resources.builtin.software import deployment_inputs
+from heat_convergence.resources.builtin.software.deployment_schemas import (
+    CFN_SIGNAL,
+    DEPLOYMENT_ACTIONS,
+    DEPLOYMENT_ATTRIBUTES,
+    DEPLOYMENT_PROPERTIES,
+    HEAT_SIGNAL,
+    NO_SIGNAL,
+    UNSUPPORTED_TRANSPORTS,
+    text_property,
+)
 from heat_convergence.resources.builtin.software.server_existence import server_is_missing
 from heat_convergence.resources.protocol.resource_type import (
     NeedsReplacement,
@@ -39,9 +49,6 @@ from heat_convergence.resources.protocol.resource_type import (
     VerbResult,
 )
 from heat_convergence.resources.protocol.schema import (
-    AttributeSchema,
-    PropertySchema,
-    PropertyType,
     SupportStatus,
     TypeSchema,
 )
@@ -49,50 +56,9 @@ from heat_convergence.resources.protocol.software_config_store import require_co
 from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
-CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL = "CFN_SIGNAL", "HEAT_SIGNAL", "NO_SIGNAL"
-_UNSUPPORTED_TRANSPORTS = ("TEMP_URL_SIGNAL", "ZAQAR_SIGNAL")
-_ACTIONS = ("CREATE", "UPDATE", "DELETE", "SUSPEND", "RESUME")
-_CONFIG_ACTIONS = (
-    Action.CREATE,
-    Action.UPDATE,
-)  # record the configuration's outputs even if unlisted
+_CONFIG_ACTIONS = (Action.CREATE, Action.UPDATE)  # record the outputs even if unlisted
 _SIGNAL, _KNOWN = "signal", "$known"
 _POLL_AFTER_S = 60.0  # a request to the API may complete a deployment as well
-
-
-def _text(description: str, **more: Any) -> PropertySchema:
-    return PropertySchema(type=PropertyType.STRING, description=description, **more)
-
-
-DEPLOYMENT_PROPERTIES = {
-    "config": _text("ID of the software configuration to deploy.", update_allowed=True),
-    "server": _text("ID of the server to deploy to.", required=True),
-    "input_values": PropertySchema(
-        type=PropertyType.MAP,
-        description="Values of the inputs of the configuration, by name.",
-        update_allowed=True,
-    ),
-    "actions": PropertySchema(
-        type=PropertyType.LIST,
-        description="Stack actions in which the configuration is deployed.",
-        default=["CREATE", "UPDATE"],
-        update_allowed=True,
-        constraints=(AllowedValues(_ACTIONS),),
-    ),
-    "name": _text("Name of the derived configuration on the server.", update_allowed=True),
-    "signal_transport": _text(
-        "How the server signals its output values.",
-        default=CFN_SIGNAL,
-        constraints=(
-            AllowedValues((CFN_SIGNAL, "TEMP_URL_SIGNAL", HEAT_SIGNAL, NO_SIGNAL, "ZAQAR_SIGNAL")),
-        ),
-    ),
-}
-DEPLOYMENT_ATTRIBUTES = {
-    deployment_inputs.STDOUT: AttributeSchema(PropertyType.STRING, "Captured standard output."),
-    deployment_inputs.STDERR: AttributeSchema(PropertyType.STRING, "Captured standard error."),
-    deployment_inputs.STATUS_CODE: AttributeSchema(PropertyType.STRING, "Returned status code."),
-}
 
 
 class SoftwareDeployment(SignalResponder):
@@ -206,7 +172,7 @@ class SoftwareDeployment(SignalResponder):
         Raises:
             StackValidationFailed: The transport is one of those.
         """
-        if properties.get("signal_transport") in _UNSUPPORTED_TRANSPORTS:
+        if properties.get("signal_transport") in UNSUPPORTED_TRANSPORTS:
             raise StackValidationFailed(
                 f"{properties['signal_transport']} is not supported: one of"
                 f" {CFN_SIGNAL}, {HEAT_SIGNAL}, {NO_SIGNAL} is",
@@ -355,10 +321,10 @@ class StructuredDeployment(SoftwareDeployment):
         accepts_any_attribute=True,
         properties={
             **DEPLOYMENT_PROPERTIES,
-            "input_key": _text(
+            "input_key": text_property(
                 "Name of the key that refers to an input in the map.", default="get_input"
             ),
-            "input_values_validate": _text(
+            "input_values_validate": text_property(
                 "Whether an input without a value is an error (STRICT) or null (LAX).",
                 default="LAX",
                 constraints=(AllowedValues(("LAX", "STRICT")),),
@@ -388,7 +354,7 @@ def _derived_id(context: ResourceContext) -> str:
 
 def _deployed_action(action: Action) -> str:
     """Return the action as servers know it: rollbacks and restores are updates."""
-    return str(action) if str(action) in _ACTIONS else str(Action.UPDATE)
+    return str(action) if str(action) in DEPLOYMENT_ACTIONS else str(Action.UPDATE)
 
 
 def _attributes(context: ResourceContext, config: SoftwareConfigRow | None) -> dict[str, Json]:
