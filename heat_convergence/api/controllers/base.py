@@ -17,6 +17,8 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
+from heat_convergence.db.reads.resources import ResourceRow
+from heat_convergence.resources.builtin.signals.signal_responder import USER_ID
 
 T = TypeVar("T")
 
@@ -54,6 +56,18 @@ def _is_visible(request: ApiRequest, stack: Stack) -> bool:
         stack.project_id == request.project_id
         or stack.tree_id == request.caller.stack_user_tree_id
     )
+
+
+def require_own_resource(request: ApiRequest, row: ResourceRow) -> None:
+    """Refuse a user that a stack has created every resource but the one it was created for.
+
+    Raises:
+        Forbidden: the caller is such a user, of another resource.
+    """
+    if request.caller.stack_user_tree_id is None:
+        return
+    if row.data.get(USER_ID) != request.caller.user_id:
+        raise errors.Forbidden("You are not authorized to use this resource.")
 
 
 def get_undeleted_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:

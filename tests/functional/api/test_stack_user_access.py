@@ -21,13 +21,18 @@ from heat_convergence.clients import signed_urls
 from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.clients.stack_users import Ec2Keys
 from heat_convergence.common import errors
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    SignalResult,
+    VerbResult,
+)
 from tests.functional.harness import LocalService
 from tests.functional.lifecycle.test_signals import SignalCountingType
 
 TEMPLATE = {
     "heat_template_version": "2016-10-14",
     "resources": {
-        "bell": {"type": "Test::Bell"},
+        "bell": {"type": "Test::OwnedBell", "metadata": {"told": "this"}},
         "deaf": {
             "type": "OS::Heat::Value",
             "properties": {"value": 1},
@@ -35,6 +40,21 @@ TEMPLATE = {
         },
     },
 }
+
+
+class OwnedBell(SignalCountingType):
+    """A bell that user ``u`` was created for."""
+
+    name = "Test::OwnedBell"
+
+    def create(self, view: ResourceContext) -> VerbResult:
+        return replace(super().create(view), data={"user_id": "u"})
+
+    def signal(self, view: ResourceContext, details: Any) -> SignalResult:
+        result = super().signal(view, details)
+        return replace(result, data={**view.data, **(result.data or {})})
+
+
 KEYS = Ec2Keys("access", "secret-of-the-keys")
 DOMAIN = "heat-domain"
 
@@ -84,7 +104,7 @@ def keystone(monkeypatch: pytest.MonkeyPatch) -> FakeTokenValidation:
 
 @pytest.fixture
 def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(SignalCountingType(),))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(OwnedBell(),))
     options = tmp_path / "hc.conf"
     options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
     conf = cfg.ConfigOpts()
@@ -144,8 +164,26 @@ def test_a_stacks_user_signals_and_reads_metadata(service: LocalService, stack_i
     user = user_of(stack_id)
     assert ask(service, user, "POST", f"{there}/bell/signal", {"a": 1}).status_int == 200
     assert rung(service, stack_id) == 1
-    told = ask(service, user, "GET", f"{there}/deaf/metadata")
+    told = ask(service, user, "GET", f"{there}/bell/metadata")
     assert told.json == {"metadata": {"told": "this"}}
+
+
+def test_user_of_one_resource_reaches_no_other(service: LocalService, stack_id: str) -> None:
+    there = f"/v1/users/stacks/s/{stack_id}/resources"
+    for method, path in (("GET", "deaf/metadata"), ("POST", "deaf/signal")):
+        answer = ask(service, user_of(stack_id), method, f"{there}/{path}")
+        assert (answer.status_int, answer.json["error"]["type"]) == (403, "Forbidden")
+    path = f"/v1/p/stacks/s/{stack_id}/resources/deaf/metadata"
+    owner = ask(service, "default/p/p/reader", "GET", path)
+    assert owner.status_int == 200
+
+
+def test_signed_url_of_another_resources_user_is_refused(
+    service: LocalService, keystone: FakeTokenValidation, stack_id: str
+) -> None:
+    keystone.signer = replace(keystone.signer, project_name=stack_id, user_id="another")
+    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 403
+    assert rung(service, stack_id) == 0
 
 
 def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stack_id: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api.controllers.base import Controller, get_stack
+from heat_convergence.api.controllers.base import Controller, get_stack, require_own_resource
 from heat_convergence.api.http import ApiRequest, json_response, stream_list_response
 from heat_convergence.api.requests.list_queries import ResourceListQuery, parse_resource_list_query
 from heat_convergence.api.requests.params import QueryParams
@@ -102,6 +102,7 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
+            require_own_resource(request, row)
             texts = contents.get_contents(
                 conn, collect_definition_hashes(row.definition, ["metadata"])
             )

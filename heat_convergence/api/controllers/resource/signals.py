@@ -11,6 +11,7 @@ import webob
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
+    require_own_resource,
     run_in_transaction,
 )
 from heat_convergence.api.http import ApiRequest, json_response
@@ -48,6 +49,7 @@ class SignalsController(Controller):
             row = resources.get_by_name(conn, stack.id, resource_name)
         if row is None:
             raise errors.ResourceNotFound(resource_name, stack.name)
+        require_own_resource(request, row)
         hook = hook_to_unset(details)
         if hook is not None and details is not None:
             self._clear_hook(stack.id, row.id, hook, single_step=bool(details.get("step")))
