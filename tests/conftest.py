@@ -1,8 +1,7 @@
-"""Services that tests share: fresh databases and a fresh place on the broker.
+"""Services that tests share: empty databases and an empty virtual host of the broker.
 
-Each is made for one test session and dropped after it.  A service that does not
-answer makes its tests fail where the environment says ``CI=true`` and skips them,
-with the reason, everywhere else.
+Each is created for one test session and dropped after it.  If a service does not
+answer, its tests fail where the environment has ``CI=true``, and are skipped elsewhere.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ POSTGRESQL = os.environ.get(
 RABBITMQ = os.environ.get("HEAT_CONVERGENCE_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672/")
 CONNECT_TIMEOUT_S = 5
 
-# How fast a machine is says nothing about the code.
+# A slow machine must not fail a test.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -35,7 +34,7 @@ settings.load_profile("any machine")
 
 
 def fail_or_skip(service: str, error: Exception | str) -> None:
-    """Fail or skip for want of a service."""
+    """Fail or skip a test whose service is missing."""
     reason = f"{service} does not answer: {error}"
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(reason)
@@ -43,7 +42,7 @@ def fail_or_skip(service: str, error: Exception | str) -> None:
 
 
 def fresh_database(server: str, service: str) -> Iterator[str]:
-    """The URL of a new, empty database; dropped afterwards."""
+    """Yield the URL of a new, empty database, dropped afterwards."""
     name = f"hc_test_{uuid.uuid4().hex[:12]}"
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
     try:
@@ -78,7 +77,7 @@ def rabbit_url() -> Iterator[str]:
 
 
 def fresh_virtual_host() -> Iterator[str]:
-    """An oslo.messaging URL with a virtual host of its own, where one can be made."""
+    """Yield an oslo.messaging URL, with its own virtual host if rabbitmqctl is installed."""
     try:
         with BrokerConnection(RABBITMQ, connect_timeout=CONNECT_TIMEOUT_S) as broker:
             broker.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT_S)

@@ -64,12 +64,12 @@ resources:
 
 
 def all_commands() -> frozenset[str]:
-    """Of the plug-in, as a user types them."""
+    """Return the commands of the plug-in as a user types them."""
     return frozenset(each.name.replace("_", " ") for each in entry_points(group=_GROUP))
 
 
 class OpenStackShell:
-    """``main`` is openstackclient's; it gives the exit status and prints."""
+    """A shell around the ``main`` of openstackclient, which returns the exit status."""
 
     def __init__(self, main: Callable[[list[str]], int], read: Callable[[], tuple[str, str]]):
         self._main = main
@@ -77,7 +77,7 @@ class OpenStackShell:
         self.executed_commands: set[str] = set()
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """What was printed; ``status`` is how the command must end."""
+        """Run a command and return its output; ``status`` is the expected exit status."""
         self._read()
         ended = self._run([*arguments])
         out, err = self._read()
@@ -86,8 +86,10 @@ class OpenStackShell:
         return out if status == 0 else out + err
 
     def _run(self, arguments: list[str]) -> int:
-        """As a process of its own would: with no client of an earlier user's, and without
-        the handlers that it gives the root logger, which go with its streams."""
+        """Run a command as in a new process.
+
+        Forgets the clients of earlier users, and the handlers added to the root logger.
+        """
         root = logging.getLogger()
         before = list(root.handlers)
         for cached in vars(ClientManager).values():
@@ -311,10 +313,10 @@ def service_information(run: OpenStackShell, files: TemplateDirectory) -> None:
     assert "OS::Heat::Value" in run(
         "orchestration", "resource", "type", "list", "--filter", "name=OS::Heat::V.*", "--long"
     )
-    kind = ("orchestration", "resource", "type", "show", "OS::Heat::Value")
-    assert "properties" in run(*kind)
+    show = ("orchestration", "resource", "type", "show", "OS::Heat::Value")
+    assert "properties" in run(*show)
     for form in ("hot", "cfn"):
-        assert "OS::Heat::Value" in run(*kind, "--template-type", form)
+        assert "OS::Heat::Value" in run(*show, "--template-type", form)
     version = "heat_template_version.2018-08-31"
     assert "2018-08-31" in run("orchestration", "template", "version", "list")
     assert "get_attr" in run("orchestration", "template", "function", "list", version)
@@ -356,9 +358,9 @@ def software_deployments(run: OpenStackShell, server_id: str) -> None:
     config = run.json("software", "config", "show", shown["config_id"])
     assert config["name"] == "deployed"
     assert config["id"] in {row["id"] for row in run.json("software", "config", "list")}
-    (told,) = json.loads(run("software", "deployment", "metadata", "show", server_id))
-    assert (told["id"], told["name"]) == (config["id"], "deployed")
-    values = {each["name"]: each["value"] for each in told["inputs"]}
+    (metadata,) = json.loads(run("software", "deployment", "metadata", "show", server_id))
+    assert (metadata["id"], metadata["name"]) == (config["id"], "deployed")
+    values = {each["name"]: each["value"] for each in metadata["inputs"]}
     assert values["deploy_server_id"] == server_id
     run("software", "deployment", "output", "show", deployment, "--all")
     run("software", "deployment", "delete", deployment)
@@ -374,37 +376,37 @@ def follow_events(
     environment: Mapping[str, str],
     log: Path,
 ) -> None:
-    """``event list --follow`` is a process that tells of what happens next.
+    """Follow the events of a stack with ``event list --follow``.
 
-    It writes to a file here, so it is told not to gather what it says into blocks.
+    The command writes to a file, so its output must not be buffered.
     """
     run("stack", "create", "--wait", "-t", files.template, name)
     command = [sys.executable, "-m", "openstackclient.shell", "stack", "event", "list",
                "--follow", name]  # fmt: skip
-    told = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
     with log.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, env=told)
+        process = subprocess.Popen(command, stdout=file, stderr=file, env=variables)
     try:
-        _tells(log, process, "CREATE completed successfully")
+        _wait_for_text(log, process, "CREATE completed successfully")
         run("stack", "update", "--wait", "--existing", "--parameter", "size=3", name)
-        _tells(log, process, "UPDATE completed successfully")
+        _wait_for_text(log, process, "UPDATE completed successfully")
     finally:
         process.terminate()  # SIGINT is ignored below a shell's background job
         process.wait(60)
     run("stack", "delete", "--yes", "--wait", name)
 
 
-def _tells(log: Path, process: subprocess.Popen[bytes], text: str) -> None:
-    def told() -> bool:
-        said = log.read_text(errors="replace")
-        assert process.poll() is None, said
-        return text in said
+def _wait_for_text(log: Path, process: subprocess.Popen[bytes], text: str) -> None:
+    def is_logged() -> bool:
+        output = log.read_text(errors="replace")
+        assert process.poll() is None, output
+        return text in output
 
-    wait_until(told, f"events are followed: {text}", timeout_s=120)
+    wait_until(is_logged, f"events are followed: {text}", timeout_s=120)
 
 
 def conversation_names() -> Iterator[str]:
-    """All that a service must stand."""
+    """Yield the names of all conversations."""
     yield from ("life", "snapshots", "handover", "hooks", "cancelled")
     yield from ("service", "software", "configs")
 
@@ -412,7 +414,7 @@ def conversation_names() -> Iterator[str]:
 def run_conversation(
     run: OpenStackShell, files: TemplateDirectory, which: str, settled: Callable[[], None]
 ) -> None:
-    """One of ``conversation_names``."""
+    """Run one of ``conversation_names``."""
     name = f"cli-{which}"
     steps: dict[str, Callable[[], None]] = {
         "life": lambda: stack_lifecycle(run, files, name),

@@ -1,7 +1,7 @@
 """The daemons as real processes, for tests and benchmarks.
 
-Writes their configuration, starts them in process groups of their own and sends
-them signals.  Decides nothing about what they do; must not import what they run.
+Writes their configuration, starts each in its own process group and sends signals.
+Must not import the code that the daemons run.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ ConfigOptions = Mapping[str, Mapping[str, object]]
 
 
 class WaitTimeout(AssertionError):
-    """What was waited for did not come; says what that was."""
+    """A condition that was not met in time; the message describes it."""
 
 
 def wait_until(
     condition: Callable[[], object], description: str, *, timeout_s: float = 120.0
 ) -> None:
-    """Another process's doing cannot wake us, so it is asked for."""
+    """Poll a condition that another process fulfils.
+
+    Raises:
+        WaitTimeout: it is not met after ``timeout_s``.
+    """
     give_up_at = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > give_up_at:
@@ -47,12 +51,14 @@ def wait_until(
 
 
 def free_port() -> int:
+    """Return a TCP port on loopback that nothing listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port
 
 
 def write_config(path: Path, options: ConfigOptions) -> Path:
+    """Write a configuration file and return its path."""
     lines = []
     for section, values in options.items():
         lines.append(f"[{section}]")
@@ -64,23 +70,23 @@ def write_config(path: Path, options: ConfigOptions) -> Path:
 class DaemonProcess:
     """One daemon: a parent process and its workers, in one process group."""
 
-    def __init__(self, kind: str, command: Sequence[str], log: Path) -> None:
-        self.role = kind
+    def __init__(self, role: str, command: Sequence[str], log: Path) -> None:
+        self.role = role
         self.log = log
         self._command = list(command)
         self._process: subprocess.Popen[bytes] | None = None
-        self._said_before = 0
+        self._start_count_before = 0
 
     @property
     def pid(self) -> int:
-        """Of the parent, which is the number of the group, too."""
+        """The id of the parent process and of the process group."""
         if self._process is None:
             raise LookupError(f"{self.log.stem} was not started")
         return self._process.pid
 
     def start(self, *, wait: bool = True) -> None:
-        """Returns, unless told otherwise, once the daemon takes work."""
-        self._said_before = self.start_count()
+        """Start the process; with ``wait`` return once a worker accepts work."""
+        self._start_count_before = self.start_count()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, start_new_session=True
@@ -89,49 +95,51 @@ class DaemonProcess:
             self.wait_until_started()
 
     def start_count(self) -> int:
-        """How often a worker has said that it takes work."""
+        """Return how often a worker logged that it accepts work."""
         return self.count_in_log(_STARTED[self.role])
 
     def wait_until_started(self) -> None:
-        """Until a worker says so again after the last ``start``."""
+        """Wait until a worker accepts work after the last ``start``."""
 
         def started() -> bool:
             if self._process is not None and self._process.poll() is not None:
                 raise WaitTimeout(f"{self.log.stem} has ended:\n{self.log_tail()}")
-            return self.start_count() > self._said_before
+            return self.start_count() > self._start_count_before
 
         try:
-            wait_until(started, f"{self.log.stem} takes work", timeout_s=START_TIMEOUT_S)
+            wait_until(started, f"{self.log.stem} accepts work", timeout_s=START_TIMEOUT_S)
         except WaitTimeout as late:
             raise WaitTimeout(f"{late}\n{self.log_tail()}") from late
 
     def count_in_log(self, text: str) -> int:
-        """How often the log has the text."""
+        """Return how often the log contains a text."""
         return self.log.read_text(errors="replace").count(text) if self.log.exists() else 0
 
     def log_tail(self) -> str:
+        """Return the last 40 lines of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To the parent alone, as a service manager sends it."""
+        """Send a signal to the parent process alone, as a service manager does."""
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """SIGKILL to the parent and every worker."""
+        """Send SIGKILL to the parent and every worker."""
         if self._process is not None:
             _signal_group(self.pid, signal.SIGKILL)
             self._process.wait()
 
     def terminate(self) -> int:
-        """SIGTERM; the exit code once all is drained."""
+        """Send SIGTERM and return the exit code once the workers are drained."""
         self.send_signal(signal.SIGTERM)
         return self.wait_for_exit()
 
     def reload(self) -> None:
-        """SIGHUP; returns at once."""
+        """Send SIGHUP and return at once."""
         self.send_signal(signal.SIGHUP)
 
     def wait_for_exit(self) -> int:
+        """Return the exit code; ``WaitTimeout`` if the process does not exit."""
         if self._process is None:
             return 0
         try:
@@ -140,6 +148,7 @@ class DaemonProcess:
             raise WaitTimeout(f"{self.log.stem} does not end:\n{self.log_tail()}") from error
 
     def is_running(self) -> bool:
+        """Return whether the parent process runs."""
         return self._process is not None and self._process.poll() is None
 
 
@@ -151,10 +160,13 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
 
 
 class ServiceDeployment:
-    """One API, so many engines and observers on one database and one bus.
+    """An API, engines and observers on one database and one bus.
 
-    ``options`` add to the configuration; ``launcher`` is the command that the
-    daemon's kind and ``--config-file`` are given to, else the console scripts.
+    Args:
+        folder: for the configuration file and the logs.
+        options: additions to the configuration.
+        launcher: the command that starts a daemon, to which its role and
+            ``--config-file`` are appended; empty for the console scripts.
     """
 
     def __init__(
@@ -198,11 +210,12 @@ class ServiceDeployment:
         return f"http://127.0.0.1:{self.port}"
 
     def upgrade_database(self) -> None:
+        """Create or upgrade the tables."""
         command = [_script("manage"), "--config-file", str(self.config), "db", "upgrade"]
         subprocess.run(command, check=True, capture_output=True, timeout=START_TIMEOUT_S)
 
     def add_daemon(self, role: str) -> DaemonProcess:
-        """A further daemon, not started."""
+        """Add a daemon without starting it."""
         number = 1 + sum(daemon.role == role for daemon in self.daemons)
         command = [*self._launcher, role] if self._launcher else [_script(role)]
         if role == STANDALONE:
@@ -214,35 +227,37 @@ class ServiceDeployment:
         return daemon
 
     def start(self, *, engines: int = 1, observers: int = 1) -> ServiceDeployment:
-        """The daemons side by side; returns once all take work."""
-        for kind, count in ((API, 1), (ENGINE, engines), (OBSERVER, observers)):
+        """Start the daemons at the same time; return once all accept work."""
+        for role, count in ((API, 1), (ENGINE, engines), (OBSERVER, observers)):
             for _ in range(count):
-                self.add_daemon(kind).start(wait=False)
+                self.add_daemon(role).start(wait=False)
         for daemon in self.daemons:
             daemon.wait_until_started()
         return self
 
     def start_standalone(self) -> ServiceDeployment:
-        """Everything in one process instead, on SQLite and the in-process transport."""
+        """Start everything in one process, on SQLite and the in-process transport."""
         daemon = self.add_daemon(STANDALONE)
         daemon.start()
         return self
 
-    def daemons_with_role(self, kind: str) -> list[DaemonProcess]:
-        return [daemon for daemon in self.daemons if daemon.role == kind]
+    def daemons_with_role(self, role: str) -> list[DaemonProcess]:
+        """Return the daemons with a role."""
+        return [daemon for daemon in self.daemons if daemon.role == role]
 
     def reconfigure(self, options: ConfigOptions) -> None:
-        """Rewrites the file; the daemons read it when they are told to."""
+        """Rewrite the configuration file, which daemons read at a start or reload."""
         self._options = merge_options(self._options, options)
         write_config(self.config, self._options)
 
     def terminate(self) -> list[int]:
-        """SIGTERM to every daemon at once; their exit codes."""
+        """Send SIGTERM to all daemons at once; return their exit codes."""
         for daemon in self.daemons:
             daemon.send_signal(signal.SIGTERM)
         return [daemon.wait_for_exit() for daemon in self.daemons]
 
     def close(self) -> None:
+        """Kill all daemons."""
         for daemon in self.daemons:
             daemon.kill()
 
@@ -251,20 +266,20 @@ class ServiceDeployment:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
         self.close()
 
 
-def merge_options(under: ConfigOptions, over: ConfigOptions) -> ConfigOptions:
-    """Both; ``over`` counts where they differ."""
-    sections = [*under, *(name for name in over if name not in under)]
-    return {name: {**under.get(name, {}), **over.get(name, {})} for name in sections}
+def merge_options(defaults: ConfigOptions, overrides: ConfigOptions) -> ConfigOptions:
+    """Return all options; an override replaces a default."""
+    sections = [*defaults, *(name for name in overrides if name not in defaults)]
+    return {name: {**defaults.get(name, {}), **overrides.get(name, {})} for name in sections}
 
 
-def _script(kind: str = "") -> str:
-    """The console script beside the interpreter that runs us."""
-    name = f"heat-convergence-{kind}" if kind else "heat-convergence"
+def _script(role: str = "") -> str:
+    """Return the console script beside the running interpreter."""
+    name = f"heat-convergence-{role}" if role else "heat-convergence"
     return str(Path(sys.executable).with_name(name))

@@ -1,9 +1,9 @@
-"""A cloud of files: a resource type whose reality is outlived by no process.
+"""A cloud of files: a resource type whose physical resources outlive every process.
 
-One file is one physical resource, and a journal keeps every call that changed
-something, so that what was made twice, or left behind, shows afterwards.  Not
-among the installed types: ``write_entry_point`` makes an entry point for the processes that
-are to know it.  Tests of killed daemons read the ``FileCloudAudit``.
+One file is one physical resource, and a journal keeps every call that changed one, so
+that duplicated or left-over resources show afterwards.  The type is not installed:
+``write_entry_point`` makes it known to the daemons.  Tests of killed daemons read the
+``FileCloudAudit``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from heat_convergence.resources.protocol.schema import (
 
 FILE_TYPE = "Testing::File"
 FOLDER_VARIABLE = "HEAT_CONVERGENCE_FILE_CLOUD"
-"""Names the cloud's folder in the environment of whoever uses the type."""
+"""The environment variable with the folder of the cloud."""
 
 _JOURNAL = "journal"
 _RESOURCES = "resources"
@@ -43,15 +43,14 @@ Json = Any
 
 
 class FileResource(ResourceType):
-    """A file with a value; made anew when its ``kind`` changes.
+    """A file with a value, replaced when ``kind`` changes.
 
-    ``build_s`` is how long it is BUSY after create and update, ``latency_s`` how long
-    the call's answer takes after the change has happened: a process that is killed
-    meanwhile never hears of it.
+    ``build_s`` is how long it is BUSY after create and update, ``latency_s`` the time
+    between a change and its answer, which a process killed meanwhile never receives.
     """
 
     name = FILE_TYPE
-    physical_name_limit = 240  # a file's name has 255 at most
+    physical_name_limit = 240  # a file name has at most 255 characters
     schema = TypeSchema(
         description="A file that says when it was made and changed.",
         properties={
@@ -76,32 +75,37 @@ class FileResource(ResourceType):
     )
 
     def create(self, view: ResourceContext) -> VerbResult:
+        """Create the file."""
         cloud = FileCloud.from_environment()
-        made = cloud.create(view.physical_name, _content(view.properties))
+        physical_id = cloud.create(view.physical_name, _content(view.properties))
         time.sleep(view.properties["latency_s"])
-        return _look(made, cloud.read(made))
+        return _present_state(physical_id, cloud.read(physical_id))
 
     def update(
         self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
+        """Replace the value."""
         cloud, physical_id = FileCloud.from_environment(), view.physical_id or ""
         cloud.update(physical_id, _content(after))
         time.sleep(after["latency_s"])
-        return _look(physical_id, cloud.read(physical_id))
+        return _present_state(physical_id, cloud.read(physical_id))
 
     def delete(self, view: ResourceContext) -> VerbResult:
+        """Delete the file."""
         if view.physical_id is not None:
             FileCloud.from_environment().delete(view.physical_id)
             time.sleep(view.properties.get("latency_s", 0))
         return VerbResult(ObservedState.ABSENT)
 
     def observe(self, view: ResourceContext) -> VerbResult:
+        """Return the state of the file."""
         content = FileCloud.from_environment().read(view.physical_id or "")
         if content is None and view.action is Action.DELETE:
             return VerbResult(ObservedState.ABSENT)
-        return _look(view.physical_id or "", content)
+        return _present_state(view.physical_id or "", content)
 
     def find(self, view: ResourceContext) -> str | None:
+        """Return the physical id of the file with the physical name."""
         return FileCloud.from_environment().find(view.physical_name)
 
 
@@ -113,7 +117,7 @@ def _content(properties: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _look(physical_id: str, content: Mapping[str, Json] | None) -> VerbResult:
+def _present_state(physical_id: str, content: Mapping[str, Json] | None) -> VerbResult:
     if content is None:
         raise ResourceGone(f"there is no file {physical_id}")
     attributes = {"value": content["value"]}
@@ -137,30 +141,34 @@ class FileCloud:
 
     @classmethod
     def from_environment(cls) -> FileCloud:
+        """Return the cloud whose folder the environment variable names."""
         return cls(Path(os.environ[FOLDER_VARIABLE]))
 
     def create(self, physical_name: str, content: Mapping[str, Json]) -> str:
+        """Create a file and return its physical id."""
         physical_id = f"{physical_name}.{secrets.token_hex(4)}"
-        # Said afterwards: who is killed in between has made it all the same, and who
-        # comes to look for it finds the file.
+        # Noted afterwards: a process killed in between has created the file, and the
+        # search for it finds it.
         self._write(physical_id, content)
         self._note("create", physical_id)
         return physical_id
 
     def update(self, physical_id: str, content: Mapping[str, Json]) -> None:
-        """Raises ``ResourceGone``."""
+        """Replace the content; ``ResourceGone`` if there is no such file."""
         if self.read(physical_id) is None:
             raise ResourceGone(f"there is no file {physical_id}")
         self._note("update", physical_id)
         self._write(physical_id, content)
 
     def delete(self, physical_id: str) -> None:
+        """Delete the file, if it exists."""
         path = self._resources / physical_id
         if path.exists():
             path.unlink(missing_ok=True)
             self._note("delete", physical_id)
 
     def read(self, physical_id: str) -> dict[str, Json] | None:
+        """Return the content, or None if there is no such file."""
         try:
             content: dict[str, Json] = json.loads((self._resources / physical_id).read_text())
         except (FileNotFoundError, IsADirectoryError):
@@ -168,45 +176,47 @@ class FileCloud:
         return content
 
     def find(self, physical_name: str) -> str | None:
+        """Return the physical id of a file with the name, or None."""
         found = sorted(path.name for path in self._resources.glob(f"{physical_name}.*"))
         return found[0] if found else None
 
     def _write(self, physical_id: str, content: Mapping[str, Json]) -> None:
-        # Whole or not at all, whoever is killed.
+        # A process killed meanwhile leaves either the old or the new file.
         draft = self._resources.parent / f"draft.{secrets.token_hex(8)}"
         draft.write_text(json.dumps(content))
         draft.replace(self._resources / physical_id)
 
-    def _note(self, verb: str, physical_id: str) -> None:
+    def _note(self, action: str, physical_id: str) -> None:
         # One write to a file opened for appending is never mixed with another.
         with self._journal.open("ab", buffering=0) as journal:
-            journal.write(f"{verb} {physical_id}\n".encode())
+            journal.write(f"{action} {physical_id}\n".encode())
 
 
 @dataclass(frozen=True, slots=True)
 class FileCloudAudit:
-    """What was made and what is there: physical id → content, and calls in order."""
+    """The existing files (physical id → content) and all calls in order."""
 
     existing: Mapping[str, Mapping[str, Json]]
     calls: tuple[tuple[str, str], ...]
 
     @classmethod
     def of_directory(cls, folder: Path) -> FileCloudAudit:
+        """Return the audit of the cloud in a folder."""
         cloud, journal = FileCloud(folder), folder / _JOURNAL
         ids = sorted(path.name for path in (folder / _RESOURCES).iterdir())
         read = {physical_id: cloud.read(physical_id) or {} for physical_id in ids}
         lines = journal.read_text().splitlines() if journal.exists() else []
         calls = []
         for line in lines:
-            verb, _, physical_id = line.partition(" ")
-            calls.append((verb, physical_id))
+            action, _, physical_id = line.partition(" ")
+            calls.append((action, physical_id))
         return cls(read, tuple(calls))
 
     def duplicated_names(self) -> list[str]:
-        """Physical names made a second time, whether or not one of them was deleted."""
+        """Return the physical names created more than once, also if one was deleted."""
         ever = {physical_id for _, physical_id in self.calls} | self.existing.keys()
-        made = Counter(_name(physical_id) for physical_id in ever)
-        return sorted(name for name, count in made.items() if count > 1)
+        created = Counter(_name(physical_id) for physical_id in ever)
+        return sorted(name for name, count in created.items() if count > 1)
 
 
 def _name(physical_id: str) -> str:
@@ -214,8 +224,7 @@ def _name(physical_id: str) -> str:
 
 
 def write_entry_point(folder: Path) -> Path:
-    """Write the entry point of a package that consists of nothing else; the folder
-    belongs on the ``PYTHONPATH`` of those who are to find the type."""
+    """Write a package of one entry point, for the ``PYTHONPATH`` of the daemons."""
     package = folder / "file_cloud_type-1.0.dist-info"
     package.mkdir(parents=True)
     (package / "METADATA").write_text(

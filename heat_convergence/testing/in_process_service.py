@@ -1,8 +1,9 @@
-"""The daemons without processes: engine and observer around one store, in turns.
+"""The service in one process: an engine and an observer around one store and a queue.
 
-Decides the order of work: messages wait in a queue and are handled one after the
-other, in the caller's thread.  Used by tests of cost and behaviour, on any store;
-it starts stacks from definitions, without templates or REST.
+Decides the order of work: messages wait in a queue and are handled one after the other
+in the caller's thread.  ``InProcessDaemons`` is also the base of the functional tests'
+service with its REST API; ``InProcessService`` starts stacks from definitions, without
+templates or REST.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from heat_convergence.common.clock import Clock, utc_now
 from heat_convergence.common.ids import IdGenerator
@@ -34,9 +35,8 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedMessage:
-    """``method`` is that of ``convergence.ports.bus.Bus`` which it was given to."""
+class QueuedMessage(NamedTuple):
+    """A message; ``method`` is the one of ``convergence.ports.bus.Bus`` that sent it."""
 
     method: str
     stack_id: str
@@ -45,9 +45,11 @@ class QueuedMessage:
 
 
 class QueueBus:
-    """``convergence.ports.bus.Bus`` that keeps messages until somebody takes them.
+    """``convergence.ports.bus.Bus`` that keeps messages in a queue.
 
-    ``sent`` counts messages by method, ``jobs`` the resource ids posted to engines.
+    Attributes:
+        sent_count_by_method: the number of messages by method.
+        posted_job_count: the number of resource ids sent to engines.
     """
 
     def __init__(self) -> None:
@@ -56,10 +58,12 @@ class QueueBus:
         self.posted_job_count = 0
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Queue jobs for an engine."""
         self.posted_job_count += len(resource_ids)
         self._put(QueuedMessage("converge", stack_id, version, tuple(resource_ids)))
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        """Queue a request to poll resources."""
         self._put(QueuedMessage("observe", stack_id, version, tuple(resource_ids)))
 
     def _put(self, message: QueuedMessage) -> None:
@@ -67,13 +71,33 @@ class QueueBus:
         self.pending.append(message)
 
 
+class InProcessDaemons:
+    """An engine, an observer and the queue of their messages."""
+
+    bus: QueueBus
+    engine: Engine
+    observer: Observer
+
+    def deliver(self, message: QueuedMessage) -> None:
+        """Hand a message to the daemon it is for."""
+        handle = self.engine.converge if message.method == "converge" else self.observer.observe
+        handle(message.stack_id, message.version, message.resource_ids)
+
+    def handle_next(self) -> bool:
+        """Handle the oldest message; return False if there is none."""
+        if not self.bus.pending:
+            return False
+        self.deliver(self.bus.pending.popleft())
+        return True
+
+
 def reject_rollback(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
-    """For stacks that are created with ``disable_rollback``."""
+    """Raise ``LookupError``; for stacks that are created with ``disable_rollback``."""
     raise LookupError(f"no definitions are known for stack {stack.name} to go back to")
 
 
-class InProcessService:
-    """Starts traversals and does their work until no message is left."""
+class InProcessService(InProcessDaemons):
+    """A service without REST: starts traversals and handles their messages."""
 
     def __init__(
         self,
@@ -112,10 +136,10 @@ class InProcessService:
             wait=_refuse_to_wait,
         )
 
-    # -- what a user does
+    # -- requests of a user
 
     def create(self, definitions: Mapping[str, ResourceDefinition], *, name: str) -> str:
-        """Begins a stack and returns its id; the first messages are waiting then."""
+        """Start a stack and return its id; its first messages are queued."""
         goal = self._goal(self._ids())
         stack = Stack(
             id=goal.stack_id,
@@ -128,42 +152,36 @@ class InProcessService:
             goal_id=goal.id,
             created_at=goal.created_at,
         )
-        wanted = build_desired_resources(definitions, {})
+        desired = build_desired_resources(definitions, {})
         with self.store.transaction() as tx:
-            begun = traversal.create_stack(
-                tx, stack=stack, goal=goal, desired_resources=wanted or {}, context=self._means()
+            started = traversal.create_stack(
+                tx, stack=stack, goal=goal, desired_resources=desired, context=self._context()
             )
-        self._post(begun)
+        self._post(started)
         return stack.id
 
     def update(self, stack_id: str, definitions: Mapping[str, ResourceDefinition]) -> None:
+        """Start an update to other definitions."""
         self._start(
             stack_id,
             Action.UPDATE,
             goal=self._goal(stack_id),
-            wanted=build_desired_resources(definitions, {}),
+            desired=build_desired_resources(definitions, {}),
         )
 
     def delete(self, stack_id: str) -> None:
+        """Start to delete a stack."""
         self._start(stack_id, Action.DELETE)
 
-    # -- what the daemons do
-
-    def handle_next(self) -> bool:
-        """Handles the oldest message; False when there is none."""
-        if not self.bus.pending:
-            return False
-        message = self.bus.pending.popleft()
-        handle = self.engine.converge if message.method == "converge" else self.observer.observe
-        handle(message.stack_id, message.version, message.resource_ids)
-        return True
+    # -- work of the daemons
 
     def run_until_idle(self, *, after_each: Callable[[], None] = lambda: None) -> None:
-        """Handles messages until none is left, calling ``after_each`` between them."""
+        """Handle messages until none is left; call ``after_each`` after each."""
         while self.handle_next():
             after_each()
 
     def stack(self, stack_id: str) -> Stack:
+        """Return a stack; ``LookupError`` if it does not exist."""
         with self.store.transaction() as tx:
             stack = tx.stacks.get(stack_id)
         if stack is None:
@@ -178,25 +196,25 @@ class InProcessService:
         action: Action,
         *,
         goal: Goal | None = None,
-        wanted: Mapping[str, DesiredResource] | None = None,
+        desired: Mapping[str, DesiredResource] | None = None,
     ) -> None:
         with self.store.transaction() as tx:
-            begun = traversal.start_traversal(
+            started = traversal.start_traversal(
                 tx,
                 traversal.TraversalRequest(
                     stack_id=stack_id,
                     action=action,
                     goal=goal,
-                    desired_resources=wanted or {},
+                    desired_resources=desired or {},
                 ),
-                self._means(),
+                self._context(),
             )
-        self._post(begun)
+        self._post(started)
 
-    def _post(self, begun: StartedTraversal) -> None:
-        send_messages(self.bus, begun.outgoing_messages, self.settings)
+    def _post(self, started: StartedTraversal) -> None:
+        send_messages(self.bus, started.outgoing_messages, self.settings)
 
-    def _means(self) -> TraversalContext:
+    def _context(self) -> TraversalContext:
         return TraversalContext(self._clock(), self._ids, self.settings)
 
     def _goal(self, stack_id: str) -> Goal:

@@ -1,4 +1,4 @@
-"""A live server on loopback for clients that speak over a socket."""
+"""A server on loopback for clients that need a socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROJECT = "p"
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
-    """``endpoint`` is what a catalogue would give."""
+    """A service and its ``endpoint``, as the service catalogue would list it."""
 
     service: LocalService
     endpoint: str

@@ -1,4 +1,4 @@
-"""Something that exists outside of the service, and how tests speak of it."""
+"""A resource type with physical resources, and requests about its stacks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = Any
 
 
 class FakeServer(ResourceType):
-    """Something that exists outside of the service, on a plot of its own."""
+    """A server outside of the service, which records the calls."""
 
     name = "Test::House"
     schema = TypeSchema(
@@ -44,10 +44,10 @@ class FakeServer(ResourceType):
         self.calls: list[tuple[str, str]] = []
 
     def create(self, view: ResourceContext) -> VerbResult:
-        plot = f"plot-{sum(verb == 'create' for verb, _plot in self.calls)}"
-        self.calls.append(("create", plot))
-        self.servers[plot] = view.properties["colour"]
-        return replace(self._look(plot), data={"key": f"key of {plot}"})
+        server_id = f"plot-{sum(verb == 'create' for verb, server_id in self.calls)}"
+        self.calls.append(("create", server_id))
+        self.servers[server_id] = view.properties["colour"]
+        return replace(self._look(server_id), data={"key": f"key of {server_id}"})
 
     def update(
         self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
@@ -81,8 +81,8 @@ class FakeServer(ResourceType):
         self.calls.append(("snapshot", str(view.physical_id)))
         return self._look(str(view.physical_id))
 
-    def _look(self, plot: str) -> VerbResult:
-        return VerbResult(ObservedState.READY, plot, {"colour": self.servers[plot]})
+    def _look(self, server_id: str) -> VerbResult:
+        return VerbResult(ObservedState.READY, server_id, {"colour": self.servers[server_id]})
 
 
 FAKE_SERVER_TEMPLATE = {
@@ -111,10 +111,10 @@ FAKE_SERVER_TEMPLATE = {
 
 
 def create_stack(service: LocalService, **body: Json) -> str:
-    given = {"stack_name": "s", "template": FAKE_SERVER_TEMPLATE, **body}
-    answer = service.send("POST", "/stacks", given)
+    request = {"stack_name": "s", "template": FAKE_SERVER_TEMPLATE, **body}
+    answer = service.send("POST", "/stacks", request)
     assert answer.status_int == 201, answer.text
-    return f"/stacks/{given['stack_name']}/{answer.json['stack']['id']}"
+    return f"/stacks/{request['stack_name']}/{answer.json['stack']['id']}"
 
 
 def adopt_stack(service: LocalService, document: Json, name: str = "s", **body: Json) -> str:
@@ -139,6 +139,6 @@ def get_outputs(service: LocalService, path: str) -> dict[str, Json]:
     }
 
 
-def assert_refused(answer: Any, code: int, kind: str) -> str:
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
+def assert_refused(answer: Any, code: int, error_type: str) -> str:
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, error_type), answer.text
     return answer.json["error"]["message"]

@@ -1,15 +1,14 @@
-"""The whole service in one process: api, engine and observer over one SQLite file.
+"""The service with its REST API in one process, over one SQLite file.
 
-Messages wait in a queue that ``settle`` empties, and the clock jumps to whatever
-is due next, so that a conversation sees every traversal end without waiting.
+Messages wait in a queue that ``run_until_idle`` empties, and the clock jumps to the next
+due time, so that a test sees every traversal end without waiting.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,13 +36,14 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.template.limits import DEFAULT_LIMITS
+from heat_convergence.testing.in_process_service import InProcessDaemons, QueueBus
 
 HOLD_HEADER = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
 _MOST_STEPS = 20_000
 
 
 class ManualClock:
-    """Time goes on by a millisecond a look, and by jumps."""
+    """A clock that advances by a millisecond a call, and by jumps."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,23 +56,17 @@ class ManualClock:
         self._now += timedelta(seconds=seconds)
 
 
-class PendingMessageBus:
-    """``convergence.ports.bus.Bus`` that keeps what it is given."""
+class LocalService(InProcessDaemons):
+    """API, engine and observer over one database.
 
-    def __init__(self) -> None:
-        self.pending: deque[tuple[str, str, int, tuple[str, ...]]] = deque()
+    ``app`` is the WSGI application; after each request it runs the service until it is
+    idle, unless the request has the header ``HOLD_HEADER``.
 
-    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self.pending.append(("converge", stack_id, version, tuple(resource_ids)))
-
-    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        self.pending.append(("observe", stack_id, version, tuple(resource_ids)))
-
-
-class LocalService:
-    """``services`` are further ``ApiServices``, ``cloud_of`` is what types see as their
-    cloud instead of none.  ``app`` settles what a request began before it answers the
-    next one."""
+    Args:
+        types: resource types beside the installed ones.
+        cloud_of: the clients that resource types use; by default there is no cloud.
+        services: further fields of ``ApiServices``.
+    """
 
     def __init__(
         self,
@@ -85,7 +79,7 @@ class LocalService:
     ) -> None:
         self._cloud_of = cloud_of
         self.clock = ManualClock()
-        self.bus = PendingMessageBus()
+        self.bus = QueueBus()
         self.database = database_from_url(url)
         attach_keyring(self.database.engine, Keyring(["a key for tests"]))
         metadata.create_all(self.database.engine)
@@ -127,7 +121,10 @@ class LocalService:
         leave_pending: bool = False,
         project: str = "p",
     ) -> Response:
-        """A request of a member of ``project``; ``hold`` leaves its traversal waiting."""
+        """Send a request of a member of ``project``.
+
+        ``leave_pending`` leaves the messages of its traversal in the queue.
+        """
         request = Request.blank(f"/v1/{project}{path}", method=method)
         if body is not None:
             request.json = body
@@ -136,25 +133,19 @@ class LocalService:
         return request.get_response(self.app)
 
     def use_application(self, application: Callable[..., Iterable[bytes]]) -> None:
-        """Another application over the same services."""
+        """Use another application over the same services."""
         self._inner = application
 
     def run_due_work(self) -> None:
-        """Until no message waits; time stands still but for what is due already."""
+        """Run until no message waits; the clock does not jump."""
         self.observer.tick()
-        while self.bus.pending:
-            self._deliver(*self.bus.pending.popleft())
+        while self.handle_next():
             self.observer.tick()
 
-    def handle_next(self) -> None:
-        """The oldest message alone."""
-        self._deliver(*self.bus.pending.popleft())
-
     def run_until_idle(self) -> None:
-        """Until nothing waits but the far future."""
+        """Run until no message waits and no poll or retry is scheduled."""
         for _ in range(_MOST_STEPS):
-            if self.bus.pending:
-                self._deliver(*self.bus.pending.popleft())
+            if self.handle_next():
                 continue
             due_s = self._due_s()
             if due_s is None:
@@ -164,15 +155,17 @@ class LocalService:
         raise AssertionError("the service does not come to rest")
 
     def handle_pending(self, *, drop_observe_for_stack: str | None = None) -> None:
-        """Until no message waits; time stands still.  Those to observers about one
-        stack may be lost."""
+        """Handle messages until none waits; the clock stands still.
+
+        Messages to observers about one stack may be dropped.
+        """
         while self.bus.pending:
-            topic, stack_id, version, ids = self.bus.pending.popleft()
-            if topic == "converge" or stack_id != drop_observe_for_stack:
-                self._deliver(topic, stack_id, version, ids)
+            message = self.bus.pending.popleft()
+            if message.method == "converge" or message.stack_id != drop_observe_for_stack:
+                self.deliver(message)
 
     def use_settings(self, **values: Any) -> None:
-        """Other numbers for the daemons and what requests begin."""
+        """Change settings of the daemons and of later requests."""
         settings = replace(self.services.settings, **values)
         self.services = replace(self.services, settings=settings)
         self.engine, self.observer = self.build_daemons()
@@ -181,18 +174,15 @@ class LocalService:
     def close(self) -> None:
         self.database.close()
 
-    def _deliver(self, topic: str, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        if topic == "converge":
-            self.engine.converge(stack_id, version, ids)
-        else:
-            self.observer.observe(stack_id, version, ids)
-
     def _due_s(self) -> float | None:
-        """Seconds until the next look at a resource; None when none is to come."""
-        look_at = self.services.store.sweeps.get_next_observation_time()
-        return None if look_at is None else max(0.0, (look_at - self.clock()).total_seconds())
+        """Return the seconds until the next poll; None if none is scheduled."""
+        next_poll_at = self.services.store.sweeps.get_next_observation_time()
+        if next_poll_at is None:
+            return None
+        return max(0.0, (next_poll_at - self.clock()).total_seconds())
 
     def build_daemons(self) -> tuple[Engine, Observer]:
+        """Return a new engine and observer over the same services."""
         cloud = NoAuthCloud(None, DatabaseSoftwareStore(self.database))
         common: dict[str, Any] = {
             "cloud_of": self._cloud_of or (lambda _tree_id: cloud),
@@ -204,36 +194,36 @@ class LocalService:
             "settings": self.services.settings,
             "wait": lambda _s: None,
         }
-        given = self.services
-        nester = NestedStackExecutor(
-            store=given.store,
+        services = self.services
+        nested_executor = NestedStackExecutor(
+            store=services.store,
             builder=NestedStackBuilder(
                 replace(
                     self.services,
                     custom_constraints=None,
-                    template_cache=TemplateCache(given.limits),
+                    template_cache=TemplateCache(services.limits),
                 )
             ),
             clock=self.clock,
-            ids=given.ids,
-            settings=given.settings,
+            ids=services.ids,
+            settings=services.settings,
             limits=NestedTreeLimits(
-                given.options.max_nested_stack_depth, given.options.max_resources_per_stack
+                services.options.max_nested_stack_depth, services.options.max_resources_per_stack
             ),
         )
         engine = Engine(
             **common,
             pool=InlineJobPool(),
             worker_id=self.services.ids(),
-            functions=given.functions,
-            limits=given.limits,
-            nested_executor=nester,
+            functions=services.functions,
+            limits=services.limits,
+            nested_executor=nested_executor,
         )
-        self.nested_executors.append(nester)
+        self.nested_executors.append(nested_executor)
         observer = Observer(
             **common,
             rebuild=StackBuilder(self.services).rebuild,
-            functions=given.functions,
-            limits=given.limits,
+            functions=services.functions,
+            limits=services.limits,
         )
         return engine, observer

@@ -1,4 +1,4 @@
-"""What tests of nested stacks share: a service and how to talk to it."""
+"""A client of one project, and templates of test resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = Any
 
 
 class ProjectClient:
-    """Requests of one project; each settles the service, unless held."""
+    """Requests of one project; each runs the service until idle, unless it is held."""
 
     def __init__(self, service: LocalService) -> None:
         self.service = service

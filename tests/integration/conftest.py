@@ -18,13 +18,13 @@ Deploy = Callable[..., ServiceDeployment]
 
 @pytest.fixture(scope="session")
 def mariadb_url() -> Iterator[str]:
-    """Its own: daemons find it empty, and others keep rows in theirs."""
+    """Yield the URL of a database for the daemons alone, which must find it empty."""
     yield from fresh_database(MARIADB, "MariaDB")
 
 
 @pytest.fixture(scope="session")
 def postgresql_url() -> Iterator[str]:
-    """Its own: daemons find it empty, and others keep rows in theirs."""
+    """Yield the URL of a database for the daemons alone, which must find it empty."""
     yield from fresh_database(POSTGRESQL, "PostgreSQL")
 
 
@@ -33,7 +33,7 @@ def deploy(tmp_path: Path, rabbit_url: str) -> Iterator[Deploy]:
     """Makes deployments whose daemons are not started yet, and ends them.
 
     ``database_url`` is emptied and upgraded first; ``connection_url`` and
-    ``transport_url`` are what the daemons are told instead of the real addresses.
+    ``transport_url`` replace the real addresses in the configuration.
     """
     numbers = itertools.count()
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the tests of real daemons share: a user, a template, a look past the API."""
+"""Helpers of the tests of real daemons: a user, a template, queries past the API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPLAINT = re.compile(r"\S+ \S+ \d+ (ERROR|CRITICAL) |Traceback ")
 
 
 class HeatUser:
-    """Somebody with python-heatclient."""
+    """A user of python-heatclient."""
 
     def __init__(self, endpoint: str) -> None:
         session = Session(auth=NoAuth(endpoint=f"{endpoint}/v1/{PROJECT}"))
@@ -30,7 +30,7 @@ class HeatUser:
 
     @classmethod
     def with_client(cls, heat: Client) -> HeatUser:
-        """With a client of one's own making."""
+        """Return a user with an existing client."""
         user = cls.__new__(cls)
         user.heat = heat
         return user
@@ -77,7 +77,7 @@ class HeatUser:
         return {one["output_key"]: one["output_value"] for one in found}
 
     def resources(self, name: str) -> dict[str, Any]:
-        """By name; a name that comes twice is a failure."""
+        """Return the resources by name; a duplicate name fails the test."""
         found = self.heat.resources.list(name)
         by_name = {one.resource_name: one for one in found}
         assert len(by_name) == len(found)
@@ -119,7 +119,7 @@ def error_log_lines(deployment: ServiceDeployment) -> list[str]:
 
 
 def query_rows(database_url: str, query: str) -> list[Any]:
-    """What a statement finds, past the API, which may be what was killed."""
+    """Return the rows of a query, without the API, which may have been killed."""
     engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
     with engine.connect() as connection:
         return list(connection.execute(sa.text(query)))

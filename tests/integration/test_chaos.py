@@ -151,7 +151,7 @@ def _settled(owners: list[WorkloadUser]) -> None:
 
 
 def _unfinished(url: str) -> str:
-    """What the rows say of stacks and resources that are not done."""
+    """Return the rows of unfinished stacks, jobs and edges."""
     stacks = query_rows(
         url,
         "SELECT id, name, version, action, status, status_reason, begun_at, deadline_at"
@@ -179,7 +179,7 @@ def _account_is_right(owners: list[WorkloadUser], url: str, account: FileCloudAu
         found = owner.user.resources(owner.stack_id)
         assert sorted(found) == sorted(owner.goal)
         used |= {one.physical_resource_id: f"{owner.name} {name}" for name, one in found.items()}
-        assert _told(found, account) == _expected(owner.goal)
+        assert _actual(found, account) == _expected(owner.goal)
     assert account.existing.keys() - used.keys() == set(), "orphaned"
     assert account.duplicated_names() == []
     left = query_rows(url, "SELECT physical_id FROM resource")
@@ -189,7 +189,7 @@ def _account_is_right(owners: list[WorkloadUser], url: str, account: FileCloudAu
 Held = dict[str, tuple[str, str] | None]
 
 
-def _told(found: dict[str, Any], account: FileCloudAudit) -> Held:
+def _actual(found: dict[str, Any], account: FileCloudAudit) -> Held:
     there = {name: account.existing.get(one.physical_resource_id) for name, one in found.items()}
     return {name: one and (one["value"], one["kind"]) for name, one in there.items()}
 
@@ -200,10 +200,10 @@ def _expected(goal: Goal) -> Held:
 
 
 def _no_deadlock(deployment: ServiceDeployment, url: str) -> None:
-    told = {
+    counts = {
         str(daemon.log): max(map(daemon.count_in_log, DEADLOCKS)) for daemon in deployment.daemons
     }
-    assert sum(told.values()) == 0, told
+    assert sum(counts.values()) == 0, counts
     if url.startswith("postgresql"):
         counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         assert query_rows(url, counted) == [(0,)]

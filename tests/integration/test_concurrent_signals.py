@@ -84,10 +84,10 @@ def test_signals_from_everywhere(
     user.wait_complete("s")
     data = json.loads(user.outputs("s")["data"])
     assert data == {str(number): number * number for number in range(COUNT)}
-    below = user.resources("s")["g"].physical_resource_id
-    user.wait_complete(below)
+    nested_id = user.resources("s")["g"].physical_resource_id
+    user.wait_complete(nested_id)
     wait_until(
-        lambda: user.outputs("s")["size"] == len(user.resources(below)),
+        lambda: user.outputs("s")["size"] == len(user.resources(nested_id)),
         "the group tells its size",
         timeout_s=SETTLE_TIMEOUT_S,
     )

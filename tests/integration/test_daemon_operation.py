@@ -21,7 +21,7 @@ RESOURCES = 21
 
 @pytest.mark.parametrize("concurrency", ["eventlet", "threading"])
 @pytest.mark.parametrize("database", ["mariadb", "postgresql"])
-def test_the_example_lives_and_dies(
+def test_the_example_stack_is_created_updated_and_deleted(
     database: str, concurrency: str, deploy: Deploy, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue(f"{database}_url")
@@ -87,7 +87,7 @@ def test_sighup_reloads_every_daemon(concurrency: str, deploy: Deploy, mariadb_u
             lambda it=daemon, n=starts: it.start_count() > n, f"{daemon.role} has new workers"
         )
         wait_until(
-            lambda it=daemon: it.count_in_log(" DEBUG "), f"{daemon.role} logs as it is told to"
+            lambda it=daemon: it.count_in_log(" DEBUG "), f"{daemon.role} logs at the new level"
         )
         assert daemon.is_running()
         assert daemon.pid == parent

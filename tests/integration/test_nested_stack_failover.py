@@ -17,15 +17,15 @@ from tests.integration.harness import (
 )
 
 WIDTH, LEAVES = 10, 5
-# Rows of the innermost stacks, each with the stack of the group that it lies below.
-_BELOW = (
+# Rows of the innermost stacks, each with its stack.
+_LEAF_ROWS = (
     " FROM resource AS leaf JOIN stack AS child ON child.id = leaf.stack_id"
     " WHERE leaf.type = 'OS::Heat::TestResource'"
 )
-_HANDS = f"SELECT child.owner_id, leaf.lease_owner {_BELOW} AND leaf.lease_owner IS NOT NULL"
-_UNDONE = f"SELECT leaf.id {_BELOW} AND leaf.job IS NOT NULL"
-_MADE = f"SELECT count(*) {_BELOW}"
-_HELD = "SELECT id FROM resource WHERE lease_owner = "
+_LEASES = f"SELECT child.owner_id, leaf.lease_owner {_LEAF_ROWS} AND leaf.lease_owner IS NOT NULL"
+_UNFINISHED = f"SELECT leaf.id {_LEAF_ROWS} AND leaf.job IS NOT NULL"
+_COUNT = f"SELECT count(*) {_LEAF_ROWS}"
+_LEASED = "SELECT id FROM resource WHERE lease_owner = "
 
 
 def _tree(wait_s: float) -> tuple[dict[str, Any], dict[str, str]]:
@@ -54,14 +54,18 @@ def _engines(user: HeatUser) -> set[str]:
     return {one.engine_id for one in user.heat.services.list() if "engine" in one.binary}
 
 
-def test_an_engine_dies_in_the_middle_of_a_tree(deploy: Deploy, mariadb_url: str) -> None:
-    """Children of one parent ran on both engines; the dead one's jobs wait until its
-    leases have run out, all others are done meanwhile; each thing is made once."""
+def test_the_other_engine_finishes_a_tree_when_one_is_killed(
+    deploy: Deploy, mariadb_url: str
+) -> None:
+    """The jobs of the killed engine wait until its leases expire; all others finish.
+
+    Before, children of one parent run on both engines; each resource is created once.
+    """
     deployment = deploy(mariadb_url).start(engines=1)
     user = user_for(deployment)
     first = _engines(user)
-    doomed = deployment.add_daemon(ENGINE)
-    doomed.start()
+    second = deployment.add_daemon(ENGINE)
+    second.start()
     wait_until(lambda: len(_engines(user)) == 2, "the second engine reports")
     (dead,) = _engines(user) - first
     template, files = _tree(0.5)
@@ -70,18 +74,18 @@ def test_an_engine_dies_in_the_middle_of_a_tree(deploy: Deploy, mariadb_url: str
     ran_on: dict[str, set[str]] = defaultdict(set)
 
     def on_both() -> bool:
-        for parent, engine in query_rows(mariadb_url, _HANDS):
+        for parent, engine in query_rows(mariadb_url, _LEASES):
             ran_on[parent].add(engine)
         shared = any(len(engines) == 2 for engines in ran_on.values())
-        return shared and bool(query_rows(mariadb_url, f"{_HELD}'{dead}'"))
+        return shared and bool(query_rows(mariadb_url, f"{_LEASED}'{dead}'"))
 
     wait_until(on_both, "children of one parent run on both", timeout_s=SETTLE_TIMEOUT_S)
-    doomed.kill()
-    held = {row.id for row in query_rows(mariadb_url, f"{_HELD}'{dead}'")}
+    second.kill()
+    held = {row.id for row in query_rows(mariadb_url, f"{_LEASED}'{dead}'")}
 
     def others_are_done() -> bool:
-        undone = {row.id for row in query_rows(mariadb_url, _UNDONE)}
-        all_there = query_rows(mariadb_url, _MADE)[0][0] == WIDTH * WIDTH * LEAVES
+        undone = {row.id for row in query_rows(mariadb_url, _UNFINISHED)}
+        all_there = query_rows(mariadb_url, _COUNT)[0][0] == WIDTH * WIDTH * LEAVES
         return (all_there and undone <= held) or _stack_waits_for(mariadb_url, held)
 
     wait_until(others_are_done, "all others are done", timeout_s=SETTLE_TIMEOUT_S)
@@ -89,8 +93,8 @@ def test_an_engine_dies_in_the_middle_of_a_tree(deploy: Deploy, mariadb_url: str
     made = user.heat.resources.list("tree", nested_depth=3)
     assert len(made) == WIDTH + WIDTH * WIDTH * (1 + LEAVES)
     assert {one.resource_status for one in made} == {"CREATE_COMPLETE"}
-    things = [one for one in made if one.resource_type == "OS::Heat::TestResource"]
-    assert len({one.physical_resource_id for one in things}) == WIDTH * WIDTH * LEAVES
+    leaves = [one for one in made if one.resource_type == "OS::Heat::TestResource"]
+    assert len({one.physical_resource_id for one in leaves}) == WIDTH * WIDTH * LEAVES
     user.heat.stacks.delete("tree")
     user.wait_deleted("tree")
     assert query_rows(mariadb_url, "SELECT id FROM resource") == []
@@ -98,7 +102,7 @@ def test_an_engine_dies_in_the_middle_of_a_tree(deploy: Deploy, mariadb_url: str
 
 
 def _stack_waits_for(database_url: str, held: set[str]) -> bool:
-    """Whether what is missing is only below nested stacks that the dead was making."""
+    """Return whether all unfinished resources belong to jobs of the killed engine."""
     undone = {row.id for row in query_rows(database_url, "SELECT id FROM resource WHERE job IS NOT NULL"  # noqa: E501
                                      " AND job_state NOT IN ('blocked', 'watched')")}  # fmt: skip
     return undone <= held

@@ -61,8 +61,8 @@ def test_both_come_later_than_the_daemons(
 ) -> None:
     database.cut()
     broker.cut()
-    for kind in (API, ENGINE, OBSERVER):
-        deployment.add_daemon(kind).start(wait=False)
+    for role in (API, ENGINE, OBSERVER):
+        deployment.add_daemon(role).start(wait=False)
     (api,) = deployment.daemons_with_role(API)
     api.wait_until_started()
     user = user_for(deployment)
@@ -109,6 +109,6 @@ def test_the_broker_goes_away_and_comes_back(
 
 
 def _wait_for(deployment: ServiceDeployment, text: str) -> None:
-    for kind in (ENGINE, OBSERVER):
-        (daemon,) = deployment.daemons_with_role(kind)
-        wait_until(lambda it=daemon: it.count_in_log(text), f"{kind} says {text!r}")
+    for role in (ENGINE, OBSERVER):
+        (daemon,) = deployment.daemons_with_role(role)
+        wait_until(lambda it=daemon: it.count_in_log(text), f"{role} logs {text!r}")

@@ -24,19 +24,19 @@ WAIT_S = 0.5
 HELD = "SELECT count(*) FROM resource WHERE lease_owner IS NOT NULL"
 
 
-@pytest.mark.parametrize("kind", [API, ENGINE, OBSERVER])
+@pytest.mark.parametrize("role", [API, ENGINE, OBSERVER])
 @pytest.mark.parametrize(
     ("database", "concurrency"), [("mariadb", "eventlet"), ("postgresql", "threading")]
 )
 def test_killed_and_started_again(
-    kind: str, database: str, concurrency: str, deploy: Deploy, request: pytest.FixtureRequest
+    role: str, database: str, concurrency: str, deploy: Deploy, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue(f"{database}_url")
     deployment = deploy(url, concurrency=concurrency).start()
     user = user_for(deployment)
     user.create("big", slow_template(COUNT, WAIT_S))
     wait_until_more_ready(url, COUNT // 10)
-    (victim,) = deployment.daemons_with_role(kind)
+    (victim,) = deployment.daemons_with_role(role)
     victim.kill()
     assert query_rows(url, "SELECT status FROM stack") == [("IN_PROGRESS",)]
     victim.start()
@@ -45,21 +45,21 @@ def test_killed_and_started_again(
     assert error_log_lines(deployment) == []
 
 
-@pytest.mark.parametrize("kind", [ENGINE, OBSERVER])
-def test_a_surviving_twin_takes_over(kind: str, deploy: Deploy, mariadb_url: str) -> None:
-    """With two of them, the dead one need not come back."""
+@pytest.mark.parametrize("role", [ENGINE, OBSERVER])
+def test_a_second_process_takes_over(role: str, deploy: Deploy, mariadb_url: str) -> None:
+    """Another process of the role continues when one is killed for good."""
     deployment = deploy(mariadb_url).start(engines=2, observers=2)
     user = user_for(deployment)
     user.create("big", slow_template(COUNT, WAIT_S))
     wait_until_more_ready(mariadb_url, COUNT // 10)
-    deployment.daemons_with_role(kind)[0].kill()
+    deployment.daemons_with_role(role)[0].kill()
     user.wait_for_status("big", "CREATE_COMPLETE")
     assert_each_once(mariadb_url, user, "big", COUNT)
 
 
 @pytest.mark.parametrize("concurrency", ["eventlet", "threading"])
 def test_sigterm_drains(concurrency: str, deploy: Deploy, mariadb_url: str) -> None:
-    """What is at work is finished and recorded: no lease is left to run out."""
+    """Running jobs are finished and recorded: no lease is left to expire."""
     deployment = deploy(mariadb_url, concurrency=concurrency).start()
     user = user_for(deployment)
     user.create("big", slow_template(COUNT, WAIT_S))

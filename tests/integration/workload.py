@@ -63,7 +63,7 @@ def _reads(one: FileSpec) -> Any:
 
 
 def expected_values(goal: Goal, digest: Callable[[str], str]) -> dict[str, str]:
-    """What every resource of the goal must hold in the end."""
+    """Return the value that each resource of the goal must have in the end."""
     known: dict[str, str] = {}
 
     def value(name: str) -> str:
@@ -149,7 +149,7 @@ class WorkloadUser:
         count = self.random.randint(MIN_RESOURCES, MAX_RESOURCES)
         goal: Goal = {}
         for name in self.random.sample(_NAMES, count):
-            goal[name] = self._wanted(name, list(goal))
+            goal[name] = self._random_file(name, list(goal))
         return goal
 
     def _changed(self, goal: Goal) -> Goal:
@@ -165,10 +165,10 @@ class WorkloadUser:
             if before is not None and kept and all(need in after for need in before.requires):
                 after[name] = before
             else:
-                after[name] = self._wanted(name, list(after))
+                after[name] = self._random_file(name, list(after))
         return after or self._fresh()
 
-    def _wanted(self, name: str, earlier: list[str]) -> FileSpec:
+    def _random_file(self, name: str, earlier: list[str]) -> FileSpec:
         draw = self.random
         count = min(len(earlier), draw.choice([0, 0, 1, 1, 2]))
         return FileSpec(

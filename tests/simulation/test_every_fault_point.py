@@ -1,4 +1,4 @@
-"""One fault at every point of a history: no place is spared because chance missed it."""
+"""One fault at every point of a history, so that no point is left to chance."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SCENARIO = Scenario(
 )
 
 
-@pytest.mark.parametrize("kind", sorted(FAULTS_BY_POINT_TYPE))
-def test_a_fault_at_every_point(kind: str) -> None:
-    points = scenario_runner.fault_points(SCENARIO, kind)
+@pytest.mark.parametrize("point_type", sorted(FAULTS_BY_POINT_TYPE))
+def test_a_fault_at_every_point_violates_no_rule(point_type: str) -> None:
+    points = scenario_runner.fault_points(SCENARIO, point_type)
     assert len(points) >= 3
     for point in points:
-        for fault in sorted(FAULTS_BY_POINT_TYPE[kind]):
-            given = {point: fault}
-            result = scenario_runner.run_scenario(Scenario(**_with(given)))
-            assert result.injected_faults == given
+        for fault in sorted(FAULTS_BY_POINT_TYPE[point_type]):
+            faults = {point: fault}
+            result = scenario_runner.run_scenario(Scenario(**_values(faults)))
+            assert result.injected_faults == faults
             assert result.violation is None, (point, fault, str(result.violation))
 
 
-def _with(given: dict[str, str]) -> dict[str, object]:
+def _values(faults: dict[str, str]) -> dict[str, object]:
     values = {name: getattr(SCENARIO, name) for name in Scenario.__slots__}
-    return {**values, "faults_by_point": given}
+    return {**values, "faults_by_point": faults}

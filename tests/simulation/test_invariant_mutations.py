@@ -1,4 +1,4 @@
-"""The simulator is tested itself: service code broken on purpose is found out."""
+"""A test of the simulator itself: it detects service code that is broken on purpose."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from heat_convergence.testing.simulation.scenarios.campaign import (
 SEEDS = range(1, 201)
 
 
-def _caught(templates: str = "flat") -> SeedResult:
-    """The first seed that breaks a rule; its history shrunk a little."""
+def _first_violation(templates: str = "flat") -> SeedResult:
+    """Return the first seed that violates a rule, with its history shrunk a little."""
     for verdict in run_seeds(SEEDS, CampaignOptions(shrink_runs=60, scenario_family=templates)):
         if verdict.violation is not None:
             return verdict
-    pytest.fail("no seed found out")
+    pytest.fail("no seed violates a rule")
 
 
 def _broken_at_replay(verdict: SeedResult) -> str:
@@ -48,8 +48,8 @@ def _rule(text: str) -> str:
     return text.removeprefix("| VIOLATED ").partition(":")[0]
 
 
-def _late_writers_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lost compare-and-swap: the outcome is written whoever has the lease now."""
+def _ignore_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write an outcome although another worker has the lease (a lost compare-and-swap)."""
 
     def everyone(
         self: MemoryLeaseRepository, ids: Collection[str], token: str
@@ -59,8 +59,8 @@ def _late_writers_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryLeaseRepository, "lock_held", everyone)
 
 
-def _claims_in_spite_of_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same at the other end: a claim does not look whether somebody has it."""
+def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claim rows although another worker has their lease."""
     original = engine._open
 
     def careless(row: Resource, version: int, now: datetime) -> bool:
@@ -71,13 +71,13 @@ def _claims_in_spite_of_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
 
-def _no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forgotten sweep: what a lost message was to start is never looked for."""
+def _remove_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the sweep that finds jobs whose message was lost."""
     monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
 
 
-def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intent is recorded after the call, with its outcome."""
+def _record_intent_after_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Record the intent after the call, with its outcome."""
     write, record = claims.record_claims, outcomes.record_outcomes
 
     def lease_alone(
@@ -98,58 +98,60 @@ def _intent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcomes, "record_outcomes", both)
 
 
-def _holds_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody notes what reality may still use."""
+def _drop_physical_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not record what physical resources may still use."""
     monkeypatch.setattr(
         MemoryGraphRepository, "add_physical_dependencies", lambda self, stack_id, pairs: None
     )
 
 
-def _snapshots_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot goes on when a user changes a stack below that is saved already."""
+def _keep_snapshots_of_changed_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Continue a snapshot although a user changes a nested stack that is saved already."""
     monkeypatch.setattr(traversal, "fail_ancestor_snapshots", lambda *args: ())
 
 
-def _all_ends_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However a nested stack has ended, it has done what was asked of it."""
+def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept every end of a nested stack, also that of a superseding request."""
     monkeypatch.setattr(nested_observation, "_superseded", lambda row, stack: "")
 
 
 @pytest.mark.parametrize(
     ("mutate", "rules"),
     [
-        (_late_writers_write, {"rule 3"}),
-        (_claims_in_spite_of_leases, {"rule 3"}),
-        (_no_sweep, {"rule 9"}),
-        (_intent_afterwards, {"rule 4"}),
-        (_holds_forgotten, {"rule 5"}),
+        (_ignore_lost_leases, {"rule 3"}),
+        (_claim_leased_rows, {"rule 3"}),
+        (_remove_sweep, {"rule 9"}),
+        (_record_intent_after_call, {"rule 4"}),
+        (_drop_physical_dependencies, {"rule 5"}),
     ],
     ids=[
         "late-writer",
         "claim-under-lease",
-        "forgotten-sweep",
+        "removed-sweep",
         "intent-after-call",
-        "forgotten-holds",
+        "dropped-dependencies",
     ],
 )
-def test_a_broken_rule_is_found_out_and_replayed(
+def test_a_violation_is_detected_and_replayed(
     mutate: Callable[[pytest.MonkeyPatch], None],
     rules: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutate(monkeypatch)
-    verdict = _caught()
+    verdict = _first_violation()
     assert _rule(verdict.violation or "") in rules
     assert _rule(_broken_at_replay(verdict)) in rules
 
 
 @pytest.mark.parametrize(
-    "mutate", [_snapshots_go_on, _all_ends_are_right], ids=["saved-below", "left-below"]
+    "mutate",
+    [_keep_snapshots_of_changed_trees, _accept_every_nested_end],
+    ids=["continued-snapshot", "superseded-nested-stack"],
 )
-def test_what_users_do_to_nested_stacks_is_found_out(
+def test_a_violation_by_requests_about_nested_stacks_is_detected(
     mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    verdict = _caught("below")
+    verdict = _first_violation("below")
     assert _rule(verdict.violation or "") == "rule 7"
     assert _rule(_broken_at_replay(verdict)) == "rule 7"

@@ -1,4 +1,4 @@
-"""400 seeds on the in-memory store: no rule is broken, and no trouble is left out."""
+"""400 seeds on the memory store: no rule is violated, and every fault occurs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.seed_batches import assert_no_violation, batch_starts, sum
 
 BATCH_STARTS = batch_starts(1, 400)
 
-# What follows from faults and from chance, rather than being one.
+# Consequences of faults.
 CONSEQUENCES = {
     "message overtaken",
     "lease expired",
@@ -21,13 +21,15 @@ CONSEQUENCES = {
 
 
 @pytest.mark.parametrize("first", BATCH_STARTS)
-def test_no_rule_is_broken(first: int) -> None:
+def test_no_rule_is_violated(first: int) -> None:
     assert_no_violation(first, "memory")
 
 
-def test_every_kind_of_trouble_comes_up() -> None:
+def test_every_fault_and_consequence_occurs() -> None:
     expected = {
-        f"{kind} {fault}" for kind, faults in FAULTS_BY_POINT_TYPE.items() for fault in faults
+        f"{point_type} {fault}"
+        for point_type, faults in FAULTS_BY_POINT_TYPE.items()
+        for fault in faults
     }
     expected |= CONSEQUENCES | {
         f"user {verb}" for verb in OPERATIONS if verb != "clear_hook"

@@ -1,4 +1,4 @@
-"""Trees of stacks, with breakpoints, under the simulator: no rule is broken."""
+"""Trees of stacks, with breakpoints, in the simulator: no rule is violated."""
 
 from __future__ import annotations
 
@@ -56,52 +56,51 @@ def run_history(seed: int, store: str) -> SimulationResult:
     return run_scenario(nested_scenario(seed, store=store))
 
 
-def _told(seed: int, store: str, result: SimulationResult) -> str:
+def _report(seed: int, store: str, result: SimulationResult) -> str:
     return f"{result.violation}\n{format_scenario(nested_scenario(seed, store=store), result.injected_faults)}"  # noqa: E501
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_rule_is_broken(seed: int) -> None:
+def test_no_rule_is_violated(seed: int) -> None:
     result = run_history(seed, "memory")
-    assert result.violation is None, _told(seed, "memory", result)
+    assert result.violation is None, _report(seed, "memory", result)
 
 
 @pytest.mark.parametrize("seed", SQLITE_SEEDS)
-def test_no_rule_is_broken_on_sqlite(seed: int) -> None:
+def test_no_rule_is_violated_on_sqlite(seed: int) -> None:
     result = run_history(seed, "sqlite")
-    assert result.violation is None, _told(seed, "sqlite", result)
+    assert result.violation is None, _report(seed, "sqlite", result)
 
 
 @pytest.mark.parametrize("seed", NESTED_REQUEST_SEEDS)
-def test_no_rule_is_broken_by_requests_about_nested_stacks(seed: int) -> None:
+def test_no_rule_is_violated_by_requests_about_nested_stacks(seed: int) -> None:
     case = nested_request_scenario(seed)
     result = run_scenario(case)
-    told = f"{result.violation}\n{format_scenario(case, result.injected_faults)}"
-    assert result.violation is None, told
+    report = f"{result.violation}\n{format_scenario(case, result.injected_faults)}"
+    assert result.violation is None, report
 
 
-def test_trees_and_breakpoints_come_up() -> None:
-    happened: Counter[str] = Counter()
+def test_nested_stacks_and_breakpoints_occur() -> None:
+    occurrences: Counter[str] = Counter()
     for seed in SEEDS:
-        happened += run_history(seed, "memory").occurrences
-    wanted = {
+        occurrences += run_history(seed, "memory").occurrences
+    expected = {
         "nested stack created", "nested stack deleted", "nested stack failed", "breakpoint",
         "nested breakpoint", "user clear_hook",
     }  # fmt: skip
 
-    assert {name for name in wanted if happened[name] < 3} == set(), happened
+    assert {name for name in expected if occurrences[name] < 3} == set(), occurrences
 
 
 @pytest.mark.parametrize(
-    "kind", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "observe", "provision"})
+    "point_type", sorted(FAULTS_BY_POINT_TYPE.keys() - {"call", "observe", "provision"})
 )
-def test_a_fault_at_every_point_of_a_tree(kind: str) -> None:
-    """A crash before and after every commit: also between the end of the child and that
-    of the parent."""
-    points = scenario_runner.fault_points(SCENARIO, kind)
+def test_a_fault_at_every_point_of_a_tree_violates_no_rule(point_type: str) -> None:
+    """Crashes before and after every commit include one between child and parent completion."""
+    points = scenario_runner.fault_points(SCENARIO, point_type)
     assert len(points) >= 3
     for point in points:
-        for fault in sorted(FAULTS_BY_POINT_TYPE[kind]):
+        for fault in sorted(FAULTS_BY_POINT_TYPE[point_type]):
             values = {name: getattr(SCENARIO, name) for name in Scenario.__slots__}
             result = run_scenario(Scenario(**{**values, "faults_by_point": {point: fault}}))
             assert result.violation is None, (point, fault, str(result.violation))

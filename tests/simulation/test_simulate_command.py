@@ -1,4 +1,4 @@
-"""``heat-convergence simulate``: what it prints, keeps and returns."""
+"""``heat-convergence simulate``: its output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SCENARIO_TEXT = "create red\n  a: Resource\nsettle\n"
 
 
 @pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> int:
-    """A seed that breaks a rule, for the sweep is left out."""
+def seed_without_sweep(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return a seed that violates a rule because the sweep is removed."""
     monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
     return 3
 
 
-def test_seeds_that_break_no_rule(capsys) -> None:
+def test_prints_the_counts_of_several_seeds(capsys) -> None:
     assert simulate.main(["--seed", "1-3", "--steps", "100"]) == simulate.EXIT_OK
-    said = capsys.readouterr().out
-    assert "3 seeds on the memory store: 0 violated an invariant" in said
-    assert "user create" in said
+    output = capsys.readouterr().out
+    assert "3 seeds on the memory store: 0 violated an invariant" in output
+    assert "user create" in output
 
 
 def test_seeds_on_two_processes_and_sqlite(capsys) -> None:
@@ -32,21 +32,23 @@ def test_seeds_on_two_processes_and_sqlite(capsys) -> None:
     assert "2 seeds on the sqlite store" in capsys.readouterr().out
 
 
-def test_the_same_seed_gives_the_same_history(capsys) -> None:
+def test_the_same_seed_repeats_the_same_history(capsys) -> None:
     simulate.main(["--seed", "5"])
     once = capsys.readouterr().out
     simulate.main(["--seed", "5"])
     assert capsys.readouterr().out == once
 
 
-def test_a_failure_says_how_to_see_it_again_and_is_kept(forgetful, capsys, tmp_path) -> None:
+def test_a_violation_is_printed_with_its_command_and_kept_in_a_file(
+    seed_without_sweep, capsys, tmp_path
+) -> None:
     kept = tmp_path / "found"
     assert (
-        simulate.main(["--seed", str(forgetful), "--keep", str(kept)])
+        simulate.main(["--seed", str(seed_without_sweep), "--keep", str(kept)])
         == simulate.EXIT_INVARIANT_VIOLATED
     )
-    said = capsys.readouterr().out
-    assert "replay: heat-convergence simulate --seed" in said
+    output = capsys.readouterr().out
+    assert "replay: heat-convergence simulate --seed" in output
     (path,) = kept.iterdir()
     assert path.read_text().startswith("# Found by: heat-convergence simulate --seed")
     assert simulate.main(["--replay", str(path)]) == simulate.EXIT_INVARIANT_VIOLATED

@@ -8,5 +8,5 @@ from tests.simulation.seed_batches import assert_no_violation, batch_starts
 
 
 @pytest.mark.parametrize("first", batch_starts(401, 100))
-def test_no_rule_is_broken(first: int) -> None:
+def test_no_rule_is_violated(first: int) -> None:
     assert_no_violation(first, "sqlite")

@@ -1,4 +1,8 @@
+<<<<<<< HEAD
 """Every row of docs/reference/validation.rst names the tests that show it, and they are there.
+=======
+"""Every row of heat-facts ``validation.md`` names existing tests that cover it.
+>>>>>>> 654621c (Name the tests of the simulator and the daemons as plain sentences)
 
 ``tests/functional/data/validation_rows.yaml`` lists the rows; a test that is renamed or
 taken away leaves its row without one.
@@ -51,8 +55,8 @@ def table(path: str, name: str) -> list[str]:
     raise AssertionError(f"{path} has no table {name}")
 
 
-def known(kind: str) -> list[str]:
-    path, name = TABLES[kind]
+def case_names(table_name: str) -> list[str]:
+    path, name = TABLES[table_name]
     return [each for one in ([name] if name else TESTED) for each in table(path, one)]
 
 
@@ -60,9 +64,9 @@ def known(kind: str) -> list[str]:
 def test_a_row_has_its_tests(row: str, shown: list[str]) -> None:
     assert shown, f"{row} is shown by no test"
     for each in shown:
-        kind, _space, name = each.partition(" ")
-        if kind in TABLES:
-            assert name in known(kind), f"{row}: there is no {each}"
+        table_name, _space, name = each.partition(" ")
+        if table_name in TABLES:
+            assert name in case_names(table_name), f"{row}: there is no {each}"
             continue
         path, _colons, test = each.partition("::")
         assert (TESTS / path).is_file(), f"{row}: there is no {path}"
@@ -78,10 +82,11 @@ def test_every_table_is_run() -> None:
 
 
 def test_every_refusal_belongs_to_a_row() -> None:
-    """What the tables have beyond the facts is named here, so that no row is lost by a
-    slip of the pen."""
+    """List the cases that no row of the facts has, so that no row is lost by mistake."""
     named = {each for _row, shown in rows() for each in shown}
-    beyond = {f"{kind} {name}" for kind in TABLES for name in known(kind)} - named
+    beyond = {
+        f"{table_name} {name}" for table_name in TABLES for name in case_names(table_name)
+    } - named
     assert beyond == {
         "order resource", "row a date for a version", "row empty template",
         "row not YAML", "row template is a word", "row template of aliases",

@@ -173,8 +173,8 @@ def _resource(spec: ResourceSpec, prefix: str) -> dict[str, Json]:
     if spec.retain:
         options["deletion_policy"] = "retain"
     if spec.type_alias == NESTED_STACK:
-        given = {"given": reads} if reads else {}
-        return {"type": f"{prefix}{spec.name}.yaml", "properties": given, **options}
+        addresses = {"given": reads} if reads else {}
+        return {"type": f"{prefix}{spec.name}.yaml", "properties": addresses, **options}
     # The snapshot to restore from comes from the environment.
     properties: dict[str, Json] = {
         name: getattr(spec, name)

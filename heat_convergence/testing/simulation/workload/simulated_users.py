@@ -55,7 +55,7 @@ UNHEALTHY_REASON = "state changed by resource_mark_unhealthy api"
 
 @dataclass(frozen=True, slots=True)
 class RequestServices:
-    """What a request uses of the process that performs it."""
+    """The services of the process that performs a request."""
 
     store: Store
     bus: Bus

@@ -1,0 +1,121 @@
+"""Names, docstrings and sizes of the code: retired words stay retired.
+
+``data/retired_words.yaml`` lists the words and class names that a plain word has replaced
+(``docs/glossary.rst`` has the plain ones), and the folders that still have some.  Remove
+a folder from the list once it is clean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+DATA = yaml.safe_load((Path(__file__).parent / "data" / "retired_words.yaml").read_text())
+RETIRED_WORDS = frozenset(DATA["words"])
+RETIRED_NAMES = frozenset(DATA["class names"])
+MAX_MODULES = 15
+MAX_LINES = 400
+SOURCES = sorted(
+    path.relative_to(ROOT)
+    for part in ("heat_convergence", "tests", "benchmarks")
+    for path in (ROOT / part).rglob("*.py")
+)
+FOLDERS = sorted({str(path.parent) for path in SOURCES})
+RIDDLE = re.compile(
+    r"(What|Of|As|Whether|With|Without|By|Who|Whoever|Whose|Where|That|Those|There|It|Its|How"
+    r"|When|If|In|On|At|To|From|Under|Beside|Before|After|For|Such|One of)\b"
+)
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text())
+
+
+def bound_names(path: Path) -> Iterator[str]:
+    """Yield the names that a file defines, assigns or takes as parameters."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def words(name: str) -> set[str]:
+    return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield text.splitlines()[0]
+
+
+def files_of(folder: str) -> list[Path]:
+    return [path for path in SOURCES if str(path.parent) == folder]
+
+
+def unless_listed(rule: str) -> list[str]:
+    listed = DATA["exceptions"][rule] or []
+    return [folder for folder in FOLDERS if folder not in listed]
+
+
+@pytest.mark.parametrize("folder", unless_listed("words"))
+def test_identifiers_use_no_retired_word(folder: str) -> None:
+    found = {
+        f"{path}: {name}"
+        for path in files_of(folder)
+        for name in bound_names(path)
+        if words(name) & RETIRED_WORDS or name in RETIRED_NAMES
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("folder", unless_listed("docstrings"))
+def test_docstrings_begin_with_a_verb_or_a_noun(folder: str) -> None:
+    found = {
+        f"{path}: {line}"
+        for path in files_of(folder)
+        for line in docstrings(path)
+        if RIDDLE.match(line)
+    }
+    assert found == set()
+
+
+def test_public_class_names_are_unique() -> None:
+    names = Counter(
+        node.name
+        for path in SOURCES
+        if path.parts[0] == "heat_convergence"
+        for node in parsed(path).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    repeated = {name for name, count in names.items() if count > 1}
+    assert repeated - set(DATA["exceptions"]["class names"] or []) == set()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folders_have_few_modules(folder: str) -> None:
+    modules = [path for path in files_of(folder) if path.name != "__init__.py"]
+    assert len(modules) <= MAX_MODULES
+
+
+def test_files_are_short() -> None:
+    sizes = {str(path): len((ROOT / path).read_text().splitlines()) for path in SOURCES}
+    long = {name: size for name, size in sizes.items() if size > MAX_LINES}
+    listed = set(DATA["exceptions"]["long files"] or [])
+    assert {name: size for name, size in long.items() if name not in listed} == {}
