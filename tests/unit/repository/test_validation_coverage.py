@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Every row of docs/reference/validation.rst names the tests that show it, and they are there.
-=======
-"""Every row of heat-facts ``validation.md`` names existing tests that cover it.
->>>>>>> 654621c (Name the tests of the simulator and the daemons as plain sentences)
 
 ``tests/functional/data/validation_rows.yaml`` lists the rows; a test that is renamed or
 taken away leaves its row without one.
