@@ -6,6 +6,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,19 +28,21 @@ ENDLESS = [
 UNLIMITED = {"limit_iterators": -1, "memory_quota_bytes": -1, "max_steps": 10**12}
 
 
-def call(expression: str, data: object = None, max_seconds: float = 0.3, **limits) -> YaqlCall:
+def call(
+    expression: str, data: object = None, max_seconds: float = 0.3, **limits: Any
+) -> YaqlCall:
     return YaqlCall(expression, data, **{**UNLIMITED, **limits}, max_seconds=max_seconds)
 
 
 @pytest.fixture(scope="module")
-def sandbox():
-    made = ExpressionSandbox(SandboxSettings(max_children=2))
-    made.run(call("1"))  # the first one waits for the child to start
-    yield made
-    made.close()
+def sandbox() -> Iterator[ExpressionSandbox]:
+    sandbox = ExpressionSandbox(SandboxSettings(max_children=2))
+    sandbox.run(call("1"))  # the first one waits for the child to start
+    yield sandbox
+    sandbox.close()
 
 
-def test_value_and_time_of_an_expression_are_returned(sandbox):
+def test_value_and_time_of_an_expression_are_returned(sandbox: ExpressionSandbox) -> None:
     result = sandbox.run(call("$.data.a.select($ * 2)", {"a": [1, 2, {"é": None}][:2]}))
     assert (result.value, result.error) == ([2, 4], None)
     assert 0 <= result.seconds < 0.3
@@ -45,14 +50,16 @@ def test_value_and_time_of_an_expression_are_returned(sandbox):
 
 
 @pytest.mark.parametrize("expression", ENDLESS)
-def test_endless_expression_is_ended_by_its_time_limit(sandbox, expression):
+def test_endless_expression_is_ended_by_its_time_limit(
+    sandbox: ExpressionSandbox, expression: str
+) -> None:
     result = sandbox.run(call(expression))
     assert result.value is None
     assert "more than 0.3 s of processor time" in result.error or "Limit" in result.error
     assert sandbox.run(call("1 + 1")).value == 2  # by another child
 
 
-def test_expression_that_takes_too_much_memory_is_ended(sandbox):
+def test_expression_that_takes_too_much_memory_is_ended(sandbox: ExpressionSandbox) -> None:
     result = sandbox.run(call("'x' * 0 + list(range(300000000)).len()", max_seconds=5))
     assert result.value is None
     assert result.error is not None
@@ -69,20 +76,22 @@ def test_expression_that_takes_too_much_memory_is_ended(sandbox):
         ("'a'.substring(0, 1) + chr(55296)", ""),
     ],
 )
-def test_results_that_cannot_be_stored_are_errors(sandbox, expression, reason):
+def test_results_that_cannot_be_stored_are_errors(
+    sandbox: ExpressionSandbox, expression: str, reason: str
+) -> None:
     result = sandbox.run(call(expression, [2**2500]))
     assert result.value is None
     assert reason in result.error
 
 
-def test_child_that_is_killed_from_outside_is_replaced(sandbox):
+def test_child_that_is_killed_from_outside_is_replaced(sandbox: ExpressionSandbox) -> None:
     (child, *_rest) = sandbox._idle
     os.kill(child._process.pid, signal.SIGKILL)
     answers = [sandbox.run(call("1 + 1")) for _ in range(2)]
     assert answers[-1].value == 2
 
 
-def test_expressions_beside_an_endless_one_are_answered(sandbox):
+def test_expressions_beside_an_endless_one_are_answered(sandbox: ExpressionSandbox) -> None:
     endless = threading.Thread(target=sandbox.run, args=(call("sequence().len()", None, 2.0),))
     endless.start()
     answers = [sandbox.run(call("$.data + 1", number)).value for number in range(20)]
@@ -92,7 +101,7 @@ def test_expressions_beside_an_endless_one_are_answered(sandbox):
     assert still_busy
 
 
-def test_fork_does_not_share_children(sandbox):
+def test_fork_does_not_share_children(sandbox: ExpressionSandbox) -> None:
     pid = os.fork()
     if pid == 0:
         os._exit(0 if sandbox.run(call("2")).value == 2 else 1)
@@ -108,7 +117,9 @@ def test_fork_does_not_share_children(sandbox):
 
 
 @pytest.mark.parametrize("expression", ["sequence().len()", "[1].cycle().len()"])
-def test_endless_expression_in_a_template_is_refused(tmp_path, sandbox, expression):
+def test_endless_expression_in_a_template_is_refused(
+    tmp_path: Path, sandbox: ExpressionSandbox, expression: str
+) -> None:
     limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
     service = LocalService(f"sqlite:///{tmp_path}/sandbox.sqlite", limits=limits)
     template = {
@@ -131,7 +142,9 @@ def test_endless_expression_in_a_template_is_refused(tmp_path, sandbox, expressi
     assert time.process_time() - started_s < 5  # this process waits, it does not evaluate
 
 
-def test_endless_expression_in_a_property_fails_the_resource(tmp_path, sandbox):
+def test_endless_expression_in_a_property_fails_the_resource(
+    tmp_path: Path, sandbox: ExpressionSandbox
+) -> None:
     limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
     service = LocalService(f"sqlite:///{tmp_path}/engine.sqlite", limits=limits)
     expression = {
