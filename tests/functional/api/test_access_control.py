@@ -130,17 +130,17 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("below", READS)
-def test_reading(service: LocalService, stack: str, below: str) -> None:
-    assert ask(service, ("p", READER), "GET", stack + below).status_int == 200
-    assert ask(service, ("p", STACK_USER), "GET", stack + below).status_int == 403
+@pytest.mark.parametrize("subpath", READS)
+def test_reading(service: LocalService, stack: str, subpath: str) -> None:
+    assert ask(service, ("p", READER), "GET", stack + subpath).status_int == 200
+    assert ask(service, ("p", STACK_USER), "GET", stack + subpath).status_int == 403
 
 
-@pytest.mark.parametrize(("method", "below", "body"), WRITES)
-def test_writing(service: LocalService, stack: str, method: str, below: str, body: Any) -> None:
-    refused = ask(service, ("p", READER), method, stack + below, body)
+@pytest.mark.parametrize(("method", "subpath", "body"), WRITES)
+def test_writing(service: LocalService, stack: str, method: str, subpath: str, body: Any) -> None:
+    refused = ask(service, ("p", READER), method, stack + subpath, body)
     assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden")
-    assert ask(service, ("p", MEMBER), method, stack + below, body).status_int < 300
+    assert ask(service, ("p", MEMBER), method, stack + subpath, body).status_int < 300
 
 
 def test_stack_users_may_look_up_and_read_metadata(service: LocalService, stack: str) -> None:
@@ -151,12 +151,13 @@ def test_stack_users_may_look_up_and_read_metadata(service: LocalService, stack:
 
 
 @pytest.mark.parametrize(
-    ("method", "below", "body"), [*(("GET", below, None) for below in READS), *WRITES]
+    ("method", "subpath", "body"),
+    [*(("GET", subpath, None) for subpath in READS), *WRITES],
 )
 def test_no_route_tells_of_another_project(
-    service: LocalService, stack: str, method: str, below: str, body: Any
+    service: LocalService, stack: str, method: str, subpath: str, body: Any
 ) -> None:
-    other = stack.replace("/v1/p/", "/v1/q/") + below
+    other = stack.replace("/v1/p/", "/v1/q/") + subpath
     answer = ask(service, ("q", MEMBER), method, other, body)
     assert (answer.status_int, answer.json["error"]["type"]) == (404, "EntityNotFound")
     nothing = other.replace(stack.rsplit("/", 1)[1], "00000000-0000-0000-0000-000000000000")

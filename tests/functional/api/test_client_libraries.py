@@ -58,7 +58,7 @@ class TestHeatclient:
     def client(self, live: LiveServer) -> Any:
         return heat.Client("1", endpoint=live.endpoint, token="none")
 
-    def test_a_life(self, client: Any) -> None:
+    def test_create_update_and_delete(self, client: Any) -> None:
         made = client.stacks.create(stack_name="hc", template=TEMPLATE, parameters={"size": 5})
         stack_id = made["stack"]["id"]
         stack = client.stacks.get("hc")
@@ -171,7 +171,7 @@ class TestSdk:
             session=session.Session(identity(live.endpoint)), region_name="here"
         )
 
-    def test_a_life(self, cloud: Any) -> None:
+    def test_create_update_and_delete(self, cloud: Any) -> None:
         heat = cloud.orchestration
         made = heat.create_stack(
             name="sdk", template=json.dumps({"heat_template_version": "2016-10-14"})

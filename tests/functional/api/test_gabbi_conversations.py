@@ -82,8 +82,8 @@ NO_MISTAKE = {
 
 def note(method: str, path: str, status: str) -> None:
     """Which routes were answered, well or badly."""
-    below = path.split("/", 3)[3:]
-    match = TABLE.match(method, f"/{below[0]}") if below else None
+    subpath = path.split("/", 3)[3:]
+    match = TABLE.match(method, f"/{subpath[0]}") if subpath else None
     if match is not None and match.route is not None:
         ANSWERED.setdefault(match.route, set()).add("good" if status < "4" else "bad")
 
@@ -145,9 +145,11 @@ def test_every_route_has_a_conversation_good_and_bad() -> None:
     """Runs last: what the conversations have shown."""
     if set(NAMES) != RAN:
         pytest.skip("not all conversations were run")
-    wanted = {route: {"good"} if route.path in NO_MISTAKE else {"good", "bad"} for route in ROUTES}
-    missing = {
-        f"{route.method} {route.path}": sorted(kinds - ANSWERED.get(route, set()))
-        for route, kinds in wanted.items()
+    desired = {
+        route: {"good"} if route.path in NO_MISTAKE else {"good", "bad"} for route in ROUTES
     }
-    assert {route: kinds for route, kinds in missing.items() if kinds} == {}
+    missing = {
+        f"{route.method} {route.path}": sorted(outcomes - ANSWERED.get(route, set()))
+        for route, outcomes in desired.items()
+    }
+    assert {route: outcomes for route, outcomes in missing.items() if outcomes} == {}

@@ -37,12 +37,12 @@ def uid(number: int) -> str:
 
 
 def stack(number: int, name: str, action: Action, status: Status, **values: Json) -> Stack:
-    given: dict[str, Json] = {
+    settings: dict[str, Json] = {
         "name": name, "project_id": "p", "goal_id": uid(1000 + number), "action": action,
         "status": status, "created_at": time_at(number), "status_reason": "r",
         "username": "ursula",
     }  # fmt: skip
-    return stack_row(uid(number), **{**given, **values})
+    return stack_row(uid(number), **{**settings, **values})
 
 
 # The nested stack is of "a"; "gone" is deleted; "far" is another project's.
@@ -226,7 +226,7 @@ def test_wrong_words(service: LocalService, query: str, kind: str) -> None:
     assert (answer.status_int, answer.json["error"]["type"]) == (400, kind)
 
 
-def test_all_projects_are_for_whom_policy_says(service: LocalService) -> None:
+def test_policy_decides_who_lists_all_projects(service: LocalService) -> None:
     assert service.send("GET", "/stacks?global_tenant=true").status_int == 403
 
 
@@ -329,7 +329,7 @@ def test_resources_in_detail(service: LocalService) -> None:
     assert all(isinstance(each["attributes"], dict) for each in detailed)
 
 
-def test_attributes_asked_for(service: LocalService) -> None:
+def test_requested_attributes_are_shown(service: LocalService) -> None:
     shown = ask(service, f"{A}/resources/x?with_attr=one&with_attr=two")["resource"]
     assert {"one", "two"} <= shown["attributes"].keys()
 
@@ -413,17 +413,17 @@ def _stack_of(tx: Any, number: int, size: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "below",
+    "subpath",
     ["", "/resources", "/resources?with_detail=true", "/resources?nested_depth=5",
      "/resources?name=r00003", "/resources/r00003", "/events", "/outputs",
      "/resources/r00003/metadata"],
 )  # fmt: skip
-def test_ten_thousand_resources(service: LocalService, sizes: list[str], below: str) -> None:
+def test_ten_thousand_resources(service: LocalService, sizes: list[str], subpath: str) -> None:
     counts = []
     for path in sizes:
         with count_statements(service.database.engine) as count:
-            found = ask(service, path + below)
+            found = ask(service, path + subpath)
         counts.append(count.total)
     assert counts[0] == counts[1] <= 8
-    if below == "/resources":
+    if subpath == "/resources":
         assert len(found["resources"]) == SIZES[1]

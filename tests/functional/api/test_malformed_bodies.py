@@ -66,8 +66,8 @@ def body(kind: str, name: str, value: Json) -> dict[str, Json]:
         case "resource":
             return base | {"template": TEMPLATE | {"resources": {"r": VALUE | {name: value}}}}
         case "parameter":
-            given = {"p": {"type": "string", name: value}}
-            return base | {"template": TEMPLATE | {"parameters": given}}
+            values = {"p": {"type": "string", name: value}}
+            return base | {"template": TEMPLATE | {"parameters": values}}
         case _:
             return base | {"environment": {name: value}}
 
@@ -81,10 +81,10 @@ def assert_answered(answer: Response) -> None:
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_odd_values_in_stacks(service: LocalService, stack: str, kind: str, name: str) -> None:
     for value in ODD:
-        given = body(kind, name, value)
-        assert_answered(service.send("POST", "/stacks/preview?detail=plan", given))
-        assert_answered(service.send("POST", "/validate?show_nested=true", given))
-        assert_answered(service.send("PATCH", f"{stack}/preview", given))
+        values = body(kind, name, value)
+        assert_answered(service.send("POST", "/stacks/preview?detail=plan", values))
+        assert_answered(service.send("POST", "/validate?show_nested=true", values))
+        assert_answered(service.send("PATCH", f"{stack}/preview", values))
 
 
 @pytest.mark.parametrize(

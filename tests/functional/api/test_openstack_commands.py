@@ -12,7 +12,7 @@ from tests import openstack_commands
 from tests.functional.conftest import LiveServer
 from tests.openstack_commands import OpenStackShell, TemplateDirectory
 
-SEEN: set[str] = set()
+RUN_COMMANDS: set[str] = set()
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run(
         monkeypatch.setenv(name, value)
     run = OpenStackShell(shell.main, lambda: tuple(capsys.readouterr()))
     yield run
-    SEEN.update(run.executed_commands)
+    RUN_COMMANDS.update(run.executed_commands)
 
 
 def environment(live: LiveServer) -> dict[str, str]:
@@ -58,9 +58,9 @@ def test_mistakes(run: OpenStackShell, tmp_path: Path) -> None:
 
 def test_no_command_is_left_out() -> None:
     """Runs last: what the tests above have seen."""
-    if not {"software config create", "stack failures list"} <= SEEN:
+    if not {"software config create", "stack failures list"} <= RUN_COMMANDS:
         pytest.skip("not all conversations were run")
-    assert openstack_commands.all_commands() - SEEN == set()
+    assert openstack_commands.all_commands() - RUN_COMMANDS == set()
 
 
 def test_the_documentation_names_each() -> None:

@@ -131,8 +131,8 @@ class TwoProjectService:
 
 
 def _without_patterns(path: str, names: dict[str, str]) -> str:
-    """``{below:a|b}`` → what is asked for."""
-    head, brace, rest = path.partition("{below:")
+    """``{subpath:a|b}`` → what is asked for."""
+    head, brace, rest = path.partition("{subpath:")
     return head + names["below"] + rest.partition("}")[2] if brace else path
 
 
@@ -171,7 +171,7 @@ def test_roles(world: TwoProjectService, route: Route) -> None:
 def test_another_project_s_token(world: TwoProjectService, route: Route) -> None:
     answer = world.call(route, "q", "member", url="p")
     assert (answer.status_int, answer.json["error"]["type"]) == (403, "HTTPForbidden")
-    nothing = world.call(route, "q", "member", url="p", names=elsewhere(world, "t"))
+    nothing = world.call(route, "q", "member", url="p", names=unknown(world, "t"))
     assert nothing.json == answer.json
 
 
@@ -182,14 +182,14 @@ NOT_MAKING = [route for route in ROUTES if route.handler not in OF_ITS_OWN]
 
 @pytest.mark.parametrize("route", NOT_MAKING, ids=ids)
 @pytest.mark.parametrize("role", ["member", "admin"])
-def test_another_project_s_things_might_as_well_not_be(
+def test_another_projects_objects_are_not_found(
     world: TwoProjectService, route: Route, role: str
 ) -> None:
     """What is there and what is nowhere are answered alike, but for the ids asked for."""
     there = world.call(route, "q", role)
-    nowhere = world.call(route, "q", role, names=elsewhere(world, "s"))
+    nowhere = world.call(route, "q", role, names=unknown(world, "s"))
     assert there.status_int == nowhere.status_int
-    assert _blank(there.text, world.there) == _blank(nowhere.text, elsewhere(world, "s"))
+    assert _blank(there.text, world.there) == _blank(nowhere.text, unknown(world, "s"))
     if route.method == "GET" and there.status_int == 200:
         for name in ("stack_id", "config_id", "deployment_id", "snapshot_id"):
             assert world.there[name] not in there.text
@@ -197,7 +197,7 @@ def test_another_project_s_things_might_as_well_not_be(
     assert shown["stack_status"] == "SNAPSHOT_COMPLETE"
 
 
-def elsewhere(world: TwoProjectService, stack_name: str) -> dict[str, str]:
+def unknown(world: TwoProjectService, stack_name: str) -> dict[str, str]:
     """The same names, and ids that nobody has."""
     found = {key: NOWHERE if key.endswith("_id") else value
              for key, value in world.there.items()}  # fmt: skip

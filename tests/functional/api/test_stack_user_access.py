@@ -81,14 +81,14 @@ class FakeTokenValidation:
         }
 
     def signer_of(self, credentials: Mapping[str, Any]) -> Signer:
-        wanted = signed_urls.compute_signature(
+        expected = signed_urls.compute_signature(
             KEYS.secret,
             credentials["verb"],
             credentials["host"],
             credentials["path"],
             credentials["params"],
         )
-        if credentials["access"] != KEYS.access or credentials["signature"] != wanted:
+        if credentials["access"] != KEYS.access or credentials["signature"] != expected:
             raise errors.AuthorizationFailure("no")
         return self.signer
 
@@ -109,10 +109,10 @@ def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalServi
     options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[str(options)], default_config_dirs=[])
-    given = replace(
+    values = replace(
         service.services, stack_user_domain=StackUserDomain(DOMAIN), find_signer=keystone.signer_of
     )
-    service.use_application(build_app(given, auth=AuthStrategy.KEYSTONE, conf=conf))
+    service.use_application(build_app(values, auth=AuthStrategy.KEYSTONE, conf=conf))
     yield service
     service.close()
 
@@ -148,7 +148,7 @@ def user_of(stack_id: str, *, domain: str = DOMAIN, role: str = "heat_stack_user
     return f"{domain}/users/{stack_id}/{role}"
 
 
-def rung(service: LocalService, stack_id: str) -> int:
+def signal_count(service: LocalService, stack_id: str) -> int:
     """How often the stack's bell was rung, as its events tell."""
     found = ask(
         service, "default/p/p/reader", "GET", f"/v1/p/stacks/s/{stack_id}/resources/bell/events"
@@ -163,9 +163,9 @@ def test_a_stacks_user_signals_and_reads_metadata(service: LocalService, stack_i
     there = f"/v1/users/stacks/s/{stack_id}/resources"
     user = user_of(stack_id)
     assert ask(service, user, "POST", f"{there}/bell/signal", {"a": 1}).status_int == 200
-    assert rung(service, stack_id) == 1
-    told = ask(service, user, "GET", f"{there}/bell/metadata")
-    assert told.json == {"metadata": {"told": "this"}}
+    assert signal_count(service, stack_id) == 1
+    reported = ask(service, user, "GET", f"{there}/bell/metadata")
+    assert reported.json == {"metadata": {"told": "this"}}
 
 
 def test_user_of_one_resource_reaches_no_other(service: LocalService, stack_id: str) -> None:
@@ -183,7 +183,7 @@ def test_signed_url_of_another_resources_user_is_refused(
 ) -> None:
     keystone.signer = replace(keystone.signer, project_name=stack_id, user_id="another")
     assert ask(service, None, "POST", signed(stack_id), {}).status_int == 403
-    assert rung(service, stack_id) == 0
+    assert signal_count(service, stack_id) == 0
 
 
 def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stack_id: str) -> None:
@@ -195,7 +195,7 @@ def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stac
 
 
 @pytest.mark.parametrize(
-    ("method", "below"),
+    ("method", "subpath"),
     [
         ("GET", ""),
         ("DELETE", ""),
@@ -208,9 +208,9 @@ def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stac
     ],
 )
 def test_a_stacks_user_may_do_nothing_else(
-    service: LocalService, stack_id: str, method: str, below: str
+    service: LocalService, stack_id: str, method: str, subpath: str
 ) -> None:
-    path = f"/v1/users/stacks/s/{stack_id}{below}"
+    path = f"/v1/users/stacks/s/{stack_id}{subpath}"
     assert ask(service, user_of(stack_id), method, path).status_int == 403
 
 
@@ -226,7 +226,7 @@ def test_others_do_not_reach_the_stack(service: LocalService, stack_id: str, tok
     path = f"/v1/users/stacks/s/{stack_id}/resources/bell/signal"
     answer = ask(service, token.format(stack_id), "POST", path, {})
     assert answer.status_int == 404
-    assert rung(service, stack_id) == 0
+    assert signal_count(service, stack_id) == 0
 
 
 def signed(
@@ -248,7 +248,7 @@ def test_a_signed_url_signals(
     assert answer.status_int == 200, answer.text
     url = signed(stack_id, verb="PUT", kind="waitcondition")
     assert ask(service, None, "PUT", url, {}).status_int == 200
-    assert rung(service, stack_id) == 2
+    assert signal_count(service, stack_id) == 2
 
 
 def test_a_signature_is_for_one_resource_and_one_verb(
@@ -267,7 +267,7 @@ def test_a_signature_is_for_one_resource_and_one_verb(
         assert answer.json["error"]["type"] == "HTTPForbidden"
     assert ask(service, None, "GET", url).status_int == 405
     assert ask(service, None, "POST", "/v1/signal/arn:nonsense", {}).status_int == 404
-    assert rung(service, stack_id) == 0
+    assert signal_count(service, stack_id) == 0
 
 
 def test_keys_of_another_stack_signal_nothing(
@@ -277,4 +277,4 @@ def test_keys_of_another_stack_signal_nothing(
     assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
     keystone.signer = replace(keystone.signer, project_name=stack_id, project_domain_id="x")
     assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
-    assert rung(service, stack_id) == 0
+    assert signal_count(service, stack_id) == 0

@@ -64,7 +64,9 @@ def test_a_scaling_shows_in_the_outputs_of_the_root(heat: ProjectClient, lowest:
     assert len(heat.events("s", "?nested_depth=4")) == before + 2  # nothing is left to do
 
 
-def test_what_fails_deep_below_is_mended_from_the_root(heat: ProjectClient, lowest: str) -> None:
+def test_an_update_of_the_root_repairs_a_failed_descendant(
+    heat: ProjectClient, lowest: str
+) -> None:
     FlakyMemberType.broken = True
     _pull(heat, lowest)
     assert heat.nested_stack(lowest, "g")["stack_status"] == "UPDATE_FAILED"
@@ -75,11 +77,11 @@ def test_what_fails_deep_below_is_mended_from_the_root(heat: ProjectClient, lowe
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_what_is_deleted_deep_below_is_made_anew_from_the_root(
+def test_an_update_of_the_root_recreates_a_deleted_descendant(
     heat: ProjectClient, lowest: str, deep: bool
 ) -> None:
-    gone = heat.nested_stack(lowest, "g")["id"] if deep else lowest
-    heat.delete(gone)
+    deleted = heat.nested_stack(lowest, "g")["id"] if deep else lowest
+    heat.delete(deleted)
     heat.update("s", TREE, files=FILES)
     assert heat.status("s") == "UPDATE_COMPLETE"
     assert heat.nested_stack(_lowest(heat), "g")["stack_status"] == "CREATE_COMPLETE"
@@ -87,7 +89,7 @@ def test_what_is_deleted_deep_below_is_made_anew_from_the_root(
     assert heat.outputs("s") == {"size": 1}
 
 
-def test_a_member_that_is_called_ill_is_replaced_by_the_root_s_update(
+def test_an_update_of_the_root_replaces_an_unhealthy_member(
     heat: ProjectClient,
 ) -> None:
     inner = {"in.yaml": json.dumps(hot_template({"g": resource_group(2), "n": {"type": "leaf.yaml"}})),  # noqa: E501
@@ -95,14 +97,14 @@ def test_a_member_that_is_called_ill_is_replaced_by_the_root_s_update(
     body = hot_template({"top": {"type": "in.yaml"}, "still": {"type": "leaf.yaml"}})
     heat.create("s", body, files=inner)
     middle = heat.nested_stack("s", "top")["id"]
-    below = heat.nested_stack(middle, "g")["id"]
+    descendant = heat.nested_stack(middle, "g")["id"]
 
     def present() -> dict[str, str]:
-        rows = heat.resources(below)
+        rows = heat.resources(descendant)
         return {each["resource_name"]: each["physical_resource_id"] for each in rows}
 
     before = present()
-    path = f"{heat.path(below)}/resources/1"
+    path = f"{heat.path(descendant)}/resources/1"
     assert heat.send("PATCH", path, {"mark_unhealthy": True}).status_int == 200
     heat.update("s", body, files=inner)
     assert heat.status("s") == "UPDATE_COMPLETE"

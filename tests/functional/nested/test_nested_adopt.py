@@ -44,14 +44,14 @@ def town(colour: str, count: int) -> Json:
 
 
 @pytest.fixture
-def house() -> FakeServer:
+def server() -> FakeServer:
     return FakeServer()
 
 
 @pytest.fixture
-def service(tmp_path: Any, house: FakeServer) -> Iterator[LocalService]:
+def service(tmp_path: Any, server: FakeServer) -> Iterator[LocalService]:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(server,))
     yield service
     service.close()
 
@@ -77,7 +77,7 @@ def change(service: LocalService, path: str, colour: str, count: int) -> None:
 
 
 def test_an_update_that_comes_first_changes_what_is_there(
-    service: LocalService, house: FakeServer
+    service: LocalService, server: FakeServer
 ) -> None:
     document = given_up(service)
     path = adopt_later(service, document)
@@ -85,51 +85,55 @@ def test_an_update_that_comes_first_changes_what_is_there(
     stack = get_body(service, path)
     assert stack["stack_status"] == "UPDATE_COMPLETE", stack["stack_status_reason"]
     plots = [f"plot-{number}" for number in range(4)]
-    assert house.servers == dict.fromkeys(plots, "red")
-    made = [plot for verb, plot in house.calls if verb == "create"]
-    changed = sorted(plot for verb, plot in house.calls if verb == "update")
+    assert server.servers == dict.fromkeys(plots, "red")
+    made = [server_number for verb, server_number in server.calls if verb == "create"]
+    changed = sorted(server_number for verb, server_number in server.calls if verb == "update")
     assert (made, changed) == (plots, plots[:3])
     service.send("DELETE", path)
-    assert house.servers == {}
+    assert server.servers == {}
 
 
-def test_a_deletion_that_comes_first_deletes_all(service: LocalService, house: FakeServer) -> None:
+def test_a_deletion_that_comes_first_deletes_all(
+    service: LocalService, server: FakeServer
+) -> None:
     path = adopt_later(service, given_up(service))
     assert service.send("DELETE", path).status_int == 204
     service.run_until_idle()
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-    assert house.servers == {}
+    assert server.servers == {}
 
 
-def test_what_was_not_adopted_yet_is_handed_on(service: LocalService, house: FakeServer) -> None:
+def test_abandoning_keeps_resources_that_were_not_adopted_yet(
+    service: LocalService, server: FakeServer
+) -> None:
     document = given_up(service)
     path = adopt_later(service, document)
     again = service.send("DELETE", f"{path}/abandon").json
     assert again["resources"] == document["resources"]
     path = adopt_stack(service, again)
     assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
-    assert {verb for verb, _plot in house.calls} == {"create"}
+    assert {verb for verb, _server_number in server.calls} == {"create"}
 
 
 def test_an_adoption_that_goes_back_leaves_no_stack_of_the_tree(
-    service: LocalService, house: FakeServer
+    service: LocalService, server: FakeServer
 ) -> None:
     document = given_up(service)
     document["resources"]["group"]["resources"]["1"]["resources"].clear()
     path = adopt_stack(service, document, disable_rollback=False)
     service.run_until_idle()
     assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
-    assert house.servers == dict.fromkeys(["plot-0", "plot-1", "plot-2"], "blue")
+    assert server.servers == dict.fromkeys(["plot-0", "plot-1", "plot-2"], "blue")
     shown = service.send("GET", "/stacks?show_nested=true").json["stacks"]
     assert [stack["stack_name"] for stack in shown] == ["s"]
 
 
 @pytest.mark.parametrize("later", [False, True])
 def test_a_stack_that_somebody_wrote_down_is_not_touched(
-    service: LocalService, house: FakeServer, later: bool
+    service: LocalService, server: FakeServer, later: bool
 ) -> None:
     document = given_up(service)
-    house.calls.clear()
+    server.calls.clear()
     other = _victim(service)
     entry = {"type": "street.yaml", "resource_id": other.rsplit("/", 1)[1]}
     document["resources"] = {"street": entry}
@@ -138,7 +142,7 @@ def test_a_stack_that_somebody_wrote_down_is_not_touched(
     service.run_until_idle()
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     assert get_body(service, other)["stack_status"] == "CREATE_COMPLETE"
-    assert [verb for verb, _plot in house.calls] == ["create"]
+    assert [verb for verb, _server_number in server.calls] == ["create"]
 
 
 def _victim(service: LocalService) -> str:

@@ -70,7 +70,7 @@ def test_properties_go_down_and_outputs_come_up(heat: ProjectClient) -> None:
     assert heat.resource("s", "n")["attributes"] == {"out": "hello"}
 
 
-def test_a_nested_stack_is_not_in_the_list_unless_asked_for(heat: ProjectClient) -> None:
+def test_the_list_shows_nested_stacks_only_on_request(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     names = [each["stack_name"] for each in heat.send("GET", "/stacks").json["stacks"]]
     assert names == ["s"]
@@ -78,7 +78,7 @@ def test_a_nested_stack_is_not_in_the_list_unless_asked_for(heat: ProjectClient)
     assert len(shown) == 2
 
 
-def test_no_op_update_begins_nothing_below(heat: ProjectClient) -> None:
+def test_no_op_update_starts_no_nested_traversal(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     events = len(heat.events("s", "?nested_depth=2"))
     heat.update("s", parent(), files=files(child()))
@@ -102,7 +102,7 @@ def test_a_changed_file_alone_updates_the_nested_stack(heat: ProjectClient) -> N
     assert inside == {"n", "after", "a", "b"}
 
 
-def test_another_file_behind_the_same_type_is_an_update(heat: ProjectClient) -> None:
+def test_another_template_for_the_same_type_is_an_update(heat: ProjectClient) -> None:
     template = hot_template({"n": {"type": "My::Type"}})
     texts = files(child(), other=child(b=resource_definition()))
     texts = {**texts, "file:///t/other.yaml": json.dumps(child(b=resource_definition()))}
@@ -118,7 +118,7 @@ def test_another_file_behind_the_same_type_is_an_update(heat: ProjectClient) -> 
     assert {each["resource_name"] for each in heat.resources(before)} == {"a", "b"}
 
 
-def test_an_output_read_anew_is_there_without_a_change_below(heat: ProjectClient) -> None:
+def test_a_newly_read_output_needs_no_change_of_the_nested_stack(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": {"type": FILE}}), files=files(child()))
     more = hot_template(
         {"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "resource.a.output"]}}
@@ -127,11 +127,11 @@ def test_an_output_read_anew_is_there_without_a_change_below(heat: ProjectClient
     assert heat.outputs("s") == {"o": "d"}
 
 
-def test_what_is_inside_is_shown_when_asked_for(heat: ProjectClient) -> None:
+def test_unread_attributes_are_shown_on_request(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": {"type": FILE}}), files=files(child()))
     path = f"{heat.path('s')}/resources/n?with_attr=resource.a.output&with_attr=resource.z"
-    told = heat.send("GET", path, leave_pending=True).json["resource"]["attributes"]
-    assert (told["resource.a.output"], told["resource.z"]) == ("d", None)
+    reported = heat.send("GET", path, leave_pending=True).json["resource"]["attributes"]
+    assert (reported["resource.a.output"], reported["resource.z"]) == ("d", None)
 
 
 def test_a_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
@@ -148,9 +148,9 @@ def test_a_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
 def test_a_resource_that_is_not_inside_is_not_found(heat: ProjectClient) -> None:
     outputs = {"o": {"get_attr": ["n", "resource.z.output"]}}
     heat.create("s", hot_template({"n": {"type": FILE}}, outputs=outputs), files=files(child()))
-    (told,) = heat.stack("s")["outputs"]
-    assert told["output_value"] is None
-    assert "n has no resource z inside" in told["output_error"]
+    (reported,) = heat.stack("s")["outputs"]
+    assert reported["output_value"] is None
+    assert "n has no resource z inside" in reported["output_error"]
 
 
 def test_an_output_that_has_no_value_fails_who_reads_it(heat: ProjectClient) -> None:
@@ -169,7 +169,7 @@ def test_an_output_that_has_no_value_fails_who_reads_it(heat: ProjectClient) -> 
     assert preview.status_int == 200, preview.text
 
 
-def test_outputs_below_have_the_limits_of_the_service(tmp_path: Any) -> None:
+def test_nested_outputs_have_the_limits_of_the_service(tmp_path: Any) -> None:
     many = {"str_split": [",", {"get_attr": ["a", "output"]}]}
     template = child()
     template["parameters"]["v"].pop("constraints")
@@ -194,20 +194,20 @@ def test_verbs_go_down(heat: ProjectClient) -> None:
 
 def test_delete_takes_the_tree(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.delete("s")
     assert heat.stack("s") is None
-    assert heat.status(below) == "DELETE_COMPLETE"
+    assert heat.status(descendant) == "DELETE_COMPLETE"
 
 
 def test_a_resource_that_goes_takes_its_stack_along(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", hot_template({"x": resource_definition()}))
-    assert heat.status(below) == "DELETE_COMPLETE"
+    assert heat.status(descendant) == "DELETE_COMPLETE"
 
 
-def test_a_failure_is_told_with_the_whole_path(heat: ProjectClient) -> None:
+def test_a_failure_is_reported_with_its_whole_path(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
     stack = heat.stack("s")
     assert stack["stack_status"] == "CREATE_FAILED"
@@ -216,11 +216,11 @@ def test_a_failure_is_told_with_the_whole_path(heat: ProjectClient) -> None:
     assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_FAILED"
 
 
-def test_a_failed_nested_stack_is_mended_not_replaced(heat: ProjectClient) -> None:
+def test_a_failed_nested_stack_is_updated_not_replaced(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", parent(), files=files(child(bad=resource_definition())))
-    assert (heat.status("s"), heat.status(below)) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
+    assert (heat.status("s"), heat.status(descendant)) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE")
     assert heat.outputs("s")["out"] == "d"
 
 
@@ -246,8 +246,8 @@ def test_a_tree_whose_update_fails_rolls_back(heat: ProjectClient) -> None:
     )
     assert heat.status("s") == "ROLLBACK_COMPLETE"
     assert heat.outputs("s")["out"] == "one"
-    below = heat.nested_stack("s", "n")["id"]
-    assert [each["resource_name"] for each in heat.resources(below)] == ["a"]
+    descendant = heat.nested_stack("s", "n")["id"]
+    assert [each["resource_name"] for each in heat.resources(descendant)] == ["a"]
 
 
 def slow() -> Json:
@@ -258,18 +258,18 @@ def test_update_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None
     heat.create("s", parent(v="one"), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
     assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_IN_PROGRESS"
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", parent(v="two"), files=files(child()))
     assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
-    assert heat.nested_stack("s", "n")["id"] == below
+    assert heat.nested_stack("s", "n")["id"] == descendant
 
 
 def test_delete_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.delete("s")
-    assert (heat.stack("s"), heat.status(below)) == (None, "DELETE_COMPLETE")
+    assert (heat.stack("s"), heat.status(descendant)) == (None, "DELETE_COMPLETE")
 
 
 def test_a_deadlock_while_a_child_is_read_is_not_its_mistake(heat: ProjectClient) -> None:
@@ -305,25 +305,25 @@ class _Refusing:
 def test_cancelling_a_parent_stops_its_children(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     answer = heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
     assert answer.status_int == 200, answer.text
     heat.service.handle_pending()
     assert heat.status("s") == "CREATE_FAILED"
-    assert heat.status(below) == "CREATE_FAILED"
-    assert heat.stack(below)["stack_status_reason"] == "Stack CREATE cancelled"
+    assert heat.status(descendant) == "CREATE_FAILED"
+    assert heat.stack(descendant)["stack_status_reason"] == "Stack CREATE cancelled"
 
 
 def test_a_lost_word_to_stop_is_found_by_the_sweep(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
-    below = heat.nested_stack("s", "n")["id"]
+    descendant = heat.nested_stack("s", "n")["id"]
     heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
     heat.service.bus.pending.clear()
-    assert heat.status(below) == "CREATE_IN_PROGRESS"
+    assert heat.status(descendant) == "CREATE_IN_PROGRESS"
     heat.service.clock.advance(10)
     heat.service.observer.tick()
-    assert heat.status(below) == "CREATE_FAILED"
+    assert heat.status(descendant) == "CREATE_FAILED"
 
 
 def test_a_lost_word_of_completion_is_found_by_the_sweep(heat: ProjectClient) -> None:
@@ -340,7 +340,7 @@ class EngineKilled(BaseException):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_engine_killed_at_a_nested_stack(
+def test_an_engine_is_killed_while_it_starts_a_nested_stack(
     heat: ProjectClient, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """Between the claim and the stack, or between the stack and the messages."""
@@ -436,67 +436,3 @@ def test_the_tree_in_lists(heat: ProjectClient) -> None:
         each["href"] for event in events for each in event["links"] if each["rel"] == "root_stack"
     }
     assert len(roots) == 1
-
-
-def test_what_is_retained_is_a_stack_of_its_own(heat: ProjectClient) -> None:
-    n = {"type": "n.yaml", "deletion_policy": "retain"}
-    inner = json.dumps(
-        hot_template({"x": resource_definition(value="1"), "m": {"type": "m.yaml"}})
-    )
-    files = {
-        "n.yaml": inner,
-        "m.yaml": json.dumps(hot_template({"y": resource_definition(value="2")})),
-    }
-    heat.create("s", hot_template({"n": n, "a": resource_definition(value="a")}), files=files)
-    old = heat.nested_stack("s", "n")
-    heat.update("s", hot_template({"a": resource_definition(value="a")}))
-    free = heat.stack(old["stack_name"])
-    assert (free["id"], free["parent"], free["stack_status"]) == (
-        old["id"],
-        None,
-        "CREATE_COMPLETE",
-    )
-    listed = heat.send("GET", "/stacks", leave_pending=True).json["stacks"]
-    assert {each["stack_name"] for each in listed} == {"s", old["stack_name"]}
-    inside = heat.resources(old["stack_name"], "?nested_depth=2")
-    assert {each["resource_name"] for each in inside} == {"x", "m", "y"}
-    heat.update(
-        old["stack_name"],
-        hot_template({"x": resource_definition(value="3"), "m": {"type": "m.yaml"}}),
-        files=files,
-    )
-    assert heat.status(old["stack_name"]) == "UPDATE_COMPLETE"
-    heat.delete("s")
-    heat.delete(old["stack_name"])
-    assert heat.send("GET", "/stacks?show_nested=true", leave_pending=True).json["stacks"] == []
-
-
-def test_a_name_that_is_taken_keeps_a_retained_stack_where_it_is(heat: ProjectClient) -> None:
-    n = {"type": "n.yaml", "deletion_policy": "retain"}
-    heat.create(
-        "s",
-        hot_template({"n": n}),
-        files={"n.yaml": json.dumps(hot_template({"x": resource_definition(value="1")}))},
-    )
-    name = heat.nested_stack("s", "n")["stack_name"]
-    heat.create(name, hot_template({}))
-    heat.delete("s")
-    assert heat.status("s") == "DELETE_FAILED"
-    assert f"The Stack ({name}) already exists" in heat.stack("s")["stack_status_reason"]
-    heat.delete(name)
-    heat.delete("s")
-    assert heat.status(name) == "CREATE_COMPLETE"
-
-
-def test_one_that_users_delete_by_itself_is_made_anew_by_the_next_update(
-    heat: ProjectClient,
-) -> None:
-    body = hot_template({"n": {"type": "n.yaml"}})
-    files = {"n.yaml": json.dumps(hot_template({"x": resource_definition(value="1")}))}
-    heat.create("s", body, files=files)
-    old = heat.nested_stack("s", "n")
-    heat.delete(old["id"])
-    heat.update("s", body, files=files)
-    new = heat.nested_stack("s", "n")
-    assert (heat.status("s"), new["stack_status"]) == ("UPDATE_COMPLETE", "CREATE_COMPLETE")
-    assert new["id"] != old["id"]

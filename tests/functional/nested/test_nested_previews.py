@@ -52,18 +52,20 @@ def scaling(desired: int, value: str) -> Json:
         "resource": resource_definition(value=value)}}  # fmt: skip
 
 
-def foresee(heat: ProjectClient, template: Json, query: str = "?show_nested=true",
+def preview_update(heat: ProjectClient, template: Json, query: str = "?show_nested=true",
             **body: Json) -> dict[str, list[str]]:  # fmt: skip
     """Fate → names, with a mark for each stack above them but the first, sorted."""
     found = heat.send("PUT", f"{heat.path('s')}/preview{query}", {"template": template, **body})
     assert found.status_int == 200, found.text
 
-    def told(each: Json) -> str:
+    def reported(each: Json) -> str:
         depth = each["stack_identity"]["stack_name"].count("-") // 2  # stack-resource-id
         return ">" * depth + str(each["resource_name"])
 
     changes = found.json["resource_changes"]
-    return {fate: sorted(map(told, each)) for fate, each in changes.items() if each}
+    return {
+        change_kind: sorted(map(reported, each)) for change_kind, each in changes.items() if each
+    }
 
 
 def names(entries: list[Json]) -> list[Json]:
@@ -76,46 +78,46 @@ def test_a_new_tree(heat: ProjectClient) -> None:
     )
     body = {"stack_name": "s", "template": template, "files": files()}
     shown = heat.send("POST", "/stacks/preview", body).json["stack"]["resources"]
-    told = names(shown)
-    assert sorted(map(str, told)) == ["['a', 'b']", "[['a', 'b'], ['a', 'b']]", "p"]
+    reported = names(shown)
+    assert sorted(map(str, reported)) == ["['a', 'b']", "[['a', 'b'], ['a', 'b']]", "p"]
     assert "'value': 'm1'" in str(shown)
     assert heat.stack("s") is None
 
 
-def test_what_an_update_changes_below(heat: ProjectClient) -> None:
+def test_the_preview_shows_changes_in_nested_stacks(heat: ProjectClient) -> None:
     before = hot_template({"n": nested("x"), "still": nested("z"), "g": group(2, "m%index%")})
     heat.create("s", before, files=files())
     after = hot_template({"n": nested("y"), "still": nested("z"), "g": group(3, "m%index%")})
-    told = foresee(heat, after, files=files())
-    assert told == {
+    reported = preview_update(heat, after, files=files())
+    assert reported == {
         "unchanged": [">0", ">1", ">>a", ">>a", ">>b", ">>b", ">a", ">b", ">b", "still"],
         "updated": [">a", "g", "n"],
         "added": [">2", ">>a", ">>b"],
     }
-    assert foresee(heat, after, "", files=files()) == {"unchanged": ["still"],
+    assert preview_update(heat, after, "", files=files()) == {"unchanged": ["still"],
                                                        "updated": ["g", "n"]}  # fmt: skip
     heat.update("s", after, files=files())
-    assert set(foresee(heat, after, files=files())) == {"unchanged"}
+    assert set(preview_update(heat, after, files=files())) == {"unchanged"}
 
 
-def test_what_goes_takes_along_what_is_below(heat: ProjectClient) -> None:
+def test_a_deletion_includes_the_nested_stacks(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": nested("x"), "m": nested("x")}), files=files())
     after = hot_template({"m": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
-    told = foresee(heat, after, files=files())
-    assert told == {"replaced": ["m"], "deleted": [">a", ">a", ">b", ">b", "n"]}
+    reported = preview_update(heat, after, files=files())
+    assert reported == {"replaced": ["m"], "deleted": [">a", ">a", ">b", ">b", "n"]}
 
 
 def test_a_changed_file(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": nested("x")}), files=files())
-    told = foresee(
+    reported = preview_update(
         heat,
         hot_template({"n": nested("x")}),
         files=files(child(c=resource_definition(value="c"))),
     )
-    assert told == {"updated": ["n"], "unchanged": [">a", ">b"], "added": [">c"]}
+    assert reported == {"updated": ["n"], "unchanged": [">a", ">b"], "added": [">c"]}
 
 
-def test_values_that_only_the_update_tells(heat: ProjectClient) -> None:
+def test_values_that_only_the_update_shows(heat: ProjectClient) -> None:
     def template(value: str, count: int = 1) -> Json:
         made = {"get_attr": ["p", "output"]}
         return hot_template(
@@ -123,14 +125,17 @@ def test_values_that_only_the_update_tells(heat: ProjectClient) -> None:
         )
 
     heat.create("s", template("1"), files=files())
-    told = foresee(heat, template("2"), files=files())
-    assert told == {"updated": [">0", ">>a", ">a", "g", "n", "p"], "unchanged": [">>b", ">b"]}
+    reported = preview_update(heat, template("2"), files=files())
+    assert reported == {"updated": [">0", ">>a", ">a", "g", "n", "p"], "unchanged": [">>b", ">b"]}
 
 
 def test_a_scaling_group_keeps_its_members(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"g": scaling(2, "x")}))
-    told = foresee(heat, hot_template({"g": scaling(3, "y")}))
-    assert {fate: len(each) for fate, each in told.items()} == {"updated": 3, "added": 1}
+    reported = preview_update(heat, hot_template({"g": scaling(3, "y")}))
+    assert {change_kind: len(each) for change_kind, each in reported.items()} == {
+        "updated": 3,
+        "added": 1,
+    }
 
 
 def test_statements_do_not_grow_with_the_tree(heat: ProjectClient) -> None:

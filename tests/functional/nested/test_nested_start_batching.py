@@ -28,7 +28,7 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
 
 
 @pytest.fixture
-def begun(heat: ProjectClient, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[Sent]]:
+def started(heat: ProjectClient, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[Sent]]:
     """Has the nester refuse the ``nth`` job for good; what was on the bus before each."""
 
     def patch(nth: int) -> list[Sent]:
@@ -59,10 +59,10 @@ def _make(heat: ProjectClient, child: Json) -> str:
     return made
 
 
-def test_the_jobs_of_each_are_sent_before_the_next_begins(
-    heat: ProjectClient, begun: Callable[[int], list[Sent]]
+def test_the_jobs_of_each_stack_are_sent_before_the_next_starts(
+    heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
-    before = begun(100)
+    before = started(100)
     _make(heat, FULL)
     heat.service.handle_next()
     assert [len(sent) for sent in before] == [0, 1, 2, 3]
@@ -72,21 +72,21 @@ def test_the_jobs_of_each_are_sent_before_the_next_begins(
     assert len({stack for _topic, stack, _number in after}) == 4
 
 
-def test_those_that_end_at_once_are_told_of_together(
-    heat: ProjectClient, begun: Callable[[int], list[Sent]]
+def test_nested_stacks_that_end_at_once_are_reported_together(
+    heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
-    before = begun(100)
+    before = started(100)
     stack_id = _make(heat, EMPTY)
     heat.service.handle_next()
     assert before == [[], [], [], []]
     assert _sent(heat) == [("observe", stack_id, 4)]
 
 
-def test_those_before_one_that_fails_are_told_of(
-    heat: ProjectClient, begun: Callable[[int], list[Sent]]
+def test_nested_stacks_before_one_that_fails_are_reported(
+    heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
     """Nobody has to sweep for them."""
-    before = begun(3)
+    before = started(3)
     stack_id = _make(heat, EMPTY)
     heat.service.handle_next()
     assert before[0] == []

@@ -48,7 +48,7 @@ def group(**properties: Json) -> Json:
     return {"type": "OS::Heat::ResourceGroup", "properties": properties}
 
 
-def test_a_given_value_that_is_not_known_yet_is_no_default(heat: ProjectClient) -> None:
+def test_a_property_that_is_not_known_yet_replaces_the_default(heat: ProjectClient) -> None:
     template = hot_template({
         "before": resource_definition(value=8),
         "n": {"type": FILE, "properties": {"v": LATER}},
@@ -101,7 +101,7 @@ def test_a_facade_of_values_not_known_yet(heat: ProjectClient) -> None:
     checked(heat, template, {FILE: json.dumps(inner)})
 
 
-def test_defaults_for_all_stacks_are_given(heat: ProjectClient) -> None:
+def test_parameter_defaults_count_as_values(heat: ProjectClient) -> None:
     """A required parameter that they set is no required property."""
     defaults = {"parameter_defaults": {"v": 7}}
     checked(heat, hot_template({"n": {"type": FILE}}), child(), environment=defaults)
@@ -112,18 +112,18 @@ def test_defaults_for_all_stacks_are_given(heat: ProjectClient) -> None:
     assert heat.status("made") == "CREATE_COMPLETE"
 
 
-def test_parameters_may_be_missing_below_where_they_may_above(heat: ProjectClient) -> None:
+def test_nested_parameters_may_be_missing_where_the_roots_may(heat: ProjectClient) -> None:
     template = hot_template({"n": {"type": FILE}})
     answer = heat.send("POST", "/validate", {"template": template, "files": child()})
     assert answer.status_int == 200, answer.text
     assert "Property v not assigned" in refused(heat, "/stacks", template, child())
 
 
-def test_a_place_in_a_template_that_nobody_wrote_is_not_told(heat: ProjectClient) -> None:
+def test_positions_in_generated_templates_are_not_reported(heat: ProjectClient) -> None:
     template = hot_template({"g": group(resource_def=resource_definition(walue=1))})
-    told = refused(heat, "/stacks", template)
-    assert "Unknown Property walue" in told
-    assert "there)" not in told
+    reported = refused(heat, "/stacks", template)
+    assert "Unknown Property walue" in reported
+    assert "there)" not in reported
     template = hot_template({"n": {"type": FILE}})
     broken = {FILE: json.dumps(hot_template({"a": resource_definition(walue=1)}), indent=1)}
     assert "(line 7, column 5 there)" in refused(heat, "/stacks", template, broken)
@@ -139,6 +139,6 @@ def test_places_here_and_there(heat: ProjectClient) -> None:
     template = json.dumps(
         hot_template({"first": resource_definition(), "n": {"type": middle}}), indent=1
     )
-    told = refused(heat, "/stacks", template, files)
-    assert told.endswith("Unknown Property walue; did you mean \"value\"?"
+    reported = refused(heat, "/stacks", template, files)
+    assert reported.endswith("Unknown Property walue; did you mean \"value\"?"
                          " (line 7, column 5 there) (line 8, column 3)")  # fmt: skip

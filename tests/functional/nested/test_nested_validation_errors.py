@@ -25,8 +25,8 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
 def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> tuple[int, str]:
     body = {"stack_name": "bad", "template": template, "files": texts, **body}
     answer = heat.send("POST", "/stacks", body)
-    told = answer.json["error"]
-    return answer.status_int, f"{told['type']}: {told['message']}"
+    reported = answer.json["error"]
+    return answer.status_int, f"{reported['type']}: {reported['message']}"
 
 
 @pytest.mark.parametrize(
@@ -49,43 +49,45 @@ def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> t
         ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
     ],
 )
-def test_a_mistake_is_told_with_its_path(
+def test_a_mistake_is_reported_with_its_path(
     heat: ProjectClient, properties: Json, template: Json, pieces: tuple[str, ...]
 ) -> None:
-    status, told = refusal(heat, hot_template({"n": {"type": FILE, "properties": properties}}),
+    status, reported = refusal(heat, hot_template({"n": {"type": FILE, "properties": properties}}),
                            files(template))  # fmt: skip
     assert status == 400
-    assert told.startswith("StackValidationFailed")
+    assert reported.startswith("StackValidationFailed")
     for piece in pieces:
-        assert piece in told, told
+        assert piece in reported, reported
 
 
 def test_required_parameters_are_required_properties(heat: ProjectClient) -> None:
     inner = hot_template({}, parameters={"v": {"type": "string"}})
-    _status, told = refusal(heat, hot_template({"n": {"type": FILE}}), files(inner))
-    assert "Property v not assigned" in told
+    _status, reported = refusal(heat, hot_template({"n": {"type": FILE}}), files(inner))
+    assert "Property v not assigned" in reported
 
 
 def test_a_missing_file(heat: ProjectClient) -> None:
-    status, told = refusal(heat, hot_template({"n": {"type": FILE}}), {})
-    assert (status, "resources.n.type" in told, FILE in told) == (400, True, True), told
+    status, reported = refusal(heat, hot_template({"n": {"type": FILE}}), {})
+    assert (status, "resources.n.type" in reported, FILE in reported) == (400, True, True), (
+        reported
+    )
 
 
 def test_an_attribute_that_is_no_output(heat: ProjectClient) -> None:
     template = hot_template({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
-    status, told = refusal(heat, template, files(child()))
-    assert (status, "Referenced Attribute (n ouch)" in told) == (400, True), told
+    status, reported = refusal(heat, template, files(child()))
+    assert (status, "Referenced Attribute (n ouch)" in reported) == (400, True), reported
 
 
 def test_a_template_that_nests_itself(heat: ProjectClient) -> None:
-    status, told = refusal(
+    status, reported = refusal(
         heat, hot_template({"n": {"type": FILE}}), files(hot_template({"n": {"type": FILE}}))
     )
     inner = f"resources.n<{FILE}>.resources.n<{FILE}>.resources.n<{FILE}>"
     assert status == 400
-    assert told.startswith("StackValidationFailed: RequestLimitExceeded") or (
-        inner in told and "nested at most 3 deep" in told
-    ), told
+    assert reported.startswith("StackValidationFailed: RequestLimitExceeded") or (
+        inner in reported and "nested at most 3 deep" in reported
+    ), reported
 
 
 def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
@@ -94,10 +96,10 @@ def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
     )
     heat = ProjectClient(service)
     two = {"type": FILE}
-    status, told = refusal(
+    status, reported = refusal(
         heat, hot_template({"n": two, "m": two}), files(child(b=resource_definition()))
     )
-    assert (status, told.startswith("RequestLimitExceeded")) == (400, True), told
+    assert (status, reported.startswith("RequestLimitExceeded")) == (400, True), reported
     heat.create("s", hot_template({"n": two, "m": two}), files=files(child()))
     assert heat.status("s") == "CREATE_COMPLETE"
     service.close()
@@ -106,12 +108,12 @@ def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
 def test_a_facade_must_fit(heat: ProjectClient) -> None:
     environment = {"resource_registry": {"OS::Heat::Value": FILE}}
     inner = hot_template({}, parameters={"extra": {"type": "string"}})
-    _status, told = refusal(
+    _status, reported = refusal(
         heat, hot_template({"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}),
         files(inner), environment=environment,
     )  # fmt: skip
     for piece in ("Required property value", "property extra", "Attribute value"):
-        assert piece in told, told
+        assert piece in reported, reported
 
 
 @pytest.mark.parametrize(
@@ -135,10 +137,10 @@ def test_a_facade_of_another_type(heat: ProjectClient, kind: str, parameter: str
     default = {"json": {}, "comma_delimited_list": [], "string": "s"}[parameter]
     inner = hot_template({}, parameters={name: {"type": parameter, "default": default}})
     environment = {"resource_registry": {real: FILE}}
-    _status, told = refusal(
+    _status, reported = refusal(
         heat, hot_template({"n": {"type": real}}), files(inner), environment=environment
     )
-    assert f"Property {name} type mismatch between facade {real} ({kind})" in told, told
+    assert f"Property {name} type mismatch between facade {real} ({kind})" in reported, reported
 
 
 def test_a_forbidden_mistake_made_late_fails_the_resource(heat: ProjectClient) -> None:
@@ -155,15 +157,15 @@ def test_a_forbidden_mistake_made_late_fails_the_resource(heat: ProjectClient) -
     assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason
 
 
-def test_mistakes_of_a_group_are_told_once(heat: ProjectClient) -> None:
+def test_mistakes_of_a_group_are_reported_once(heat: ProjectClient) -> None:
     chain = {"type": "OS::Heat::ResourceChain", "properties": {"resources": "OS::Heat::None"}}
-    _status, told = refusal(heat, hot_template({"n": chain}), {})
-    assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in told
-    assert "\n" not in told, told
+    _status, reported = refusal(heat, hot_template({"n": chain}), {})
+    assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in reported
+    assert "\n" not in reported, reported
 
 
 def test_no_function_is_meant_by_a_property(heat: ProjectClient) -> None:
     group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1}}
-    _status, told = refusal(heat, hot_template({"n": group}), {})
-    assert "Property resource_def not assigned" in told
-    assert "did you mean" not in told, told
+    _status, reported = refusal(heat, hot_template({"n": group}), {})
+    assert "Property resource_def not assigned" in reported
+    assert "did you mean" not in reported, reported

@@ -39,8 +39,8 @@ class RemoteServiceCloud:
         if request.method != "GET" and self.lost:
             self.lost -= 1
             raise error_from_response(ErrorResponse("POST", path, 503, text="lost"))
-        told = found.json if found.content_type == "application/json" else None
-        return CloudResponse(found.status_int, dict(found.headers), told)
+        reported = found.json if found.content_type == "application/json" else None
+        return CloudResponse(found.status_int, dict(found.headers), reported)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def stacks(beyond: RemoteServiceCloud) -> list[Json]:
     return list(beyond.service.send("GET", "/stacks").json["stacks"])
 
 
-def test_a_life(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
+def test_create_update_and_delete(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
     remote_id = begin(heat, beyond, template())
     (stack,) = stacks(beyond)
     assert heat.status("s") == "CREATE_COMPLETE"
@@ -115,7 +115,7 @@ def test_a_life(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
     assert (heat.status(own_id), stacks(beyond)) == ("DELETE_COMPLETE", [])
 
 
-def test_what_goes_wrong_there_is_told_here(
+def test_a_failure_of_the_remote_stack_is_reported(
     heat: ProjectClient, beyond: RemoteServiceCloud
 ) -> None:
     inner = hot_template({"a": resource_definition(fail=True)})
@@ -165,7 +165,9 @@ def test_an_answer_may_get_lost(
     assert heat.status(own_id) == f"{action.upper()}_COMPLETE"
 
 
-def test_gone_behind_our_back(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
+def test_a_remote_stack_that_was_deleted_directly_is_missing(
+    heat: ProjectClient, beyond: RemoteServiceCloud
+) -> None:
     remote_id = begin(heat, beyond, template())
     (stack,) = stacks(beyond)
     beyond.service.send("DELETE", f"/stacks/{stack['stack_name']}/{remote_id}")

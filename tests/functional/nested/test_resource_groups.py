@@ -45,8 +45,8 @@ def template(body: Json, **outputs: Json) -> Json:
 
 
 def names(heat: ProjectClient) -> list[str]:
-    below = heat.resource("s", "g")["physical_resource_id"]
-    return sorted((each["resource_name"] for each in heat.resources(below)), key=int)
+    descendant = heat.resource("s", "g")["physical_resource_id"]
+    return sorted((each["resource_name"] for each in heat.resources(descendant)), key=int)
 
 
 def values(heat: ProjectClient) -> list[str]:
@@ -70,7 +70,7 @@ def test_members_are_numbered_and_read_in_their_order(heat: ProjectClient) -> No
     assert outputs["removed"] == []
 
 
-def test_attributes_that_nobody_reads_are_shown_when_asked_for(heat: ProjectClient) -> None:
+def test_unread_group_attributes_are_shown_on_request(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"g": group(12)}))
 
     def shown(name: str) -> Json:
@@ -92,11 +92,11 @@ def test_a_member_that_is_not_there_is_not_found(heat: ProjectClient) -> None:
         all={"get_attr": ["g", "output"]},
     )
     heat.create("s", body)
-    told = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
+    reported = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
     for key in ("ref", "its"):
-        assert told[key]["output_value"] is None
-        assert "g has no resource 2 inside" in told[key]["output_error"]
-    assert told["all"]["output_value"] == ["v0", "v1"]
+        assert reported[key]["output_value"] is None
+        assert "g has no resource 2 inside" in reported[key]["output_error"]
+    assert reported["all"]["output_value"] == ["v0", "v1"]
     body["resources"]["g"]["properties"]["count"] = 3
     heat.update("s", body)
     assert heat.outputs("s")["its"] == "v2"
@@ -160,17 +160,17 @@ def test_removals_in_the_place_of_earlier_ones(heat: ProjectClient) -> None:
 
 def test_a_member_is_removed_by_its_reference(heat: ProjectClient) -> None:
     heat.create("s", template(group(3)))
-    gone = heat.outputs("s")["refs"][0]
-    heat.update("s", template(group(3, removal_policies=remove(gone))))
+    deleted = heat.outputs("s")["refs"][0]
+    heat.update("s", template(group(3, removal_policies=remove(deleted))))
     assert names(heat) == ["1", "2", "3"]
 
 
 def sizes(heat: ProjectClient) -> list[tuple[int, int]]:
     """(members, members with a new definition) at the end of each of the nested
     stack's traversals, from its events."""
-    below = heat.nested_stack("s", "g")
-    stack_name = below["stack_name"]
-    events = heat.events(below["id"], "?sort_dir=asc")
+    descendant = heat.nested_stack("s", "g")
+    stack_name = descendant["stack_name"]
+    events = heat.events(descendant["id"], "?sort_dir=asc")
     alive: set[str] = set()
     found, changed = [], 0
     for event in events:
@@ -266,7 +266,7 @@ def test_a_count_alone_does_not_roll(heat: ProjectClient) -> None:
     assert sizes(heat) == [(2, 0), (6, 0)]
 
 
-def test_a_failing_member_is_told_with_its_path_and_mended(heat: ProjectClient) -> None:
+def test_a_failing_member_is_reported_with_its_path_and_repaired(heat: ProjectClient) -> None:
     bad = {"resource_def": resource_definition(value="x", fail=True)}
     heat.create("s", template(group(2, **bad)))
     assert heat.status("s") == "CREATE_FAILED"
@@ -277,7 +277,7 @@ def test_a_failing_member_is_told_with_its_path_and_mended(heat: ProjectClient) 
     assert heat.nested_stack("s", "g")["id"] == before
 
 
-def test_a_group_that_is_called_ill_is_replaced(heat: ProjectClient) -> None:
+def test_an_unhealthy_group_is_replaced(heat: ProjectClient) -> None:
     heat.create("s", template(group(1)))
     before = heat.nested_stack("s", "g")["id"]
     body = {"mark_unhealthy": True, "resource_status_reason": "ill"}
@@ -340,16 +340,16 @@ def test_values_that_only_resources_give_reach_members(heat: ProjectClient) -> N
         (group(2000), ("Maximum resources per stack",)),
     ],
 )
-def test_a_mistake_is_told_with_its_path(
+def test_a_mistake_is_reported_with_its_path(
     heat: ProjectClient, body: Json, pieces: tuple[str, ...]
 ) -> None:
     answer = heat.send(
         "POST", "/stacks", {"stack_name": "bad", "template": hot_template({"g": body})}
     )
-    told = answer.json["error"]["message"]
+    reported = answer.json["error"]["message"]
     assert answer.status_int == 400
     for piece in pieces:
-        assert piece in told, told
+        assert piece in reported, reported
 
 
 @pytest.mark.parametrize("size", [20, 2000])
@@ -401,17 +401,17 @@ def test_a_chain_is_made_in_its_order(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE", heat.stack("s")["stack_status_reason"]
     assert len(heat.outputs("s")["refs"]) == 3
     assert heat.outputs("s")["its"] == "x"
-    below = heat.nested_stack("s", "g")["id"]
+    descendant = heat.nested_stack("s", "g")["id"]
     made = [
         each["resource_name"]
-        for each in heat.events(below, "?sort_dir=asc")
+        for each in heat.events(descendant, "?sort_dir=asc")
         if each["resource_status"] == "CREATE_COMPLETE"
     ]
     assert made[:3] == ["0", "1", "2"]
     heat.update(
         "s", hot_template({"g": chain(resources=types[:1], resource_properties={"value": "x"})})
     )
-    assert [each["resource_name"] for each in heat.resources(below)] == ["0"]
+    assert [each["resource_name"] for each in heat.resources(descendant)] == ["0"]
 
 
 def test_a_cloudformation_stack(heat: ProjectClient) -> None:
@@ -445,16 +445,14 @@ def test_what_is_no_output_of_a_cloudformation_stack(heat: ProjectClient, name: 
     body = hot_template({"n": n}, outputs={"o": {"get_attr": ["n", name]},
                                   "well": {"get_attr": ["n", "Outputs.Out"]}})  # fmt: skip
     heat.create("s", body, files={"in.json": json.dumps(inner)})
-    told = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
-    assert f"The template has no output for {name}" in told["o"]["output_error"]
-    assert told["well"]["output_value"] == "x"
+    reported = {each["output_key"]: each for each in heat.stack("s")["outputs"]}
+    assert f"The template has no output for {name}" in reported["o"]["output_error"]
+    assert reported["well"]["output_value"] == "x"
 
 
 @pytest.mark.parametrize("at_once", [False, True])  # changed before it was adopted
 @pytest.mark.parametrize("old", [False, True])
-def test_a_group_that_is_handed_over_uses_no_removed_name(
-    tmp_path: Any, old: bool, at_once: bool
-) -> None:
+def test_an_adopted_group_uses_no_removed_name(tmp_path: Any, old: bool, at_once: bool) -> None:
     """Also one whose document is of before such were told, but for the highest."""
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
@@ -476,8 +474,8 @@ def test_a_group_that_is_handed_over_uses_no_removed_name(
     document["template"] = body(2)
     if old:
         del document["resources"]["g"]["resource_data"]
-    given = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
-    assert heat.send("POST", "/stacks", given, leave_pending=at_once).status_int == 201
+    settings = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
+    assert heat.send("POST", "/stacks", settings, leave_pending=at_once).status_int == 201
     assert heat.status("s") == ("ADOPT_IN_PROGRESS" if at_once else "ADOPT_COMPLETE")
     heat.update("s", body(3))
     assert heat.status("s") == "UPDATE_COMPLETE"

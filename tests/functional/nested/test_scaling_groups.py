@@ -128,26 +128,26 @@ def test_members_and_what_is_read_of_them(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "number"), [({}, 2), ({"desired_capacity": 0}, 2), ({"desired_capacity": 4}, 4)]
+    ("settings", "number"), [({}, 2), ({"desired_capacity": 0}, 2), ({"desired_capacity": 4}, 4)]
 )
-def test_the_size_it_begins_with(heat: ProjectClient, given: Json, number: int) -> None:
-    if given.get("desired_capacity") == 0:
-        given = {"desired_capacity": 0, "least": 0}
+def test_the_size_it_begins_with(heat: ProjectClient, settings: Json, number: int) -> None:
+    if settings.get("desired_capacity") == 0:
+        settings = {"desired_capacity": 0, "least": 0}
         number = 0
-    heat.create("s", template(group(**{"least": 2, **given})))
+    heat.create("s", template(group(**{"least": 2, **settings})))
     assert size(heat) == number
 
 
 @pytest.mark.parametrize(
-    ("given", "where"),
+    ("settings", "where"),
     [
         ({"least": 4, "most": 3}, "min_size"),
         ({"desired_capacity": 6}, "desired_capacity"),
         ({"desired_capacity": 1, "least": 2}, "desired_capacity"),
     ],
 )
-def test_sizes_that_do_not_fit(heat: ProjectClient, given: Json, where: str) -> None:
-    body = {"stack_name": "s", "template": template(group(**given))}
+def test_sizes_that_do_not_fit(heat: ProjectClient, settings: Json, where: str) -> None:
+    body = {"stack_name": "s", "template": template(group(**settings))}
     answer = heat.send("POST", "/stacks", body)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
     assert f"resources.g.properties.{where}" in answer.json["error"]["message"]
@@ -193,7 +193,7 @@ def test_up_and_down_by_signal(heat: ProjectClient) -> None:
     assert (signals(heat, "up"), signals(heat, "down")) == (2, 1)
 
 
-def test_bounds_hold_and_what_changes_nothing_tells_nothing(heat: ProjectClient) -> None:
+def test_bounds_hold_and_a_signal_without_effect_has_no_event(heat: ProjectClient) -> None:
     policies = {
         "up": policy(9),
         "down": policy(-9),
@@ -212,15 +212,15 @@ def test_bounds_hold_and_what_changes_nothing_tells_nothing(heat: ProjectClient)
     }
 
 
-def test_a_signal_tells_what_its_sender_told(heat: ProjectClient) -> None:
+def test_the_event_of_a_signal_has_its_details(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     signal(heat, "up", {"previous": "ok", "current": "alarm", "reason": "busy"})
-    told = [
+    reported = [
         event["resource_status_reason"]
         for event in heat.events("s")
         if event["resource_status"].startswith("SIGNAL_")
     ]
-    assert told == ["alarm state changed from ok to alarm (busy)"]
+    assert reported == ["alarm state changed from ok to alarm (busy)"]
     assert size(heat) == 2
 
 
@@ -295,12 +295,12 @@ def test_a_stack_that_scales_is_deleted(heat: ProjectClient) -> None:
     heat.create("s", template(group(resource=SLOW)))
     scale(heat, "up", hold=True)
     heat.service.run_due_work()
-    stack, below = heat.stack("s")["id"], heat.nested_stack("s", "g")["id"]
+    stack, descendant = heat.stack("s")["id"], heat.nested_stack("s", "g")["id"]
     heat.delete("s")
-    assert (heat.status(stack), heat.status(below)) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
+    assert (heat.status(stack), heat.status(descendant)) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
 
 
-def test_the_size_stays_over_an_update_that_says_nothing_of_it(heat: ProjectClient) -> None:
+def test_an_update_without_a_size_keeps_the_size(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     scale(heat, "up")
     scale(heat, "up")
@@ -346,7 +346,7 @@ def test_rolling_pauses_hold_nobody_up(heat: ProjectClient) -> None:
     assert signals(heat, "up") == 0
 
 
-def test_a_scaling_that_fails_is_mended_by_the_next(heat: ProjectClient) -> None:
+def test_the_next_scaling_repairs_a_failed_one(heat: ProjectClient) -> None:
     heat.create(
         "s",
         template(
@@ -354,16 +354,16 @@ def test_a_scaling_that_fails_is_mended_by_the_next(heat: ProjectClient) -> None
             {"up": policy(1), "to": policy(1, "exact_capacity")},
         ),
     )
-    below = heat.nested_stack("s", "g")["id"]
+    descendant = heat.nested_stack("s", "g")["id"]
     FlakyMemberType.broken = True
     scale(heat, "up")
-    assert (heat.status(below), heat.status("s")) == ("UPDATE_FAILED", "CREATE_COMPLETE")
+    assert (heat.status(descendant), heat.status("s")) == ("UPDATE_FAILED", "CREATE_COMPLETE")
     assert heat.resource("s", "g")["resource_status"] == "CREATE_COMPLETE"
     assert heat.outputs("s")["size"] == 1  # who failed does not count
     assert len(heat.outputs("s")["refs"]) == 1
     FlakyMemberType.broken = False
     scale(heat, "up")
-    assert (heat.status(below), size(heat)) == ("UPDATE_COMPLETE", 2)
+    assert (heat.status(descendant), size(heat)) == ("UPDATE_COMPLETE", 2)
     FlakyMemberType.broken = True
     scale(heat, "up")
     kept = names(heat)
@@ -412,7 +412,7 @@ def test_a_lost_message_costs_no_scaling(heat: ProjectClient) -> None:
     assert size(heat) == 3
 
 
-def test_a_group_that_is_handed_over_keeps_its_members(tmp_path: Any) -> None:
+def test_an_adopted_group_keeps_its_members(tmp_path: Any) -> None:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
     heat = ProjectClient(service)
@@ -430,7 +430,7 @@ def test_a_group_that_is_handed_over_keeps_its_members(tmp_path: Any) -> None:
     service.close()
 
 
-def test_a_group_is_foreseen(heat: ProjectClient) -> None:
+def test_the_preview_of_a_group(heat: ProjectClient) -> None:
     body = {"stack_name": "s", "template": template(group(desired_capacity=2))}
     shown = heat.send("POST", "/stacks/preview", body).json["stack"]["resources"]
     (members,) = [each for each in shown if isinstance(each, list)]  # in the group's place

@@ -69,13 +69,13 @@ def paths(fact: RouteFact) -> list[str]:
     return ["/".join(parts)]
 
 
-def test_the_facts_are_all_there():
+def test_the_table_of_routes_is_complete():
     assert len(ROUTE_FACTS) == len({fact.key for fact in ROUTE_FACTS}) == 61
     assert {fact.key for fact in ROUTE_FACTS} >= MISSING | RULE_BY_BODY
 
 
 @pytest.mark.parametrize("fact", ROUTE_FACTS, ids=lambda fact: f"{fact.method} {fact.path}")
-def test_a_route_is_there_unless_it_is_said_to_be_missing(fact):
+def test_every_route_exists_with_its_rule_and_query(fact):
     for path in paths(fact):
         match = TABLE.match(fact.method, path)
         route = None if match is None else match.route

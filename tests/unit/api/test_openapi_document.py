@@ -37,8 +37,8 @@ def test_routes_name_schemas_that_exist(route) -> None:
 
 def test_path_parameters_are_those_of_the_path() -> None:
     for path, _method, operation in OPERATIONS:
-        told = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
-        assert told == set(re.findall(r"\{(\w+)\}", path))
+        reported = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+        assert reported == set(re.findall(r"\{(\w+)\}", path))
 
 
 def test_words_are_paths_of_their_own() -> None:

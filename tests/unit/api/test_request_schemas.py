@@ -44,15 +44,15 @@ def test_limit(text: str) -> None:
 
 
 def test_status_in_both_forms() -> None:
-    asked = list_queries.parse_stack_list_query(
+    requested = list_queries.parse_stack_list_query(
         query(("status", "CREATE_FAILED"), ("status", "COMPLETE")), "p", ()
     )
-    assert asked.filters.matches == {"status": ("FAILED", "COMPLETE"), "action": ("CREATE",)}
+    assert requested.filters.matches == {"status": ("FAILED", "COMPLETE"), "action": ("CREATE",)}
 
 
 def test_status_that_looks_like_two() -> None:
-    asked = list_queries.parse_stack_list_query(query(("status", "IN_PROGRESS")), "p", ())
-    assert asked.filters.matches == {"status": ("IN_PROGRESS",)}
+    requested = list_queries.parse_stack_list_query(query(("status", "IN_PROGRESS")), "p", ())
+    assert requested.filters.matches == {"status": ("IN_PROGRESS",)}
 
 
 def test_hidden_tags_unless_shown() -> None:
@@ -62,10 +62,10 @@ def test_hidden_tags_unless_shown() -> None:
 
 
 def test_unknown_sort_key_is_dropped_and_direction_checked() -> None:
-    asked = list_queries.parse_stack_list_query(
+    requested = list_queries.parse_stack_list_query(
         query(("sort_keys", "x"), ("sort_dir", "asc")), "p", ()
     )
-    assert (asked.page.sort_keys, asked.page.descending) == ((), False)
+    assert (requested.page.sort_keys, requested.page.descending) == ((), False)
     with pytest.raises(errors.InvalidRequestValue, match="sort_dir"):
         list_queries.parse_stack_list_query(query(("sort_dir", "up")), "p", ())
 
@@ -129,16 +129,16 @@ def test_patch_without_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("values", "message"),
     [({}, "No action"), ({"a": 1, "b": 1}, "Multiple"), ({"reboot": None}, '"reboot"')],
 )
-def test_refused_actions(given: dict[str, Any], message: str) -> None:
+def test_refused_actions(values: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.HTTPBadRequest, match=message):
-        actions.parse_action_name(given)
+        actions.parse_action_name(values)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "values",
     [
         {},
         {"mark_unhealthy": 1},
@@ -146,6 +146,6 @@ def test_refused_actions(given: dict[str, Any], message: str) -> None:
         {"mark_unhealthy": True, "resource_status_reason": 5},
     ],
 )
-def test_refused_health(given: dict[str, Any]) -> None:
+def test_refused_health(values: dict[str, Any]) -> None:
     with pytest.raises(errors.HTTPBadRequest):
-        actions.parse_health_body(given)
+        actions.parse_health_body(values)

@@ -156,12 +156,12 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
 
 
 def test_checks_the_target_of_a_redirect(port: int) -> None:
-    asked = []
+    requested = []
 
     def look_up(host: str, port: int) -> list[str]:
-        asked.append(host)
+        requested.append(host)
         return ["127.0.0.1"] if host == "some.example" else []
 
     with pytest.raises(HTTPBadRequest, match="no address"):
         fetch_url(f"http://some.example:{port}/inside", PRIVATE_ALLOWED, resolve_addresses=look_up)
-    assert asked == ["some.example", "inside.example"]
+    assert requested == ["some.example", "inside.example"]
