@@ -166,9 +166,7 @@ def test_stacks_behind_are_looked_at_together(two: TwoEngineService) -> None:
     root = hot_template({f"n{at}": {"type": "leaf.yaml"} for at in range(WIDTH)})
     two.heat.create("looked", root, files={"leaf.yaml": json.dumps(leaf)})
     service = two.service
-    looker = NestedStackObserver(
-        service.nested_executors[0].builder.registry, service.nested_executors[0].builder.clock
-    )
+    looker = NestedStackObserver(service.registry, service.clock)
     stack_id = two.heat.stack("looked")["id"]
     store = SqlStore(service.database)
     with store.transaction() as tx:
