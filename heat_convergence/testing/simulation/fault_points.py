@@ -90,7 +90,7 @@ class FaultInjectingStore:
         """Open a transaction whose commit may fail, or after which the process may end."""
         process = self._process
         with self._inner.transaction() as tx:
-            yield FaultInjectingTransaction(tx, process)  # type: ignore[misc]
+            yield FaultInjectingTransaction(tx, process)
             fault = self._before_commit()
         self._after_commit(fault)
 

@@ -21,16 +21,11 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     Recipient,
     send_messages,
 )
-from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
-    is_stack_entry,
-    is_suspended_entry,
-    resource_entries,
-)
 from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
-from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports.bus import Bus
@@ -42,6 +37,7 @@ from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
+from heat_convergence.testing.simulation.workload.abandoned_stack import AbandonedStack
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 _TRAVERSALS = {
@@ -62,26 +58,6 @@ class RequestServices:
     context: TraversalContext
     wait: Wait
     registry: ResourceTypeRegistry
-
-
-@dataclass(frozen=True, slots=True)
-class AbandonedStack:
-    """The template and the export of an abandoned stack."""
-
-    template: str
-    stack_export: Mapping[str, Any]
-
-    @property
-    def adopted_resources(self) -> dict[str, AdoptedResource]:
-        """The resources to adopt, by name."""
-        return {
-            name: AdoptedResource(None, {ADOPTED_STACK: entry}, True, is_suspended_entry(entry))
-            if is_stack_entry(entry)
-            else AdoptedResource(
-                entry["resource_id"], entry["resource_data"], False, is_suspended_entry(entry)
-            )
-            for name, entry in resource_entries(self.stack_export)
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 ROWS = TESTS / "functional" / "data" / "validation_rows.yaml"
 TABLES = {
     "row": ("functional/validation_cases.py", None),

@@ -14,7 +14,7 @@ import yaml
 from heat_convergence.resources.protocol.type_schema import PropertyType
 from tools import scaffold
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 _PLACEHOLDERS = ("greeting", "SERVICE", "…")
 _FOLDERS = ("heat_convergence", "tests", "docs", "etc", "tools", "releasenotes", "benchmarks")
 
