@@ -35,6 +35,15 @@ def test_links_of_pages_lead_to_files(page: str) -> None:
     assert [each for each in targets if not (ROOT / page).parent.joinpath(each).exists()] == []
 
 
+def test_contributing_names_existing_modules() -> None:
+    text = (ROOT / "CONTRIBUTING.rst").read_text()
+    modules = re.findall(r"python -m ([\w.]+)", text)
+    assert modules
+    assert [
+        each for each in modules if not (ROOT / f"{each.replace('.', '/')}.py").is_file()
+    ] == []
+
+
 def test_hooks_run_the_linters_of_tox() -> None:
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
