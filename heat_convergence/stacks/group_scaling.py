@@ -3,7 +3,7 @@
 Called for signals to scaling policies, in the signal's transaction: the scaling starts
 in it or not at all, so that a crash loses neither half (RULE 4).  Decides when a signal
 is ignored: while the group is at work, still scaling or cooling down, and when nothing
-would change.  Source: ``resource_groups.md`` of Heat's facts.
+would change.  Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations

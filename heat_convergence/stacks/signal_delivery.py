@@ -3,7 +3,7 @@
 Called by the API in a transaction of its own.  Decides in which states a signal is
 refused; starts no traversal but the scaling of a group.  Locks the resource and those
 that wait for it, not the stack: ten thousand servers of one stack may signal at once.
-Source: ``events_and_states.md`` of Heat's facts.
+Source: docs/reference/events-and-states.rst.
 """
 
 from __future__ import annotations

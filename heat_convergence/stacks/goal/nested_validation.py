@@ -5,7 +5,7 @@ Called by the builder of root stacks with the root's evaluated template.  A temp
 occurs many times with the same values is checked once; values that are not known before
 resources exist are left to engines.
 
-Source: ``validation.md`` and ``events_and_states.md`` of Heat's facts.
+Source: docs/reference/validation.rst and events-and-states.rst.
 """
 
 from __future__ import annotations
