@@ -27,19 +27,19 @@ Json = Any
 
 
 @pytest.fixture
-def house() -> FakeServer:
+def fake_server() -> FakeServer:
     return FakeServer()
 
 
 @pytest.fixture
-def service(tmp_path: Any, house: FakeServer) -> Iterator[LocalService]:
+def service(tmp_path: Any, fake_server: FakeServer) -> Iterator[LocalService]:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(fake_server,))
     yield service
     service.close()
 
 
-def test_the_document(service: LocalService) -> None:
+def test_exported_document(service: LocalService) -> None:
     path = create_stack(service, parameters={"code": "secret"}, tags="a,b")
     document = service.send("GET", f"{path}/export").json
     shown = {name: document[name] for name in ("name", "action", "status", "project_id", "tags")}
@@ -66,7 +66,9 @@ def test_the_document(service: LocalService) -> None:
     assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
 
 
-def test_abandon_and_adopt_keep_everything(service: LocalService, house: FakeServer) -> None:
+def test_abandon_and_adopt_keep_all_resources(
+    service: LocalService, fake_server: FakeServer
+) -> None:
     path = create_stack(service, parameters={"colour": "green"})
     before = get_outputs(service, path)
     rows = get_body(service, f"{path}/resources")
@@ -76,7 +78,7 @@ def test_abandon_and_adopt_keep_everything(service: LocalService, house: FakeSer
     assert (answer.status_int, answer.json) == (200, exported)
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     assert service.send("GET", "/stacks").json["stacks"] == []
-    assert house.servers == {"plot-0": "green"}
+    assert fake_server.servers == {"plot-0": "green"}
 
     path = adopt_stack(service, exported)
     stack = get_body(service, path)
@@ -89,28 +91,28 @@ def test_abandon_and_adopt_keep_everything(service: LocalService, house: FakeSer
     assert {r["resource_name"]: r["physical_resource_id"] for r in rows} == ids
     assert {r["resource_status"] for r in rows} == {"ADOPT_COMPLETE"}
     assert get_outputs(service, path) == before
-    assert house.calls == [("create", "plot-0")]
+    assert fake_server.calls == [("create", "plot-0")]
 
     # From now on it is a stack as any other.
     service.send("PATCH", path, {"parameters": {"colour": "red"}})
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
     assert get_outputs(service, path) == {**before, "sign": "red"}
     service.send("DELETE", path)
-    assert house.calls[1:] == [("update", "plot-0"), ("delete", "plot-0")]
+    assert fake_server.calls[1:] == [("update", "plot-0"), ("delete", "plot-0")]
 
 
-def test_an_update_that_changes_nothing_after_adopting(
-    service: LocalService, house: FakeServer
+def test_unchanged_update_after_adopt_changes_nothing(
+    service: LocalService, fake_server: FakeServer
 ) -> None:
     path = create_stack(service)
     path = adopt_stack(service, service.send("DELETE", f"{path}/abandon").json)
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert house.calls == [("create", "plot-0")]
+    assert fake_server.calls == [("create", "plot-0")]
 
 
 @pytest.mark.parametrize(
-    "told",
+    "changes",
     [
         {"action": "SUSPEND", "status": "COMPLETE"},
         {"action": "SUSPEND", "status": "FAILED"},
@@ -118,29 +120,29 @@ def test_an_update_that_changes_nothing_after_adopting(
         {"action": "CHECK", "status": "COMPLETE", "paused": True},
     ],
 )
-def test_what_is_suspended_stays_so_until_the_next_goal(
-    service: LocalService, house: FakeServer, told: Json
+def test_adopted_suspended_resource_resumes_with_the_next_update(
+    service: LocalService, fake_server: FakeServer, changes: Json
 ) -> None:
     path = create_stack(service)
     service.send("POST", f"{path}/actions", {"suspend": None})
     document = service.send("DELETE", f"{path}/abandon").json
     assert document["resources"]["house"]["paused"] is True
     del document["resources"]["house"]["paused"]  # as another service tells it
-    document["resources"]["house"] |= told
+    document["resources"]["house"] |= changes
     path = adopt_stack(service, document)
     assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
     before = [("create", "plot-0"), ("suspend", "plot-0")]
-    assert house.calls == before
+    assert fake_server.calls == before
     again = service.send("GET", f"{path}/export").json
     assert again["resources"]["house"]["paused"] is True
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert house.calls == [*before, ("resume", "plot-0")]
+    assert fake_server.calls == [*before, ("resume", "plot-0")]
     service.send("PATCH", path)
-    assert house.calls == [*before, ("resume", "plot-0")]
+    assert fake_server.calls == [*before, ("resume", "plot-0")]
 
 
-def test_request_goes_over_the_document(service: LocalService, house: FakeServer) -> None:
+def test_request_overrides_the_document(service: LocalService, fake_server: FakeServer) -> None:
     path = create_stack(service, parameters={"colour": "green"})
     document = service.send("DELETE", f"{path}/abandon").json
     path = adopt_stack(
@@ -156,7 +158,7 @@ def test_request_goes_over_the_document(service: LocalService, house: FakeServer
     assert (stack["parameters"]["colour"], stack["parameters"]["code"]) == ("grey", "******")
 
 
-def test_files_and_mappings_come_along(service: LocalService) -> None:
+def test_files_and_mappings_are_exported(service: LocalService) -> None:
     template = {
         "heat_template_version": "2016-10-14",
         "resources": {
@@ -171,7 +173,7 @@ def test_files_and_mappings_come_along(service: LocalService) -> None:
     assert get_body(service, f"{path}/resources/a")["attributes"]["value"] == "text"
 
 
-def test_what_is_under_way_is_told(service: LocalService, house: FakeServer) -> None:
+def test_abandon_in_progress_is_shown(service: LocalService, fake_server: FakeServer) -> None:
     """Abandoned before the engine has come to it: nothing is made afterwards."""
     answer = service.send(
         "POST",
@@ -183,16 +185,16 @@ def test_what_is_under_way_is_told(service: LocalService, house: FakeServer) -> 
     document = service.send("DELETE", f"{path}/abandon").json
     assert (document["action"], document["status"]) == ("CREATE", "IN_PROGRESS")
     assert document["resources"]["house"]["resource_id"] is None
-    assert house.calls == []
+    assert fake_server.calls == []
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     # The name is free for another.
     create_stack(service)
 
 
-def test_adopting_what_is_not_there_fails(service: LocalService, house: FakeServer) -> None:
+def test_adopting_a_missing_resource_fails(service: LocalService, fake_server: FakeServer) -> None:
     path = create_stack(service)
     document = service.send("DELETE", f"{path}/abandon").json
-    house.servers.clear()
+    fake_server.servers.clear()
     path = adopt_stack(service, document)
     stack = get_body(service, path)
     assert (stack["stack_status"], stack["stack_status_reason"]) == (
@@ -203,10 +205,12 @@ def test_adopting_what_is_not_there_fails(service: LocalService, house: FakeServ
     # The next update makes a new one in its place.
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert house.calls[1:] == [("create", "plot-1"), ("delete", "plot-0")]
+    assert fake_server.calls[1:] == [("create", "plot-1"), ("delete", "plot-0")]
 
 
-def test_adopting_without_a_physical_id_fails(service: LocalService, house: FakeServer) -> None:
+def test_adopting_without_a_physical_id_fails(
+    service: LocalService, fake_server: FakeServer
+) -> None:
     path = create_stack(service)
     document = service.send("DELETE", f"{path}/abandon").json
     del document["resources"]["house"]
@@ -218,8 +222,8 @@ def test_adopting_without_a_physical_id_fails(service: LocalService, house: Fake
     )
 
 
-def test_a_failed_adoption_that_is_rolled_back_lets_go(
-    service: LocalService, house: FakeServer
+def test_failed_adoption_retains_resources_on_rollback(
+    service: LocalService, fake_server: FakeServer
 ) -> None:
     path = create_stack(service, template={**FAKE_SERVER_TEMPLATE, "outputs": {}})
     document = service.send("DELETE", f"{path}/abandon").json
@@ -230,11 +234,11 @@ def test_a_failed_adoption_that_is_rolled_back_lets_go(
     path = adopt_stack(service, document, disable_rollback=False)
     assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
     assert get_body(service, f"{path}/resources") == []
-    assert house.servers == {"plot-0": "blue"}
-    assert house.calls == [("create", "plot-0")]
+    assert fake_server.servers == {"plot-0": "blue"}
+    assert fake_server.calls == [("create", "plot-0")]
 
 
-def test_secrets_are_sealed_from_the_first_moment(service: LocalService) -> None:
+def test_adopted_secrets_are_encrypted_at_once(service: LocalService) -> None:
     path = create_stack(service)
     document = service.send("DELETE", f"{path}/abandon").json
     answer = service.send(
@@ -250,7 +254,7 @@ def test_secrets_are_sealed_from_the_first_moment(service: LocalService) -> None
 
 
 @pytest.mark.parametrize(
-    ("document", "kind", "piece"),
+    ("document", "error_type", "piece"),
     [
         ("{", "HTTPBadRequest", "adopt_stack_data"),
         ("[1]", "HTTPBadRequest", "not a map"),
@@ -266,16 +270,18 @@ def test_secrets_are_sealed_from_the_first_moment(service: LocalService) -> None
         ({"files": {"f": 1}}, "HTTPBadRequest", '"f" must be a string'),
     ],
 )
-def test_bad_documents(service: LocalService, document: Json, kind: str, piece: str) -> None:
+def test_invalid_documents_are_refused(
+    service: LocalService, document: Json, error_type: str, piece: str
+) -> None:
     if not isinstance(document, str):
         template = {"heat_template_version": "2016-10-14"}
         document = json.dumps({"template": template, **document})
     answer = service.send("POST", "/stacks", {"stack_name": "s", "adopt_stack_data": document})
-    assert piece in assert_refused(answer, 400, kind)
+    assert piece in assert_refused(answer, 400, error_type)
     assert service.send("GET", "/stacks").json["stacks"] == []
 
 
-def test_only_where_the_operator_allows_it(service: LocalService) -> None:
+def test_abandon_and_adopt_require_their_options(service: LocalService) -> None:
     path = create_stack(service)
     document = json.dumps(service.send("GET", f"{path}/export").json)
     service.use_application(build_app(replace(service.services, options=ApiOptions())))
@@ -287,7 +293,9 @@ def test_only_where_the_operator_allows_it(service: LocalService) -> None:
     assert "Adopt" in assert_refused(service.send("POST", "/stacks", body), 400, "NotSupported")
 
 
-def test_other_projects_know_nothing_of_it(service: LocalService) -> None:
+def test_other_projects_cannot_abandon(service: LocalService) -> None:
     path = create_stack(service)
-    for method, below in (("GET", "export"), ("DELETE", "abandon")):
-        assert_refused(service.send(method, f"{path}/{below}", project="q"), 404, "EntityNotFound")
+    for method, action in (("GET", "export"), ("DELETE", "abandon")):
+        assert_refused(
+            service.send(method, f"{path}/{action}", project="q"), 404, "EntityNotFound"
+        )

@@ -52,7 +52,7 @@ def reasons(heat: ProjectClient, name: str = "a", key: str = "s") -> list[str]:
     ]
 
 
-def test_a_create_stops_and_goes_on(heat: ProjectClient) -> None:
+def test_create_stops_at_a_breakpoint_and_continues(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     assert states(heat) == {
         "a": "INIT_COMPLETE",
@@ -70,7 +70,7 @@ def test_a_create_stops_and_goes_on(heat: ProjectClient) -> None:
     assert "Hook pre-create is cleared" in reasons(heat)
 
 
-def test_a_create_stops_after_a_resource(heat: ProjectClient) -> None:
+def test_create_stops_after_a_resource(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("post-create"))
     assert states(heat) == {
         "a": "CREATE_COMPLETE",
@@ -82,7 +82,7 @@ def test_a_create_stops_after_a_resource(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_both_sides_of_a_resource(heat: ProjectClient) -> None:
+def test_create_stops_before_and_after_a_resource(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create", "post-create"))
     clear(heat, "pre-create")
     assert heat.stack("s")["stack_status_reason"].endswith("a (post-create)")
@@ -90,7 +90,7 @@ def test_both_sides_of_a_resource(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_wildcards(heat: ProjectClient) -> None:
+def test_breakpoint_with_wildcards(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create", resource="a*"))
     assert set(states(heat).values()) == {"INIT_COMPLETE"}
     clear(heat, "pre-create", "apart")
@@ -98,7 +98,7 @@ def test_wildcards(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_an_update_stops_though_nothing_changes(heat: ProjectClient) -> None:
+def test_update_without_change_stops(heat: ProjectClient) -> None:
     heat.create("s", TWO)
     for hook in ("pre-update", "post-update"):
         heat.update("s", TWO, environment=at(hook))
@@ -108,7 +108,7 @@ def test_an_update_stops_though_nothing_changes(heat: ProjectClient) -> None:
         assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_an_update_stops_before_a_replacement(heat: ProjectClient) -> None:
+def test_update_stops_before_a_replacement(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"a": resource_definition(value="1", update_replace=True)}))
     before = heat.resource("s", "a")["physical_resource_id"]
     heat.update(
@@ -129,7 +129,7 @@ def test_create_hooks_do_not_stop_an_update(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize("hook", ["pre-delete", "post-delete"])
-def test_a_delete_stops(heat: ProjectClient, hook: str) -> None:
+def test_delete_stops_at_a_breakpoint(heat: ProjectClient, hook: str) -> None:
     heat.create("s", TWO, environment=at(hook))
     heat.delete("s")
     assert heat.status("s") == "DELETE_IN_PROGRESS"
@@ -138,13 +138,13 @@ def test_a_delete_stops(heat: ProjectClient, hook: str) -> None:
     assert heat.stack("s") is None
 
 
-def test_left_by_an_update(heat: ProjectClient) -> None:
+def test_update_leaves_a_breakpoint(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     heat.update("s", TWO)
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_left_by_an_update_with_the_hook(heat: ProjectClient) -> None:
+def test_update_with_the_same_hook_stops_again(heat: ProjectClient) -> None:
     heat.create("s", TWO)
     heat.update("s", TWO, environment=at("pre-update"))
     heat.update("s", TWO, environment=at("pre-update"))
@@ -153,7 +153,7 @@ def test_left_by_an_update_with_the_hook(heat: ProjectClient) -> None:
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_left_by_a_cancel(heat: ProjectClient) -> None:
+def test_cancel_leaves_a_breakpoint(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     assert heat.perform_action("s", "cancel_without_rollback").status_int == 200
     assert heat.status("s") == "CREATE_FAILED"
@@ -163,27 +163,27 @@ def test_left_by_a_cancel(heat: ProjectClient) -> None:
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_left_by_a_cancelled_update(heat: ProjectClient) -> None:
+def test_cancelled_update_leaves_a_breakpoint(heat: ProjectClient) -> None:
     heat.create("s", TWO)
     heat.update("s", TWO, environment=at("pre-update"))
     heat.perform_action("s", "cancel_update")
     assert heat.status("s") == "ROLLBACK_COMPLETE"
 
 
-def test_left_by_a_delete(heat: ProjectClient) -> None:
+def test_delete_leaves_a_breakpoint(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     heat.delete("s")
     assert heat.stack("s") is None
 
 
-def test_a_failure_elsewhere_does_not_wait(heat: ProjectClient) -> None:
+def test_failure_of_another_resource_fails_the_stack(heat: ProjectClient) -> None:
     template = hot_template({"a": resource_definition(), "bad": resource_definition(fail=True)})
     heat.create("s", template, environment=at("pre-create"))
     assert heat.status("s") == "CREATE_FAILED"
     assert reasons(heat)[-1] == "Failure occurred while waiting."
 
 
-def test_nothing_is_asked_again_while_it_waits(heat: ProjectClient) -> None:
+def test_sweep_finds_nothing_at_a_breakpoint(heat: ProjectClient) -> None:
     """A sweep finds nothing to do; a crash would find the same rows."""
     heat.create("s", TWO, environment=at("pre-create"))
     before = len(heat.events("s"))
@@ -197,7 +197,7 @@ def test_nothing_is_asked_again_while_it_waits(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_down_the_tree(heat: ProjectClient) -> None:
+def test_breakpoint_in_a_nested_stack(heat: ProjectClient) -> None:
     child = hot_template({"a": resource_definition(value="a")})
     hooks = {"n*": {"a": {"hooks": "pre-create"}}}
     heat.create(
@@ -231,18 +231,18 @@ def _two_levels(heat: ProjectClient, *hooks: str) -> None:
     )  # fmt: skip
 
 
-def test_what_waits_below_is_told_by_every_stack_above(heat: ProjectClient) -> None:
+def test_ancestors_show_a_breakpoint_of_a_nested_stack(heat: ProjectClient) -> None:
     _two_levels(heat, "pre-create")
     middle = heat.nested_stack("s", "m")
     bottom = heat.nested_stack(middle["id"], "n")
     found = heat.send("GET", "/stacks?show_nested=true", leave_pending=True).json["stacks"]
-    told = {each["id"]: each["stack_status_reason"] for each in found}
+    reasons_shown = {each["id"]: each["stack_status_reason"] for each in found}
     paths = {heat.stack("s")["id"]: "m/n/a", middle["id"]: "n/a", bottom["id"]: "a"}
     for stack_id, path in paths.items():
         reason = f"Stack CREATE waits at breakpoints: {path} (pre-create)"
-        assert heat.stack(stack_id)["stack_status_reason"] == told[stack_id] == reason
+        assert heat.stack(stack_id)["stack_status_reason"] == reasons_shown[stack_id] == reason
     free = heat.nested_stack(middle["id"], "free")["id"]
-    assert told[free] == "Stack CREATE completed successfully"
+    assert reasons_shown[free] == "Stack CREATE completed successfully"
     (listed,) = heat.send("GET", "/stacks", leave_pending=True).json["stacks"]
     assert listed["stack_status_reason"].endswith(": m/n/a (pre-create)")
     above = "CREATE waits at breakpoints: m/n/a (pre-create)"
@@ -260,7 +260,7 @@ def test_what_waits_below_is_told_by_every_stack_above(heat: ProjectClient) -> N
     assert reasons(heat, "m") == ["state changed", above]
 
 
-def test_what_is_cleared_below_is_told_no_more(heat: ProjectClient) -> None:
+def test_ancestors_do_not_show_a_cleared_breakpoint(heat: ProjectClient) -> None:
     _two_levels(heat, "pre-create", "post-create")
     bottom = heat.nested_stack(heat.nested_stack("s", "m")["id"], "n")["id"]
     clear(heat, "pre-create", stack=bottom)
@@ -279,7 +279,7 @@ def test_what_is_cleared_below_is_told_no_more(heat: ProjectClient) -> None:
     ]
 
 
-def test_what_waits_below_is_left_with_the_stack_above(heat: ProjectClient) -> None:
+def test_update_of_the_parent_leaves_a_nested_breakpoint(heat: ProjectClient) -> None:
     _two_levels(heat, "pre-create")
     heat.perform_action("s", "cancel_without_rollback")
     assert heat.stack("s")["stack_status_reason"] == "Stack CREATE cancelled"
@@ -291,15 +291,15 @@ def test_what_waits_below_is_left_with_the_stack_above(heat: ProjectClient) -> N
     assert heat.stack("s") is None
 
 
-def test_where_it_waits_costs_one_statement_however_deep(heat: ProjectClient) -> None:
+def test_breakpoint_reasons_cost_one_statement_at_any_depth(heat: ProjectClient) -> None:
     _two_levels(heat, "pre-create")
     path = heat.path("s")
-    asked = ["/stacks", path, f"{path}/resources", f"{path}/resources/m",
+    requested = ["/stacks", path, f"{path}/resources", f"{path}/resources/m",
              f"{path}/resources?nested_depth=5"]  # fmt: skip
 
     def costs() -> list[int]:
         counts = []
-        for each in asked:
+        for each in requested:
             with count_statements(heat.service.database.engine) as count:
                 assert heat.send("GET", each, leave_pending=True).status_int == 200
             counts.append(count.total)
@@ -313,7 +313,7 @@ def test_where_it_waits_costs_one_statement_however_deep(heat: ProjectClient) ->
     assert [more - less for more, less in zip(waiting, costs(), strict=True)] == [1] * 5
 
 
-def test_the_way_back_stops_nowhere_below(heat: ProjectClient) -> None:
+def test_rollback_stops_at_no_nested_breakpoint(heat: ProjectClient) -> None:
     def files(value: str) -> dict[str, str]:
         return {FILE: json.dumps(hot_template({"a": resource_definition(value=value)}))}
 
@@ -329,7 +329,7 @@ def test_the_way_back_stops_nowhere_below(heat: ProjectClient) -> None:
     assert "a (pre-update)" in heat.nested_stack("s", "n")["stack_status_reason"]
 
 
-def test_a_resource_with_a_stack_behind_it_stops(heat: ProjectClient) -> None:
+def test_resource_with_a_nested_stack_stops(heat: ProjectClient) -> None:
     child = hot_template({"a": resource_definition(value="a")})
     heat.create(
         "s", hot_template({"n": {"type": FILE}}), files={FILE: json.dumps(child)},
@@ -343,7 +343,7 @@ def test_a_resource_with_a_stack_behind_it_stops(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_stepping(heat: ProjectClient) -> None:
+def test_stepping_through_a_create(heat: ProjectClient) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     clear(heat, "pre-create", step=True)
     assert heat.stack("s")["stack_status_reason"].endswith("b (pre-create)")
@@ -359,7 +359,7 @@ def stepped(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_steps_end_with_what_they_were_made_in(heat: ProjectClient) -> None:
+def test_stepping_ends_with_its_action(heat: ProjectClient) -> None:
     stepped(heat)
     before = heat.events("s")
     heat.update("s", TWO, environment=at("pre-create"))
@@ -370,7 +370,7 @@ def test_steps_end_with_what_they_were_made_in(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize("names", ["a", "ab"])
-def test_a_stack_that_was_stepped_is_deleted(heat: ProjectClient, names: str) -> None:
+def test_stepped_stack_is_deleted(heat: ProjectClient, names: str) -> None:
     heat.create("s", TWO, environment=at("pre-create", "post-create"))
     for name in names:
         clear(heat, "pre-create", name, step=True)
@@ -380,7 +380,7 @@ def test_a_stack_that_was_stepped_is_deleted(heat: ProjectClient, names: str) ->
 
 
 @pytest.mark.parametrize("hook", ["pre-update", "post-create", "pre-made", ""])
-def test_a_hook_that_is_not_armed(heat: ProjectClient, hook: str) -> None:
+def test_clearing_an_inactive_hook_is_refused(heat: ProjectClient, hook: str) -> None:
     heat.create("s", TWO, environment=at("pre-create"))
     answer = clear(heat, hook)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
@@ -388,7 +388,7 @@ def test_a_hook_that_is_not_armed(heat: ProjectClient, hook: str) -> None:
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
 
 
-def test_a_hook_that_does_not_exist(heat: ProjectClient) -> None:
+def test_unknown_hook_is_refused(heat: ProjectClient) -> None:
     body = {"stack_name": "s", "template": TWO, "environment": at("pre-made")}
     answer = heat.send("POST", "/stacks", body)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "InvalidBreakPointHook")
@@ -400,7 +400,7 @@ def restricted(*actions: str) -> Json:
 
 
 @pytest.mark.parametrize(("action", "replaces"), [("update", False), ("replace", True)])
-def test_restricted_actions(heat: ProjectClient, action: str, replaces: bool) -> None:
+def test_restricted_actions_are_refused(heat: ProjectClient, action: str, replaces: bool) -> None:
     def template(value: str) -> Json:
         return hot_template({"a": resource_definition(value=value, update_replace=replaces)})
 
@@ -416,7 +416,7 @@ def test_restricted_actions(heat: ProjectClient, action: str, replaces: bool) ->
     assert same is not replaces
 
 
-def test_a_restriction_of_the_other_kind_does_not_matter(heat: ProjectClient) -> None:
+def test_restriction_of_another_action_is_ignored(heat: ProjectClient) -> None:
     heat.create(
         "s", hot_template({"a": resource_definition(value="1")}), environment=restricted("replace")
     )
@@ -426,8 +426,8 @@ def test_a_restriction_of_the_other_kind_does_not_matter(heat: ProjectClient) ->
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_no_new_incarnation_of_what_must_not_be_replaced(heat: ProjectClient) -> None:
-    """Its type changes: nothing of the old one is touched, nor is a new one made."""
+def test_restricted_replacement_creates_no_new_incarnation(heat: ProjectClient) -> None:
+    """A changed type neither deletes the old resource nor creates a new one."""
     stays, lifted = restricted("replace"), {"resource_registry": {"resources": {}}}
     heat.create(
         "s",
@@ -454,7 +454,7 @@ def test_no_new_incarnation_of_what_must_not_be_replaced(heat: ProjectClient) ->
     assert heat.resource("s", "a")["resource_type"] == "OS::Heat::RandomString"
 
 
-def test_what_must_not_be_replaced_stays_though_it_failed(heat: ProjectClient) -> None:
+def test_failed_resource_with_restricted_replacement_stays(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"a": resource_definition(fail=True)}))
     before = heat.resource("s", "a")["physical_resource_id"]
     heat.update(
@@ -476,7 +476,7 @@ def test_what_must_not_be_replaced_stays_though_it_failed(heat: ProjectClient) -
 
 
 @pytest.mark.parametrize("left_by", ["delete", "suspend", "template"])
-def test_a_refused_replacement_is_left(heat: ProjectClient, left_by: str) -> None:
+def test_update_leaves_a_refused_replacement(heat: ProjectClient, left_by: str) -> None:
     heat.create(
         "s", hot_template({"a": resource_definition(value="1")}), environment=restricted("replace")
     )

@@ -43,63 +43,63 @@ def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalSe
     service.close()
 
 
-def gone(emulated_cloud: ClockedEmulation, noun: str, thing_id: str) -> None:
-    emulated_cloud.emulation.collection(noun).remove(thing_id)
+def delete_object(emulated_cloud: ClockedEmulation, noun: str, object_id: str) -> None:
+    emulated_cloud.emulation.collection(noun).remove(object_id)
 
 
-def test_what_is_gone_is_made_again_by_the_update_that_asks(service, emulated_cloud):
-    wanted = template(port=port(), server=server())
-    path = create_stack(service, wanted)
+def test_missing_resource_is_recreated_by_a_converge_update(service, emulated_cloud):
+    body = template(port=port(), server=server())
+    path = create_stack(service, body)
     old = physical_id(service, path, "server")
-    gone(emulated_cloud, "nova.server", old)
-    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
+    delete_object(emulated_cloud, "nova.server", old)
+    assert update_stack(service, path, body) == "UPDATE_COMPLETE"
     assert emulated_cloud.bodies("nova.server") == []  # its row was believed
-    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body, converge=True) == "UPDATE_COMPLETE"
     (made,) = emulated_cloud.bodies("nova.server")
     assert made["id"] == physical_id(service, path, "server") != old
     assert [one["device_id"] for one in emulated_cloud.bodies("neutron.port")] == [made["id"]]
 
 
 @pytest.mark.parametrize("value", [True, "true"])
-def test_an_empty_patch_converges_too(service, emulated_cloud, value):
+def test_empty_patch_converges(service, emulated_cloud, value):
     path = create_stack(service, template())
-    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
+    delete_object(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
     answer = service.send("PATCH", path, {"converge": value})
     assert answer.status_int == 202, answer.text
     service.run_until_idle()
     assert "10.90.0.0/24" in [one["cidr"] for one in emulated_cloud.bodies("neutron.subnet")]
 
 
-def test_a_server_in_error_is_replaced(service, emulated_cloud):
-    wanted = template(port=port(), server=server())
-    path = create_stack(service, wanted)
+def test_server_in_error_is_replaced(service, emulated_cloud):
+    body = template(port=port(), server=server())
+    path = create_stack(service, body)
     old = physical_id(service, path, "server")
     emulated_cloud.emulation.get_existing("nova.server", old).body["status"] = "ERROR"
-    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body, converge=True) == "UPDATE_COMPLETE"
     (made,) = emulated_cloud.bodies("nova.server")
     assert made["id"] != old
 
 
 @pytest.mark.parametrize("admin_state_up", [True, False])
-def test_what_others_changed_is_set_right(service, emulated_cloud, admin_state_up):
-    wanted = template()
-    wanted["resources"]["net"]["properties"] = {"admin_state_up": admin_state_up}
-    path = create_stack(service, wanted)
-    body = emulated_cloud.bodies("neutron.network")
-    ours = next(one for one in body if one["id"] == physical_id(service, path, "net"))
+def test_drifted_property_is_restored(service, emulated_cloud, admin_state_up):
+    body = template()
+    body["resources"]["net"]["properties"] = {"admin_state_up": admin_state_up}
+    path = create_stack(service, body)
+    networks = emulated_cloud.bodies("neutron.network")
+    ours = next(one for one in networks if one["id"] == physical_id(service, path, "net"))
     ours["admin_state_up"] = not admin_state_up
-    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body) == "UPDATE_COMPLETE"
     assert ours["admin_state_up"] is not admin_state_up
-    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body, converge=True) == "UPDATE_COMPLETE"
     assert ours["admin_state_up"] is admin_state_up
 
 
-def test_what_is_as_it_should_be_is_not_touched(service, emulated_cloud):
-    wanted = template(port=port(), server=server())
-    path = create_stack(service, wanted)
+def test_resource_without_drift_is_not_updated(service, emulated_cloud):
+    body = template(port=port(), server=server())
+    path = create_stack(service, body)
     before = {noun: emulated_cloud.bodies(noun) for noun in ("nova.server", "neutron.port")}
     emulated_cloud.emulation.request_counts.clear()
-    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body, converge=True) == "UPDATE_COMPLETE"
     assert {noun: emulated_cloud.bodies(noun) for noun in before} == before
     assert {each.split()[0] for each in emulated_cloud.emulation.request_counts} == {"GET"}
 
@@ -108,10 +108,10 @@ def restricted(*actions: str) -> Json:
     return {"resource_registry": {"resources": {"net": {"restricted_actions": list(actions)}}}}
 
 
-def test_a_restricted_replacement_is_refused(service, emulated_cloud):
+def test_restricted_replacement_is_refused(service, emulated_cloud):
     path = create_stack(service, template(), environment=restricted("replace"))
     net = physical_id(service, path, "net")
-    gone(emulated_cloud, "neutron.network", net)
+    delete_object(emulated_cloud, "neutron.network", net)
     state = update_stack(
         service, path, template(), environment=restricted("replace"), converge=True
     )
@@ -121,7 +121,7 @@ def test_a_restricted_replacement_is_refused(service, emulated_cloud):
     assert physical_id(service, path, "net") == net
 
 
-def test_a_restricted_update_is_refused(service, emulated_cloud):
+def test_restricted_update_is_refused(service, emulated_cloud):
     path = create_stack(service, template(), environment=restricted("update"))
     net = physical_id(service, path, "net")
     (ours,) = [one for one in emulated_cloud.bodies("neutron.network") if one["id"] == net]
@@ -134,9 +134,9 @@ def test_a_restricted_update_is_refused(service, emulated_cloud):
     assert ours["admin_state_up"] is False
 
 
-def test_stacks_below_converge_too(service, emulated_cloud):
+def test_nested_stacks_converge(service, emulated_cloud):
     member = {"type": "OS::Neutron::Net", "properties": {"name": "net-%index%"}}
-    wanted = {
+    body = {
         "heat_template_version": "2016-10-14",
         "resources": {
             "group": {
@@ -145,34 +145,34 @@ def test_stacks_below_converge_too(service, emulated_cloud):
             }
         },
     }
-    path = create_stack(service, wanted)
+    path = create_stack(service, body)
 
     def names() -> list[str]:
         found = [one["name"] for one in emulated_cloud.bodies("neutron.network")]
         return sorted(name for name in found if name.startswith("net-"))
 
     lost = next(one for one in emulated_cloud.bodies("neutron.network") if one["name"] == "net-1")
-    gone(emulated_cloud, "neutron.network", lost["id"])
-    assert update_stack(service, path, wanted) == "UPDATE_COMPLETE"
+    delete_object(emulated_cloud, "neutron.network", lost["id"])
+    assert update_stack(service, path, body) == "UPDATE_COMPLETE"
     assert names() == ["net-0"]
-    assert update_stack(service, path, wanted, converge=True) == "UPDATE_COMPLETE"
+    assert update_stack(service, path, body, converge=True) == "UPDATE_COMPLETE"
     assert names() == ["net-0", "net-1"]
 
 
-def test_an_operator_may_have_every_update_look(tmp_path, emulated_cloud):
+def test_observe_on_update_option_observes_at_every_update(tmp_path, emulated_cloud):
     service = emulation_service(
         emulated_cloud, tmp_path, options=ApiOptions(observe_on_update=True)
     )
     path = create_stack(service, template())
-    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
+    delete_object(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
     assert update_stack(service, path, template()) == "UPDATE_COMPLETE"
     assert "10.90.0.0/24" in [one["cidr"] for one in emulated_cloud.bodies("neutron.subnet")]
     service.close()
 
 
-def test_a_preview_is_of_what_is_known(service, emulated_cloud):
+def test_preview_uses_recorded_state(service, emulated_cloud):
     path = create_stack(service, template())
-    gone(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
+    delete_object(emulated_cloud, "neutron.subnet", physical_id(service, path, "subnet"))
     emulated_cloud.emulation.request_counts.clear()
     body = {"template": template(), "converge": True}
     answer = service.send("PUT", f"{path}/preview", body)
@@ -182,10 +182,10 @@ def test_a_preview_is_of_what_is_known(service, emulated_cloud):
     assert not emulated_cloud.emulation.request_counts
 
 
-def test_deployments_are_not_made_again(tmp_path):
+def test_deployments_are_not_repeated(tmp_path):
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
     talk = ProjectClient(service)
-    wanted = {
+    body = {
         "heat_template_version": "2016-10-14",
         "resources": {
             "config": {
@@ -202,9 +202,9 @@ def test_deployments_are_not_made_again(tmp_path):
             },
         },
     }
-    talk.create("s", wanted)
+    talk.create("s", body)
     (before,) = talk.send("GET", "/software_deployments").json["software_deployments"]
-    talk.update("s", wanted, converge=True)
+    talk.update("s", body, converge=True)
     (after,) = talk.send("GET", "/software_deployments").json["software_deployments"]
     assert talk.status("s") == "UPDATE_COMPLETE"
     assert after == before
@@ -224,21 +224,21 @@ class ReplacementRequiredType(LocalType):
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_replacement_that_turns_out_to_be_needed_is_refused_too(tmp_path, allowed):
+def test_restricted_replacement_found_during_the_update_is_refused(tmp_path, allowed):
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(ReplacementRequiredType(),))
     talk = ProjectClient(service)
-    given = {} if allowed else restricted("replace")
+    environment = {} if allowed else restricted("replace")
 
-    def wanted(value: str) -> Json:
+    def body(value: str) -> Json:
         one = {"type": ReplacementRequiredType.name, "properties": {"value": value}}
         return {"heat_template_version": "2016-10-14", "resources": {"net": one}}
 
-    talk.create("s", wanted("1"), environment=given)
+    talk.create("s", body("1"), environment=environment)
     before = talk.resource("s", "net")["physical_resource_id"]
-    talk.update("s", wanted("2"), environment=given)
-    told = talk.stack("s")
+    talk.update("s", body("2"), environment=environment)
+    stack = talk.stack("s")
     after = talk.resource("s", "net")["physical_resource_id"]
-    assert (told["stack_status"] == "UPDATE_COMPLETE", after != before) == (allowed, allowed)
+    assert (stack["stack_status"] == "UPDATE_COMPLETE", after != before) == (allowed, allowed)
     if not allowed:
-        assert "the environment restricts replace" in told["stack_status_reason"]
+        assert "the environment restricts replace" in stack["stack_status_reason"]
     service.close()

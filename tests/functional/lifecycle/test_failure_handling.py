@@ -1,4 +1,4 @@
-"""What becomes of each kind of error: tries, pauses, causes, and the way out.
+"""Tests of errors of resources: retries, pauses, causes and recovery.
 
 A row of ``KINDS`` is a kind of error that a service can answer with; the number of
 calls is counted, and the pauses between them are those of the simulated clock.
@@ -112,7 +112,7 @@ class ScriptedType(ResourceType):
 
 @dataclass(frozen=True, slots=True)
 class ErrorCase:
-    """``tries``: calls until it is given up; ``told``: how the reason begins."""
+    """An error, the number of calls until the failure is final, and its reason."""
 
     name: str
     error: Answer
@@ -172,8 +172,8 @@ ERROR_CASES = [
         "ResourceInError: resources.r: no host",
     ),
 ]
-RETRIED = [kind for kind in ERROR_CASES if kind.attempts > 1]
-every_kind = pytest.mark.parametrize("kind", ERROR_CASES, ids=lambda kind: kind.name)
+RETRIED = [case for case in ERROR_CASES if case.attempts > 1]
+every_case = pytest.mark.parametrize("case", ERROR_CASES, ids=lambda case: case.name)
 
 
 def resource(*needs: str, **properties: Json) -> Json:
@@ -215,47 +215,47 @@ def row(service: LocalService, path: str, name: str = "r") -> Json:
 # -- the table ----------------------------------------------------------------
 
 
-@every_kind
-def test_creating(service: LocalService, fickle: ScriptedType, kind: ErrorCase) -> None:
-    fickle.fail("create", "r", kind.error)
+@every_case
+def test_error_of_a_create(service: LocalService, fickle: ScriptedType, case: ErrorCase) -> None:
+    fickle.fail("create", "r", case.error)
     path = make(service, template=template(r=resource()))
     assert state(service, path) == (
         "CREATE_FAILED",
-        f"Resource CREATE failed: {kind.reason_prefix}",
+        f"Resource CREATE failed: {case.reason_prefix}",
     )
     assert row(service, path)["resource_status"] == "CREATE_FAILED"
-    assert row(service, path)["resource_status_reason"] == kind.reason_prefix
-    assert fickle.call_count("create") == kind.attempts
+    assert row(service, path)["resource_status_reason"] == case.reason_prefix
+    assert fickle.call_count("create") == case.attempts
 
 
-@every_kind
-def test_updating(service: LocalService, fickle: ScriptedType, kind: ErrorCase) -> None:
+@every_case
+def test_error_of_an_update(service: LocalService, fickle: ScriptedType, case: ErrorCase) -> None:
     path = make(service, template=template(r=resource()))
-    fickle.fail("update", "r", kind.error)
+    fickle.fail("update", "r", case.error)
     service.send("PUT", path, {"template": template(r=resource(size=2))})
-    assert fickle.call_count("update") == kind.attempts
-    if kind.name == "gone":  # what is not there can't be changed: another one is made
+    assert fickle.call_count("update") == case.attempts
+    if case.name == "gone":  # what is not there can't be changed: another one is made
         assert state(service, path)[0] == "UPDATE_COMPLETE"
         assert fickle.call_count("create") == 2
     else:
         assert state(service, path) == (
             "UPDATE_FAILED",
-            f"Resource UPDATE failed: {kind.reason_prefix}",
+            f"Resource UPDATE failed: {case.reason_prefix}",
         )
 
 
-@every_kind
-def test_deleting(service: LocalService, fickle: ScriptedType, kind: ErrorCase) -> None:
+@every_case
+def test_error_of_a_delete(service: LocalService, fickle: ScriptedType, case: ErrorCase) -> None:
     """Nothing else gets rid of what is there: every failure is tried again."""
     path = make(service, template=template(r=resource()))
-    fickle.fail("delete", "r", kind.error)
+    fickle.fail("delete", "r", case.error)
     service.send("DELETE", path)
-    if kind.name == "gone":
+    if case.name == "gone":
         assert (state(service, path)[0], fickle.call_count("delete")) == ("DELETE_COMPLETE", 1)
         return
     assert state(service, path) == (
         "DELETE_FAILED",
-        f"Resource DELETE failed: {kind.reason_prefix}",
+        f"Resource DELETE failed: {case.reason_prefix}",
     )
     assert fickle.call_count("delete") == LIMIT + 1
     fickle.times.clear()
@@ -263,55 +263,55 @@ def test_deleting(service: LocalService, fickle: ScriptedType, kind: ErrorCase) 
     assert (state(service, path)[0], fickle.there) == ("DELETE_COMPLETE", {})
 
 
-@pytest.mark.parametrize("kind", RETRIED, ids=lambda kind: kind.name)
-def test_pauses_grow_and_are_at_least_what_the_service_asks(
-    service: LocalService, fickle: ScriptedType, kind: ErrorCase
+@pytest.mark.parametrize("case", RETRIED, ids=lambda case: case.name)
+def test_retry_pauses_grow_and_honour_retry_after(
+    service: LocalService, fickle: ScriptedType, case: ErrorCase
 ) -> None:
-    fickle.fail("create", "r", kind.error)
+    fickle.fail("create", "r", case.error)
     make(service, template=template(r=resource()))
     pauses = fickle.pauses_between_calls("create")
-    wanted = [max(kind.pause_s, 2.0**tries) for tries in range(LIMIT)]
-    assert all(pause >= least for pause, least in zip(pauses, wanted, strict=True)), pauses
+    expected = [max(case.pause_s, 2.0**tries) for tries in range(LIMIT)]
+    assert all(pause >= least for pause, least in zip(pauses, expected, strict=True)), pauses
 
 
-def test_pauses_of_a_deletion_grow(service: LocalService, fickle: ScriptedType) -> None:
+def test_retry_pauses_of_a_delete_grow(service: LocalService, fickle: ScriptedType) -> None:
     path = make(service, template=template(r=resource()))
     fickle.fail("delete", "r", lambda: errors.ResourceFailure("in use"))
     service.send("DELETE", path)
     pauses = fickle.pauses_between_calls("delete")
-    wanted = [2.0**tries for tries in range(LIMIT)]
-    assert all(pause >= least for pause, least in zip(pauses, wanted, strict=True)), pauses
+    expected = [2.0**tries for tries in range(LIMIT)]
+    assert all(pause >= least for pause, least in zip(pauses, expected, strict=True)), pauses
 
 
-@pytest.mark.parametrize("kind", RETRIED, ids=lambda kind: kind.name)
-def test_what_passes_is_no_failure(
-    service: LocalService, fickle: ScriptedType, kind: ErrorCase
+@pytest.mark.parametrize("case", RETRIED, ids=lambda case: case.name)
+def test_temporary_error_is_no_failure(
+    service: LocalService, fickle: ScriptedType, case: ErrorCase
 ) -> None:
-    fickle.fail("create", "r", kind.error, times=LIMIT)
+    fickle.fail("create", "r", case.error, times=LIMIT)
     path = make(service, template=template(r=resource()))
     assert (state(service, path)[0], fickle.made) == ("CREATE_COMPLETE", 1)
 
 
 @pytest.mark.parametrize(("verb", "action"), [("suspend", "SUSPEND"), ("check", "CHECK")])
-@every_kind
-def test_verbs(
-    service: LocalService, fickle: ScriptedType, kind: ErrorCase, verb: str, action: str
+@every_case
+def test_error_of_other_verbs(
+    service: LocalService, fickle: ScriptedType, case: ErrorCase, verb: str, action: str
 ) -> None:
     path = make(service, template=template(r=resource()))
-    fickle.fail(verb, "r", kind.error)
+    fickle.fail(verb, "r", case.error)
     service.send("POST", f"{path}/actions", {verb: None})
-    told = f"Resource {action} failed: {kind.reason_prefix}"
+    reason = f"Resource {action} failed: {case.reason_prefix}"
     assert (*state(service, path), fickle.call_count(verb)) == (
         f"{action}_FAILED",
-        told,
-        kind.attempts,
+        reason,
+        case.attempts,
     )
 
 
 # -- what the look says -------------------------------------------------------
 
 
-def test_one_that_may_turn_out_better_is_made_anew(
+def test_resource_in_error_is_replaced_by_a_new_incarnation(
     service: LocalService, fickle: ScriptedType
 ) -> None:
     numbers = iter(range(100))
@@ -332,7 +332,7 @@ def test_one_that_may_turn_out_better_is_made_anew(
     assert (fickle.call_count("create"), sorted(fickle.there)) == (LIMIT + 1, ["r-1"])
 
 
-def test_there_is_an_end_to_it(service: LocalService, fickle: ScriptedType) -> None:
+def test_new_incarnations_are_limited(service: LocalService, fickle: ScriptedType) -> None:
     answer = VerbResult(
         ObservedState.FAILED, "bad", reason="no host", retry_with_new_incarnation=True
     )
@@ -342,23 +342,25 @@ def test_there_is_an_end_to_it(service: LocalService, fickle: ScriptedType) -> N
     assert fickle.call_count("create") == LIMIT + 1
 
 
-@pytest.mark.parametrize("kind", ERROR_CASES, ids=lambda kind: kind.name)
-def test_looks_that_fail(service: LocalService, fickle: ScriptedType, kind: ErrorCase) -> None:
+@pytest.mark.parametrize("case", ERROR_CASES, ids=lambda case: case.name)
+def test_error_of_an_observation(
+    service: LocalService, fickle: ScriptedType, case: ErrorCase
+) -> None:
     """One that could not be made now is made again; one that says it is in error, or
     raises what no repetition helps against, is the resource's failure."""
-    fickle.fail("observe", "r", kind.error, times=3)
+    fickle.fail("observe", "r", case.error, times=3)
     path = make(service, template=template(r=resource(slow=True)))
-    lasting = kind.attempts == 1
+    lasting = case.attempts == 1
     status, reason = state(service, path)
     assert status == ("CREATE_FAILED" if lasting else "CREATE_COMPLETE")
-    gone = "ResourceInError: resources.r: the physical resource is gone"
+    missing_reason = "ResourceInError: resources.r: the physical resource is gone"
     if lasting:
-        told = gone if kind.name == "gone" else kind.reason_prefix
-        assert reason == f"Resource CREATE failed: {told}"
+        expected = missing_reason if case.name == "gone" else case.reason_prefix
+        assert reason == f"Resource CREATE failed: {expected}"
     assert fickle.made == 1
 
 
-def test_a_type_that_raises_keeps_nobody_else_from_being_seen(
+def test_type_that_raises_does_not_block_other_observations(
     service: LocalService, fickle: ScriptedType
 ) -> None:
     fickle.fail("observe", "bad", lambda: KeyError("id"))
@@ -376,7 +378,7 @@ def test_a_type_that_raises_keeps_nobody_else_from_being_seen(
 # -- around a failure ---------------------------------------------------------
 
 
-def test_siblings_finish_and_nothing_new_begins(
+def test_siblings_finish_and_dependents_do_not_start(
     service: LocalService, fickle: ScriptedType
 ) -> None:
     fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
@@ -387,8 +389,8 @@ def test_siblings_finish_and_nothing_new_begins(
         after_slow=resource("slow"),
     )
     path = make(service, template=body)
-    told = "Resource CREATE failed: ResourceFailure: resources.bad: no"
-    assert state(service, path) == ("CREATE_FAILED", told)
+    reason = "Resource CREATE failed: ResourceFailure: resources.bad: no"
+    assert state(service, path) == ("CREATE_FAILED", reason)
     names = ("bad", "slow", "after_bad", "after_slow")
     assert [row(service, path, name)["resource_status"] for name in names] == [
         "CREATE_FAILED",
@@ -398,9 +400,7 @@ def test_siblings_finish_and_nothing_new_begins(
     ]
 
 
-def test_a_sibling_that_waits_for_its_next_try_finishes(
-    service: LocalService, fickle: ScriptedType
-) -> None:
+def test_sibling_waiting_for_a_retry_finishes(service: LocalService, fickle: ScriptedType) -> None:
     fickle.fail(
         "create", "again", lambda: errors.Throttled("slow down", retry_after_s=20.0), times=3
     )
@@ -411,32 +411,32 @@ def test_a_sibling_that_waits_for_its_next_try_finishes(
     assert fickle.call_count("create", "again") == 4
 
 
-def test_the_first_cause_is_kept(service: LocalService, fickle: ScriptedType) -> None:
+def test_first_cause_is_kept(service: LocalService, fickle: ScriptedType) -> None:
     fickle.fail("create", "first", lambda: errors.ResourceFailure("the cause"))
     broken = VerbResult(ObservedState.FAILED, reason="later")
     fickle.fail("observe", "second", lambda: broken)
     path = make(service, template=template(first=resource(), second=resource(slow=True)))
-    told = "Resource CREATE failed: ResourceFailure: resources.first: the cause"
-    assert state(service, path) == ("CREATE_FAILED", told)
+    reason = "Resource CREATE failed: ResourceFailure: resources.first: the cause"
+    assert state(service, path) == ("CREATE_FAILED", reason)
     assert row(service, path, "second")["resource_status"] == "CREATE_FAILED"
 
 
-def test_deletions_beside_a_failed_one_are_tried_again(
+def test_deletes_beside_a_failed_one_are_retried(
     service: LocalService, fickle: ScriptedType
 ) -> None:
     path = make(service, template=template(bad=resource(), other=resource(), more=resource()))
     fickle.fail("delete", "bad", lambda: errors.ResourceFailure("no"))
     fickle.fail("delete", "other", lambda: errors.Throttled("wait", retry_after_s=50.0), times=2)
     service.send("DELETE", path)
-    told = "Resource DELETE failed: ResourceFailure: resources.bad: no"
-    assert state(service, path) == ("DELETE_FAILED", told)
+    reason = "Resource DELETE failed: ResourceFailure: resources.bad: no"
+    assert state(service, path) == ("DELETE_FAILED", reason)
     assert list(fickle.there.values()) == ["bad"]
 
 
 @pytest.mark.parametrize(
     ("disable", "ended"), [(True, "CREATE_FAILED"), (False, "ROLLBACK_COMPLETE")]
 )
-def test_rollback_only_on_request(
+def test_rollback_happens_only_on_request(
     service: LocalService, fickle: ScriptedType, disable: bool, ended: str
 ) -> None:
     fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
@@ -450,7 +450,7 @@ def test_rollback_only_on_request(
 
 
 @pytest.mark.parametrize(
-    ("verb", "said", "replaced"),
+    ("verb", "change", "replaced"),
     [
         ("create", None, True),
         ("update", {"size": 2}, True),
@@ -458,8 +458,8 @@ def test_rollback_only_on_request(
         ("suspend", "suspend", False),
     ],
 )
-def test_the_next_update_repairs_or_replaces(
-    service: LocalService, fickle: ScriptedType, verb: str, said: Json, replaced: bool
+def test_next_update_repairs_or_replaces(
+    service: LocalService, fickle: ScriptedType, verb: str, change: Json, replaced: bool
 ) -> None:
     in_error = VerbResult(ObservedState.FAILED, "r-0" if verb == "create" else None, reason="no")
     if verb == "create":
@@ -467,17 +467,17 @@ def test_the_next_update_repairs_or_replaces(
         fickle.fail("create", "r", lambda: in_error)
     path = make(service, template=template(r=resource()))
     fickle.fail(verb, "r", lambda: in_error)
-    if isinstance(said, str):
-        service.send("POST", f"{path}/actions", {said: None})
-    elif said is not None:
-        service.send("PUT", path, {"template": template(r=resource(**said))})
+    if isinstance(change, str):
+        service.send("POST", f"{path}/actions", {change: None})
+    elif change is not None:
+        service.send("PUT", path, {"template": template(r=resource(**change))})
     assert state(service, path)[0] == f"{verb.upper()}_FAILED"
     before = row(service, path)["physical_resource_id"]
     fickle.times.clear()
     if verb == "suspend":
         service.send("POST", f"{path}/actions", {"resume": None})
     service.send(
-        "PUT", path, {"template": template(r=resource(**(said if verb == "update" else {})))}
+        "PUT", path, {"template": template(r=resource(**(change if verb == "update" else {})))}
     )
     assert state(service, path)[0] == "UPDATE_COMPLETE"
     after = row(service, path)["physical_resource_id"]
@@ -489,7 +489,7 @@ def test_the_next_update_repairs_or_replaces(
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "kept"),
     [
         ("a\0b", "a\ufffdb"),
         ("half \ud83d pair", "half \ufffd pair"),
@@ -498,10 +498,10 @@ def test_the_next_update_repairs_or_replaces(
     ],
     ids=["NUL", "half a pair", "wide", "three million characters"],
 )
-def test_no_text_breaks_a_row(
-    service: LocalService, fickle: ScriptedType, said: str, kept: str
+def test_any_reason_text_is_stored(
+    service: LocalService, fickle: ScriptedType, text: str, kept: str
 ) -> None:
-    fickle.fail("create", "r", lambda: errors.ResourceFailure(said))
+    fickle.fail("create", "r", lambda: errors.ResourceFailure(text))
     path = make(service, template=template(r=resource()))
     ended, reason = state(service, path)
     assert (ended, reason.endswith(kept)) == ("CREATE_FAILED", True)
@@ -513,7 +513,7 @@ def test_no_text_breaks_a_row(
     assert state(service, path)[0] == "DELETE_COMPLETE"
 
 
-def test_a_check_tells_that_it_could_not_check_all(service: LocalService) -> None:
+def test_check_reports_unsupported_resources(service: LocalService) -> None:
     resources = {"r": {"type": "OS::Heat::RandomString"}}
     template = {"heat_template_version": "2016-10-14", "resources": resources}
     body = {"stack_name": "random", "template": template}

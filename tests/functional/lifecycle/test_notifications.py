@@ -1,4 +1,4 @@
-"""What other services are told of stacks, through oslo.messaging's driver for tests."""
+"""Tests of the notifications about stacks, with oslo.messaging's test driver."""
 
 from __future__ import annotations
 
@@ -89,28 +89,28 @@ def service(tmp_path: Any, conf: cfg.ConfigOpts) -> Iterator[LocalService]:
     service.close()
 
 
-def told() -> list[tuple[str, Json]]:
+def sent_notifications() -> list[tuple[str, Json]]:
     return [
         (message["event_type"], message["payload"])
         for _context, message, _priority, _retry in _impl_test.NOTIFICATIONS
     ]
 
 
-def test_a_life_is_told(service: LocalService) -> None:
+def test_stack_actions_are_notified(service: LocalService) -> None:
     path = create_stack(service, template=TEMPLATE, tags="red,blue")
     service.send("POST", f"{path}/actions", {"suspend": None})
     service.send("PUT", path, {"template": TEMPLATE})  # refused
     service.send("POST", f"{path}/actions", {"resume": None})
     service.send("PUT", path, {"template": TEMPLATE, "parameters": {"fail": True}})
     service.send("DELETE", path)
-    found = told()
-    assert [kind for kind, _body in found] == [
+    found = sent_notifications()
+    assert [event_type for event_type, _body in found] == [
         f"stack.{action}.{suffix}"
         for action, end in (("create", "end"), ("suspend", "end"), ("resume", "end"),
                             ("update", "error"), ("delete", "end"))
         for suffix in ("start", end)
     ]  # fmt: skip
-    _kind, payload = found[1]
+    _event_type, payload = found[1]
     assert {**payload, "create_at": None, "updated_at": None} == {
         "tenant_id": "p", "user_id": "noauth", "user_identity": None, "username": "noauth",
         "stack_identity": path.rsplit("/", 1)[1], "stack_name": "s",
@@ -122,7 +122,7 @@ def test_a_life_is_told(service: LocalService) -> None:
     assert (message["publisher_id"], priority) == ("orchestration.here", "INFO")
 
 
-def test_the_user_is_told_by_id_and_by_name(service: LocalService) -> None:
+def test_notification_has_user_id_and_name(service: LocalService) -> None:
     path = create_stack(service, template=TEMPLATE)
     acted_for = Credential(DeferredAuthMethod.TRUSTS, "7" * 32, "p", {"trust_id": "t"})
     with service.database.write() as connection:
@@ -130,26 +130,30 @@ def test_the_user_is_told_by_id_and_by_name(service: LocalService) -> None:
         credentials.upsert(connection, stack_id, acted_for.dump(), service.clock())
     _impl_test.reset()
     service.send("POST", f"{path}/actions", {"suspend": None})
-    for _kind, payload in told():
+    for _event_type, payload in sent_notifications():
         assert payload["user_identity"] == "7" * 32
         assert (payload["user_id"], payload["username"]) == ("noauth", "noauth")
 
 
 def scalings(path: str) -> list[tuple[str, Json, Json]]:
     """Kind, capacity and message of each; what all have is looked at."""
-    found = [(kind, body) for kind, body in told() if kind.startswith("autoscaling.")]
-    for _kind, payload in found:
+    found = [
+        (event_type, body)
+        for event_type, body in sent_notifications()
+        if event_type.startswith("autoscaling.")
+    ]
+    for _event_type, payload in found:
         assert payload["stack_identity"] == path.rsplit("/", 1)[1]
         assert (payload["adjustment"], payload["adjustment_type"]) == (2, "change_in_capacity")
         assert (payload["description"], payload["state"]) == ("Grows", "CREATE_COMPLETE")
         assert payload["groupname"].startswith("s-group-")
     return [
-        (kind, payload["capacity"], payload["message"].replace(payload["groupname"], "G"))
-        for kind, payload in found
+        (event_type, payload["capacity"], payload["message"].replace(payload["groupname"], "G"))
+        for event_type, payload in found
     ]
 
 
-def test_groups_that_scale_are_told_of(service: LocalService) -> None:
+def test_group_scaling_is_notified(service: LocalService) -> None:
     path = create_stack(service, template=SCALING)
     assert scalings(path) == []  # what stacks do themselves is no scaling
     service.send("POST", f"{path}/resources/up/signal")
@@ -160,8 +164,8 @@ def test_groups_that_scale_are_told_of(service: LocalService) -> None:
     _impl_test.reset()
     FailingMemberType.broken = True
     service.send("POST", f"{path}/resources/up/signal")
-    (_start, (kind, capacity, message)) = scalings(path)
-    assert (kind, capacity) == ("autoscaling.error", 3)
+    (_start, (event_type, capacity, message)) = scalings(path)
+    assert (event_type, capacity) == ("autoscaling.error", 3)
     assert "it broke" in message
     _impl_test.reset()
     FailingMemberType.broken = False
@@ -169,16 +173,16 @@ def test_groups_that_scale_are_told_of(service: LocalService) -> None:
     assert scalings(path) == []
 
 
-def test_what_cannot_be_told_stops_nothing(service: LocalService) -> None:
+def test_failing_notification_does_not_fail_the_action(service: LocalService) -> None:
     def away(_stack_id: str) -> Any:
         raise errors.Unavailable("the database is away")
 
     service.services.store._notify._find_stack = away
     path = create_stack(service, template=TEMPLATE)
     assert service.send("GET", path).json["stack"]["stack_status"] == "CREATE_COMPLETE"
-    assert told() == []
+    assert sent_notifications() == []
 
 
-def test_nobody_is_told_without_a_driver(conf: cfg.ConfigOpts) -> None:
+def test_nothing_is_sent_without_a_driver(conf: cfg.ConfigOpts) -> None:
     conf.set_override("driver", [], group="oslo_messaging_notifications")
     assert notifications.create_notifier(conf) is None

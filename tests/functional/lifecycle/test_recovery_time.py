@@ -1,4 +1,4 @@
-"""How long lost work lies idle with the default options, in virtual seconds."""
+"""Tests of the time until lost work is recovered with the default options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WorkerKilled(BaseException):
 
 
 class WorkerKillingPool:
-    """Where a worker is killed between its claim and its call."""
+    """A worker pool that kills a worker between its claim and its call."""
 
     def run(self, perform: object, jobs: Sequence[Job]) -> Iterator[list[object]]:
         raise WorkerKilled
@@ -52,10 +52,10 @@ class StackInCreation:
             settings=convergence_settings(conf),
             clock=lambda: self.now,
         )
-        wanted = {
+        expected = {
             name: ResourceDefinition(name, TestResource.name, {"value": "x"}) for name in names
         }
-        self.stack_id = self.service.create(wanted, name="web")
+        self.stack_id = self.service.create(expected, name="web")
 
     def lose_messages(self) -> None:
         self.service.bus.pending.clear()
@@ -87,18 +87,18 @@ def world() -> StackInCreation:
     return StackInCreation()
 
 
-def test_a_message_to_an_engine_that_was_lost(world: StackInCreation) -> None:
+def test_lost_message_to_an_engine(world: StackInCreation) -> None:
     world.lose_messages()
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
-def test_a_message_to_an_observer_that_was_lost(world: StackInCreation) -> None:
+def test_lost_message_to_an_observer(world: StackInCreation) -> None:
     world.service.handle_next()  # the engine's
     world.lose_messages()
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
-def test_an_engine_that_died_with_a_job_in_its_hands(
+def test_engine_killed_with_a_claimed_job(
     world: StackInCreation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -109,8 +109,8 @@ def test_an_engine_that_died_with_a_job_in_its_hands(
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
-def test_an_observer_that_died_with_a_look_in_its_hands(world: StackInCreation) -> None:
-    """It has put the next look off, and nobody hears what it has seen."""
+def test_observer_killed_during_an_observation(world: StackInCreation) -> None:
+    """The next observation is postponed, and the result is lost."""
     world.service.handle_next()
     world.lose_messages()
     service, own = world.service, world.service.settings
@@ -120,9 +120,11 @@ def test_an_observer_that_died_with_a_look_in_its_hands(world: StackInCreation) 
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
-def test_a_turn_that_nobody_passed_on() -> None:
-    """Whoever took the jobs before it off the bus died before it posted the next; the
-    stack's other job is at work, and will be for long."""
+def test_queued_job_not_posted_by_a_killed_engine() -> None:
+    """The engine that consumed the previous jobs dies before it posts the next one.
+
+    The stack's other job keeps running for a long time.
+    """
     world = StackInCreation(("a", "b"))
     world.set_job_state(
         JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY, observe_at=None
@@ -140,14 +142,14 @@ def test_a_turn_that_nobody_passed_on() -> None:
 
 
 @pytest.mark.parametrize("state", [JobState.BLOCKED, JobState.QUEUED])
-def test_a_leaf_that_nobody_lined_up(world: StackInCreation, state: JobState) -> None:
+def test_leaf_not_scheduled_by_a_killed_observer(world: StackInCreation, state: JobState) -> None:
     world.set_job_state(state)
     world.lose_messages()
     assert 0 < world.seconds_until_complete() <= RECOVERY_LIMIT_S
 
 
-def test_a_time_limit_that_passed(world: StackInCreation) -> None:
-    """Of a stack whose only resource is never ready; its observer died meanwhile."""
+def test_timeout_that_passed(world: StackInCreation) -> None:
+    """The only resource is never ready, and the observer dies before the timeout."""
     world.set_job_state(
         JobState.AWAITING_OBSERVATION, observed=ObservedState.BUSY, observe_at=None
     )

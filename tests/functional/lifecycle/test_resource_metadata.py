@@ -66,14 +66,14 @@ def template(value: str = "first", kept: int = 1) -> Json:
                outputs={"given": {"get_attr": ["k", "given"]}})  # fmt: skip
 
 
-def test_a_type_sees_what_it_comes_to(heat: ProjectClient) -> None:
+def test_type_receives_evaluated_metadata(heat: ProjectClient) -> None:
     heat.create("s", template(), files={"long": LONG})
     assert heat.outputs("s")["given"] == EVALUATED
     heat.update("s", template("second", 2), files={"long": LONG})
     assert heat.outputs("s")["given"] == {**EVALUATED, "read": "seen-second"}
 
 
-def test_readers_see_what_it_comes_to(heat: ProjectClient) -> None:
+def test_readers_receive_evaluated_metadata(heat: ProjectClient) -> None:
     heat.create("s", template(), files={"long": LONG})
     shown = heat.send("GET", f"{heat.path('s')}/resources/k/metadata").json["metadata"]
     assert shown == EVALUATED
@@ -83,7 +83,7 @@ def test_readers_see_what_it_comes_to(heat: ProjectClient) -> None:
     assert abandoned["resources"]["k"]["metadata"] == EVALUATED
 
 
-def test_a_snapshot_has_it_as_the_template_does_where_it_reads_others(heat: ProjectClient) -> None:
+def test_snapshot_keeps_metadata_with_references_unevaluated(heat: ProjectClient) -> None:
     heat.create("s", template(), files={"long": LONG})
     heat.send("POST", f"{heat.path('s')}/snapshots", {"name": "n"})
     (saved,) = heat.send("GET", f"{heat.path('s')}/snapshots").json["snapshots"]
@@ -94,7 +94,7 @@ def test_a_snapshot_has_it_as_the_template_does_where_it_reads_others(heat: Proj
     }
 
 
-def test_long_texts_are_kept_once_wherever_a_definition_has_them(heat: ProjectClient) -> None:
+def test_long_texts_are_stored_once(heat: ProjectClient) -> None:
     keepers = {
         f"k{at}": {"type": "Test::Keeper", "metadata": {"long": {"get_file": "long"}},
                    "properties": {"value": at}}

@@ -11,8 +11,8 @@ import pytest
 from heat_convergence.common import errors
 from tests.functional.harness import LocalService
 
-THING = "OS::Heat::TestResource"
-RESOURCES = {name: {"type": THING, "properties": {"value": name}} for name in "abc"}
+BROKEN_RESOURCE = "OS::Heat::TestResource"
+RESOURCES = {name: {"type": BROKEN_RESOURCE, "properties": {"value": name}} for name in "abc"}
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
     service.close()
 
 
-def test_a_bug_in_a_type_s_own_validation_is_told_as_a_mistake(
+def test_exception_in_validate_is_a_validation_error(
     service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(_properties: Any, _timeout_s: float | None) -> None:
         raise KeyError("planted")
 
-    monkeypatch.setattr(service.registry.get(THING), "validate", failing)
+    monkeypatch.setattr(service.registry.get(BROKEN_RESOURCE), "validate", failing)
     template = {"heat_template_version": "2018-08-31", "resources": RESOURCES}
     for path in ("/stacks", "/stacks/preview", "/validate"):
         answer = service.send("POST", path, {"stack_name": "s", "template": template})
@@ -37,24 +37,24 @@ def test_a_bug_in_a_type_s_own_validation_is_told_as_a_mistake(
 
 
 @pytest.mark.parametrize("raised", [errors.NotFound("gone"), KeyError("x")], ids=["known", "bug"])
-def test_a_failure_is_null(
+def test_exception_in_attribute_reads_as_null(
     service: LocalService, monkeypatch: pytest.MonkeyPatch, raised: Exception
 ) -> None:
     template = {"heat_template_version": "2018-08-31", "resources": RESOURCES}
     made = service.send("POST", "/stacks", {"stack_name": "s", "template": template})
     path = f"/stacks/s/{made.json['stack']['id']}/resources"
-    kind = service.registry.get(THING)
-    attribute = kind.attribute
+    resource_type = service.registry.get(BROKEN_RESOURCE)
+    attribute = resource_type.attribute
 
     def failing(view: Any, name: str) -> Any:
         if view.name == "b":
             raise raised
         return attribute(view, name)
 
-    monkeypatch.setattr(kind, "attribute", failing)
+    monkeypatch.setattr(resource_type, "attribute", failing)
     shown = service.send("GET", f"{path}/b?with_attr=output")
     assert shown.status_int == 200
     assert shown.json["resource"]["attributes"] == {"output": None}
     listed = service.send("GET", f"{path}?with_detail=true").json["resources"]
-    told = {each["resource_name"]: each["attributes"]["output"] for each in listed}
-    assert told == {"a": "a", "b": None, "c": "c"}
+    reason = {each["resource_name"]: each["attributes"]["output"] for each in listed}
+    assert reason == {"a": "a", "b": None, "c": "c"}

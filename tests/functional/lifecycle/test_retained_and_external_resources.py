@@ -1,5 +1,4 @@
-"""What a stack does not own alone: nested stacks handed over, external resources, and
-resources that a deletion leaves."""
+"""Tests of exported nested stacks, external resources and resources that a delete skips."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ Json = Any
 
 
 @pytest.fixture
-def house() -> FakeServer:
+def fake_server() -> FakeServer:
     return FakeServer()
 
 
 @pytest.fixture
-def service(tmp_path: Any, house: FakeServer) -> Iterator[LocalService]:
+def service(tmp_path: Any, fake_server: FakeServer) -> Iterator[LocalService]:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(house,))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options, types=(fake_server,))
     yield service
     service.close()
 
@@ -63,26 +62,26 @@ class TestTree:
     def path(self, service: LocalService) -> str:
         return create_stack(service, template=self.PARENT, files={"block.yaml": self.CHILD})
 
-    def test_the_whole_tree_is_told_and_forgotten(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_whole_tree_is_exported_and_abandoned(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
         nested_id = get_body(service, f"{path}/resources/block")["physical_resource_id"]
         exported = service.send("GET", f"{path}/export").json
         block = exported["resources"]["block"]
         assert (block["id"], block["status"]) == (nested_id, "COMPLETE")
-        assert block["resources"]["house"]["resource_id"] in house.servers
+        assert block["resources"]["house"]["resource_id"] in fake_server.servers
         assert service.send("DELETE", f"{path}/abandon").json == exported
         everything = service.send("GET", "/stacks?show_nested=true").json["stacks"]
         assert everything == []
-        assert sorted(house.servers.values()) == ["red", "white"]
-        assert {verb for verb, _plot in house.calls} == {"create"}
+        assert sorted(fake_server.servers.values()) == ["red", "white"]
+        assert {verb for verb, _server_properties in fake_server.calls} == {"create"}
         service.clock.advance(60.0)
         service.run_until_idle()
         service.observer.tick()
-        assert sorted(house.servers.values()) == ["red", "white"]
+        assert sorted(fake_server.servers.values()) == ["red", "white"]
 
-    def test_a_tree_is_adopted_as_it_was(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_tree_is_adopted(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
         document = service.send("DELETE", f"{path}/abandon").json
         path = adopt_stack(service, document)
@@ -92,17 +91,17 @@ class TestTree:
             ("block", "house", "own"), "ADOPT_COMPLETE"
         )
         ids = {r["resource_name"]: r["physical_resource_id"] for r in rows}
-        assert {ids["house"], ids["own"]} == set(house.servers)
+        assert {ids["house"], ids["own"]} == set(fake_server.servers)
         service.send("PATCH", path)
         assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-        assert {verb for verb, _plot in house.calls} == {"create"}
+        assert {verb for verb, _server_properties in fake_server.calls} == {"create"}
         service.send("DELETE", path)
-        assert house.servers == {}
+        assert fake_server.servers == {}
 
-    def test_nobody_adopts_a_stack_by_its_id(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_nested_stack_is_not_adopted_by_id(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
-        """It might be another's."""
+        """The nested stack might belong to another parent."""
         nested_id = get_body(service, f"{path}/resources/block")["physical_resource_id"]
         document = service.send("GET", f"{path}/export").json
         document["resources"]["block"] = {"name": "block", "resource_id": nested_id}
@@ -111,22 +110,26 @@ class TestTree:
         assert stack["stack_status"] == "ADOPT_FAILED"
         assert "resources.block: adopt_stack_data has no document" in stack["stack_status_reason"]
 
-    def test_bad_documents_of_nested_stacks(self, service: LocalService, path: str) -> None:
+    def test_invalid_documents_of_nested_stacks_are_refused(
+        self, service: LocalService, path: str
+    ) -> None:
         document = service.send("GET", f"{path}/export").json
         document["resources"]["block"]["resources"]["house"]["resource_id"] = 1
         body = {"stack_name": "t", "adopt_stack_data": json.dumps(document)}
-        told = assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
-        assert "resources.block: resources.house.resource_id must be a string" in told
+        message = assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
+        assert "resources.block: resources.house.resource_id must be a string" in message
 
-    def test_a_nested_stack_is_not_abandoned_alone(self, service: LocalService, path: str) -> None:
+    def test_nested_stack_cannot_be_abandoned_alone(
+        self, service: LocalService, path: str
+    ) -> None:
         (block,) = [
             stack
             for stack in service.send("GET", "/stacks?show_nested=true").json["stacks"]
             if stack["parent"] is not None
         ]
         there = f"/stacks/{block['stack_name']}/{block['id']}"
-        told = assert_refused(service.send("DELETE", f"{there}/abandon"), 400, "NotSupported")
-        assert "nested" in told
+        message = assert_refused(service.send("DELETE", f"{there}/abandon"), 400, "NotSupported")
+        assert "nested" in message
         alone = service.send("GET", f"{there}/export").json
         assert list(alone["resources"]) == ["house"]
         assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
@@ -135,11 +138,11 @@ class TestTree:
 class TestSkip:
     """A way out when a service does not let go of a resource."""
 
-    def test_a_stack_goes_without_it(self, service: LocalService, house: FakeServer) -> None:
+    def test_delete_skips_a_resource(self, service: LocalService, fake_server: FakeServer) -> None:
         def delete(view: ResourceContext) -> VerbResult:
             raise ResourceFailure("somebody lives there")
 
-        house.delete = delete  # type: ignore[method-assign]
+        fake_server.delete = delete  # type: ignore[method-assign]
         path = create_stack(service)
         service.send("DELETE", path)
         stack = get_body(service, path)
@@ -149,23 +152,25 @@ class TestSkip:
         )
         service.send("DELETE", f"{path}?skip=house")
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert house.servers == {"plot-0": "blue"}
+        assert fake_server.servers == {"plot-0": "blue"}
 
-    def test_a_retained_one_stays(self, service: LocalService, house: FakeServer) -> None:
+    def test_retained_resource_is_skipped(
+        self, service: LocalService, fake_server: FakeServer
+    ) -> None:
         template = json.loads(json.dumps(FAKE_SERVER_TEMPLATE))
         template["resources"]["house"]["deletion_policy"] = "retain"
         path = create_stack(service, template=template)
         service.send("DELETE", path)
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert house.calls == [("create", "plot-0")]
+        assert fake_server.calls == [("create", "plot-0")]
 
-    def test_a_stack_that_cannot_be_deleted_is_abandoned(
-        self, service: LocalService, house: FakeServer
+    def test_stack_that_cannot_be_deleted_is_abandoned(
+        self, service: LocalService, fake_server: FakeServer
     ) -> None:
         def delete(view: ResourceContext) -> VerbResult:
             raise ResourceFailure("somebody lives there")
 
-        house.delete = delete  # type: ignore[method-assign]
+        fake_server.delete = delete  # type: ignore[method-assign]
         path = create_stack(service)
         service.send("DELETE", path)
         document = service.send("DELETE", f"{path}/abandon").json
@@ -174,7 +179,7 @@ class TestSkip:
         assert (loose["name"], loose["resource_id"], loose["wanted"]) == ("house", "plot-0", False)
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
 
-    def test_an_unknown_name_changes_nothing(self, service: LocalService) -> None:
+    def test_unknown_name_to_skip_changes_nothing(self, service: LocalService) -> None:
         path = create_stack(service)
         assert_refused(service.send("DELETE", f"{path}?skip=nobody"), 404, "ResourceNotFound")
         assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
@@ -196,12 +201,12 @@ class TestExternal:
     }
 
     @pytest.fixture
-    def path(self, service: LocalService, house: FakeServer) -> str:
-        house.servers["mine"] = "brown"
+    def path(self, service: LocalService, fake_server: FakeServer) -> str:
+        fake_server.servers["mine"] = "brown"
         return create_stack(service, template=self.TEMPLATE)
 
-    def test_it_is_only_looked_at(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_external_resource_is_only_observed(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
         assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
         row = get_body(service, f"{path}/resources/house")
@@ -221,36 +226,38 @@ class TestExternal:
         service.send("PATCH", path)
         service.send("DELETE", path)
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert (house.calls, house.servers) == ([], {"mine": "brown"})
+        assert (fake_server.calls, fake_server.servers) == ([], {"mine": "brown"})
 
-    def test_one_that_is_not_there_fails(self, service: LocalService, house: FakeServer) -> None:
+    def test_missing_external_resource_fails(
+        self, service: LocalService, fake_server: FakeServer
+    ) -> None:
         path = create_stack(service, template=self.TEMPLATE)
         stack = get_body(service, path)
         assert stack["stack_status"] == "CREATE_FAILED"
         assert (
             "resources.house: there is no physical resource mine" in (stack["stack_status_reason"])
         )
-        house.servers["mine"] = "pink"
+        fake_server.servers["mine"] = "pink"
         service.send("PATCH", path)
         assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-        assert house.calls == []
+        assert fake_server.calls == []
 
-    def test_another_id_is_another_resource(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_changed_external_id_replaces_the_resource(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
-        house.servers["yours"] = "black"
+        fake_server.servers["yours"] = "black"
         template = json.loads(json.dumps(self.TEMPLATE).replace("mine", "yours"))
         service.send("PUT", path, {"template": template})
         assert get_outputs(service, path) == {"sign": "black"}
-        assert (house.calls, sorted(house.servers)) == ([], ["mine", "yours"])
+        assert (fake_server.calls, sorted(fake_server.servers)) == ([], ["mine", "yours"])
 
-    def test_between_ours_and_anothers(
-        self, service: LocalService, house: FakeServer, path: str
+    def test_change_between_own_and_external_resource(
+        self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
         ours = json.loads(json.dumps(self.TEMPLATE))
         del ours["resources"]["house"]["external_id"]
         service.send("PUT", path, {"template": ours})
-        assert house.calls == [("create", "plot-0")]
+        assert fake_server.calls == [("create", "plot-0")]
         service.send("PUT", path, {"template": self.TEMPLATE})
-        assert house.calls == [("create", "plot-0"), ("delete", "plot-0")]
-        assert house.servers == {"mine": "brown"}
+        assert fake_server.calls == [("create", "plot-0"), ("delete", "plot-0")]
+        assert fake_server.servers == {"mine": "brown"}

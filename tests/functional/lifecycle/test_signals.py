@@ -22,7 +22,7 @@ Json = Any
 
 
 class SignalCountingType(LocalType):
-    """Counts the times it is rung."""
+    """Counts its signals."""
 
     name = "Test::Bell"
     schema = TypeSchema()
@@ -33,13 +33,13 @@ class SignalCountingType(LocalType):
     def signal(self, view: ResourceContext, details: Json) -> SignalResult:
         if isinstance(details, Mapping) and details.get("note") == "false":
             raise Invalid("a bell has no false note")
-        rung = view.data.get("rung", 0) + 1
-        reason = f"rung {rung}" if isinstance(details, Mapping) and "tell" in details else None
-        return SignalResult(reason=reason, data={"rung": rung})
+        count = view.data.get("rung", 0) + 1
+        reason = f"rung {count}" if isinstance(details, Mapping) and "tell" in details else None
+        return SignalResult(reason=reason, data={"rung": count})
 
 
 class SignalWaitingType(LocalType):
-    """Is up when the bell that it names has been rung often enough."""
+    """Is ready when the resource that it refers to has received enough signals."""
 
     name = "Test::Sleeper"
     observes_dependencies = True
@@ -53,8 +53,8 @@ class SignalWaitingType(LocalType):
     def to_result(
         self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
-        (bell,) = view.dependencies.values()
-        up = bell.data.get("rung", 0) >= properties["times"]
+        (counter,) = view.dependencies.values()
+        up = counter.data.get("rung", 0) >= properties["times"]
         return VerbResult(
             ObservedState.READY if up else ObservedState.BUSY, physical_id, poll_after_s=3000.0
         )
@@ -118,7 +118,7 @@ def ring(service: LocalService, path: str, body: Json = None, name: str = "bell"
     return answer
 
 
-def test_who_waits_for_signals_looks_at_once(service: LocalService, stack: str) -> None:
+def test_waiting_dependent_is_observed_after_a_signal(service: LocalService, stack: str) -> None:
     assert status(service, stack, "sleeper") == "CREATE_IN_PROGRESS"
     answer = ring(service, stack, {"tell": "me"})
     assert (answer.status_int, answer.json) == (200, None)
@@ -134,18 +134,18 @@ def test_who_waits_for_signals_looks_at_once(service: LocalService, stack: str) 
     ]
 
 
-def test_a_signal_during_the_look_is_not_missed(service: LocalService, stack: str) -> None:
-    """The look began before the signal and is recorded after it."""
-    registry, kind = service.registry, service.registry.get("Test::Sleeper")
+def test_signal_during_an_observation_is_not_missed(service: LocalService, stack: str) -> None:
+    """The observation starts before the signal and is recorded after it."""
+    registry, sleeper = service.registry, service.registry.get("Test::Sleeper")
     looks = []
 
     def observe_many(views: Any) -> Any:
-        looks.append({view.resource_id: kind.observe(view) for view in views})
+        looks.append({view.resource_id: sleeper.observe(view) for view in views})
         if len(looks) == 1:
             service.send("POST", f"{stack}/resources/bell/signal", leave_pending=True)
         return looks[-1]
 
-    registry._types = {**registry._types, "Test::Sleeper": _Wrapped(kind, observe_many)}
+    registry._types = {**registry._types, "Test::Sleeper": _Wrapped(sleeper, observe_many)}
     ring(service, stack)  # the sleeper looks, sees one, and meanwhile comes the second
     assert status(service, stack, "sleeper") == "CREATE_COMPLETE"
     assert len(looks) == 2
@@ -153,10 +153,10 @@ def test_a_signal_during_the_look_is_not_missed(service: LocalService, stack: st
 
 class _Wrapped:
     def __init__(self, resource_type: Any, observe_many: Any) -> None:
-        self._kind, self.observe_many = resource_type, observe_many
+        self._type, self.observe_many = resource_type, observe_many
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._kind, name)
+        return getattr(self._type, name)
 
 
 @pytest.mark.parametrize(
@@ -170,20 +170,20 @@ class _Wrapped:
         ({}, "Unknown"),
     ],
 )
-def test_what_the_event_tells(
+def test_reason_of_the_signal_event(
     service: LocalService, stack: str, details: Json, reason: str
 ) -> None:
     ring(service, stack, details)
     assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", reason)]
 
 
-def test_a_body_that_is_no_map_counts_as_none(service: LocalService, stack: str) -> None:
+def test_body_that_is_no_map_counts_as_empty(service: LocalService, stack: str) -> None:
     ring(service, stack, ["a list"])
     assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", "No signal details provided")]
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "code", "kind", "piece"),
+    ("name", "body", "code", "error_type", "piece"),
     [
         ("deaf", {}, 400, "ResourceActionNotSupported", "signal is not supported"),
         ("later", {}, 404, "ResourceNotAvailable", "later"),
@@ -192,16 +192,22 @@ def test_a_body_that_is_no_map_counts_as_none(service: LocalService, stack: str)
         ("bell", {"note": "false"}, 400, "Invalid", "false note"),
     ],
 )
-def test_refused(
-    service: LocalService, stack: str, name: str, body: Json, code: int, kind: str, piece: str
+def test_invalid_signals_are_refused(
+    service: LocalService,
+    stack: str,
+    name: str,
+    body: Json,
+    code: int,
+    error_type: str,
+    piece: str,
 ) -> None:
     answer = ring(service, stack, body, name)
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind)
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, error_type)
     assert piece in answer.json["error"]["message"]
     assert signals(service, stack, "bell") == []
 
 
-def test_no_signal_while_suspended(service: LocalService, stack: str) -> None:
+def test_signal_while_suspended_is_refused(service: LocalService, stack: str) -> None:
     ring(service, stack)
     ring(service, stack)
     service.send("POST", f"{stack}/actions", {"suspend": None})
@@ -214,7 +220,7 @@ def test_no_signal_while_suspended(service: LocalService, stack: str) -> None:
     )
 
 
-def test_signals_stay_when_an_update_goes_over_them(service: LocalService, stack: str) -> None:
+def test_signals_survive_a_superseding_update(service: LocalService, stack: str) -> None:
     ring(service, stack)
     service.send("PATCH", stack, {"tags": "x"}, leave_pending=True)
     service.run_due_work()

@@ -55,7 +55,7 @@ def reason(heat: ProjectClient, name: str = "wait") -> str:
     return str(heat.resource("s", name)["resource_status_reason"])
 
 
-def test_signals_are_counted_and_their_data_kept(heat: ProjectClient) -> None:
+def test_signals_are_counted_and_their_data_is_kept(heat: ProjectClient) -> None:
     start(heat, template(count=3))
     for body in ({"id": "b", "data": "two"}, {"id": "a", "data": {"x": 1}}):
         assert signal(heat, body).status_int == 200
@@ -68,15 +68,15 @@ def test_signals_are_counted_and_their_data_kept(heat: ProjectClient) -> None:
     assert data == {"b": "two", "a": "again", "3": None}
     metadata = heat.send("GET", f"{heat.path('s')}/resources/h/metadata").json["metadata"]
     assert metadata["a"] == {"status": "SUCCESS", "reason": "Signal 3 received", "data": "again"}
-    told = [
+    event_reasons = [
         event["resource_status_reason"]
         for event in heat.events("s", "?sort_dir=asc")
         if event["resource_status"] == "SIGNAL_COMPLETE"
     ]
-    assert told[0] == "Signal: status:SUCCESS reason:Signal 1 received"
+    assert event_reasons[0] == "Signal: status:SUCCESS reason:Signal 1 received"
 
 
-def test_signals_before_it_begins_to_wait_count(heat: ProjectClient) -> None:
+def test_signals_before_the_wait_count(heat: ProjectClient) -> None:
     slow = {"type": "OS::Heat::Delay", "properties": {"min_wait": 50}}
     body = template(slow=slow)
     body["resources"]["wait"]["depends_on"] = "slow"
@@ -88,7 +88,7 @@ def test_signals_before_it_begins_to_wait_count(heat: ProjectClient) -> None:
     assert json.loads(heat.outputs("s")["data"]) == {"1": "early"}
 
 
-def test_nobody_looks_before_its_time_is_over(heat: ProjectClient) -> None:
+def test_condition_is_not_observed_before_its_timeout(heat: ProjectClient) -> None:
     start(heat, template(timeout=600))
     began, due = (
         heat.service.clock(),
@@ -98,7 +98,7 @@ def test_nobody_looks_before_its_time_is_over(heat: ProjectClient) -> None:
     assert not heat.service.bus.pending
 
 
-def test_its_time_ends(heat: ProjectClient) -> None:
+def test_condition_times_out(heat: ProjectClient) -> None:
     start(heat, template(count=2))
     signal(heat, {"reason": "half"})
     heat.service.run_until_idle()
@@ -109,7 +109,7 @@ def test_its_time_ends(heat: ProjectClient) -> None:
     assert heat.status("s") == "CREATE_FAILED"
 
 
-def test_one_failure_is_enough(heat: ProjectClient) -> None:
+def test_one_failure_signal_fails_the_condition(heat: ProjectClient) -> None:
     start(heat, template(count=3))
     signal(heat, {"status": "FAILURE", "reason": "no disk"})
     assert heat.status("s") == "CREATE_FAILED"
@@ -121,7 +121,7 @@ def test_one_failure_is_enough(heat: ProjectClient) -> None:
     ("body", "piece"),
     [({"state": "SUCCESS"}, "state"), ({"status": "OK"}, "SUCCESS or FAILURE")],
 )
-def test_a_signal_that_cannot_be_read(heat: ProjectClient, body: Json, piece: str) -> None:
+def test_malformed_signal_is_refused(heat: ProjectClient, body: Json, piece: str) -> None:
     start(heat, template())
     answer = signal(heat, body)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "Invalid")
@@ -129,7 +129,7 @@ def test_a_signal_that_cannot_be_read(heat: ProjectClient, body: Json, piece: st
     assert status(heat) == "CREATE_IN_PROGRESS"
 
 
-def test_a_larger_count_waits_again_and_counts_what_came(heat: ProjectClient) -> None:
+def test_larger_count_waits_again_with_earlier_signals(heat: ProjectClient) -> None:
     start(heat, template())
     signal(heat)
     heat.update("s", template(count=2), hold=True)
@@ -143,7 +143,7 @@ def test_a_larger_count_waits_again_and_counts_what_came(heat: ProjectClient) ->
     assert heat.resource("s", "wait")["physical_resource_id"] != wait_id
 
 
-def test_an_update_goes_over_one_that_waits(heat: ProjectClient) -> None:
+def test_update_supersedes_a_waiting_condition(heat: ProjectClient) -> None:
     start(heat, template(count=5))
     heat.update("s", hot_template({"h": HANDLE}))
     assert heat.status("s") == "UPDATE_COMPLETE"
@@ -155,7 +155,7 @@ def signals_of(heat: ProjectClient, name: str = "h") -> Json:
     return heat.send("GET", path, leave_pending=True).json["metadata"]
 
 
-def test_one_that_is_deleted_clears_its_handle(heat: ProjectClient) -> None:
+def test_deleted_condition_clears_its_handle(heat: ProjectClient) -> None:
     """So that the next one waits anew: with the deletion's record, or not at all."""
     start(heat, template())
     signal(heat, {"data": "once"})
@@ -174,7 +174,9 @@ def test_one_that_is_deleted_clears_its_handle(heat: ProjectClient) -> None:
     assert json.loads(heat.outputs("s")["data"]) == {"1": "twice"}
 
 
-def test_a_successor_counts_what_came_and_its_predecessor_clears_it(heat: ProjectClient) -> None:
+def test_replaced_condition_counts_signals_before_the_old_one_clears_them(
+    heat: ProjectClient,
+) -> None:
     start(heat, template())
     signal(heat, {"data": "once"})
     heat.update("s", template(timeout=700))
@@ -183,14 +185,14 @@ def test_a_successor_counts_what_came_and_its_predecessor_clears_it(heat: Projec
     assert signals_of(heat) == {}
 
 
-def test_one_that_waits_is_deleted_and_clears_what_came(heat: ProjectClient) -> None:
+def test_waiting_condition_is_deleted_and_clears_its_handle(heat: ProjectClient) -> None:
     start(heat, template(count=2))
     signal(heat)
     heat.update("s", hot_template({"h": HANDLE}))
     assert signals_of(heat) == {}
 
 
-def test_one_that_is_retained_leaves_its_handle_alone(heat: ProjectClient) -> None:
+def test_retained_condition_does_not_clear_its_handle(heat: ProjectClient) -> None:
     body = template()
     body["resources"]["wait"]["deletion_policy"] = "Retain"
     start(heat, body)
@@ -199,7 +201,7 @@ def test_one_that_is_retained_leaves_its_handle_alone(heat: ProjectClient) -> No
     assert list(signals_of(heat)) == ["1"]
 
 
-def test_an_update_that_leaves_it_waits_on_and_keeps_its_time(heat: ProjectClient) -> None:
+def test_update_keeps_the_timeout_of_an_unchanged_condition(heat: ProjectClient) -> None:
     start(heat, template(count=2, timeout=600))
     signal(heat)
     heat.service.clock.advance(400)
@@ -212,7 +214,7 @@ def test_an_update_that_leaves_it_waits_on_and_keeps_its_time(heat: ProjectClien
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_a_delete_goes_over_one_that_waits(heat: ProjectClient) -> None:
+def test_delete_supersedes_a_waiting_condition(heat: ProjectClient) -> None:
     start(heat, template(count=5))
     stack_id = heat.stack("s")["id"]
     heat.delete("s", leave_pending=True)
@@ -220,7 +222,7 @@ def test_a_delete_goes_over_one_that_waits(heat: ProjectClient) -> None:
     assert heat.status(stack_id) == "DELETE_COMPLETE"
 
 
-def test_a_lost_message_costs_no_signal(heat: ProjectClient) -> None:
+def test_lost_message_loses_no_signal(heat: ProjectClient) -> None:
     """The signal and that somebody looks are one transaction: no message is needed."""
     start(heat, template())
     heat.send("POST", f"{heat.path('s')}/resources/h/signal", leave_pending=True)
@@ -235,7 +237,7 @@ def test_a_lost_message_costs_no_signal(heat: ProjectClient) -> None:
     assert heat.service.clock() - began < timedelta(seconds=10)
 
 
-def test_a_handle_of_no_use(heat: ProjectClient) -> None:
+def test_condition_with_an_unknown_handle_fails(heat: ProjectClient) -> None:
     body = template()
     body["resources"]["wait"]["properties"]["handle"] = "elsewhere"
     start(heat, body)
@@ -244,7 +246,7 @@ def test_a_handle_of_no_use(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize("transport", ["TEMP_URL_SIGNAL", "ZAQAR_SIGNAL"])
-def test_transports_that_are_refused(heat: ProjectClient, transport: str) -> None:
+def test_unsupported_transports_are_refused(heat: ProjectClient, transport: str) -> None:
     handle = {**HANDLE, "properties": {"signal_transport": transport}}
     answer = heat.send(
         "POST", "/stacks", {"stack_name": "s", "template": hot_template({"h": handle})}
@@ -255,7 +257,7 @@ def test_transports_that_are_refused(heat: ProjectClient, transport: str) -> Non
     assert "CFN_SIGNAL, HEAT_SIGNAL, NO_SIGNAL, TOKEN_SIGNAL" in message
 
 
-def test_cloudformations_own(heat: ProjectClient) -> None:
+def test_cloudformation_types(heat: ProjectClient) -> None:
     cloudformation: Json = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Resources": {
@@ -281,16 +283,16 @@ def test_cloudformations_own(heat: ProjectClient) -> None:
     assert signals_of(heat) == {}
 
 
-def test_a_handle_that_every_update_makes_anew(heat: ProjectClient) -> None:
+def test_update_handle_is_replaced_by_every_update(heat: ProjectClient) -> None:
     def body(value: str) -> Json:
         found = template()
         found["resources"]["h"] = {"type": "OS::Heat::UpdateWaitConditionHandle"}
         found["resources"]["other"] = {"type": "OS::Heat::Value", "properties": {"value": value}}
         return found
 
-    given = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "1"}
+    body_of_signal = {"Status": "SUCCESS", "Reason": "r", "Data": "d", "UniqueId": "1"}
     start(heat, body("1"))
-    signal(heat, given)
+    signal(heat, body_of_signal)
     assert heat.status("s") == "CREATE_COMPLETE"
     for value in ("2", "2"):  # changed, and not
         before = {name: heat.resource("s", name)["physical_resource_id"] for name in ("h", "wait")}
@@ -298,7 +300,7 @@ def test_a_handle_that_every_update_makes_anew(heat: ProjectClient) -> None:
         heat.service.run_due_work()
         assert heat.status("s") == "UPDATE_IN_PROGRESS"
         assert heat.resource("s", "wait")["resource_status"] == "CREATE_IN_PROGRESS"
-        signal(heat, given)
+        signal(heat, body_of_signal)
         assert heat.status("s") == "UPDATE_COMPLETE"
         after = {name: heat.resource("s", name)["physical_resource_id"] for name in ("h", "wait")}
         assert all(after[name] != before[name] for name in before)
