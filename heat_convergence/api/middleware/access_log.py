@@ -34,6 +34,7 @@ class AccessLog:
         self._timer = timer
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Handle the request and log it when its response has been sent."""
         started_s, status = self._timer(), ""
         project = environ[_PROJECT_KEY] = [""]
 

@@ -46,6 +46,7 @@ class Ec2SignatureAuth:
         self._domain = domain
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Pass a signed request on as its user's signal, and every other one unchanged."""
         path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
         called = _PATH.fullmatch(path)
         if called is None:

@@ -35,6 +35,7 @@ class FaultWrapper:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Handle the request and turn any exception into an error response."""
         try:
             return self._application(environ, start_response)
         except RouteNotFound:

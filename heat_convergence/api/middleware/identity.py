@@ -25,6 +25,7 @@ class KeystoneIdentity:
         self._users = users
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Add the verified caller to the environment."""
         environ[CALLER_KEY] = context.caller_from_token(environ, self._users)
         return self._application(environ, start_response)
 
@@ -36,6 +37,7 @@ class NoAuthIdentity:
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Add the fixed caller to the environment, or refuse another machine."""
         if not _is_local(environ.get("REMOTE_ADDR") or "127.0.0.1"):  # a UNIX socket has none
             raise errors.HTTPForbidden(
                 "Without authentication, the service answers this machine alone."

@@ -30,6 +30,7 @@ class VersionNegotiation:
         self._open_documents = open_documents
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Serve open documents and the list of versions, and pass on version 1."""
         path = environ.get("PATH_INFO", "")
         head = "/" + path.lstrip("/").split("/", 1)[0]
         if path in self._open_documents:

@@ -206,15 +206,19 @@ class TemplateFiles(Mapping[str, str]):
         return files
 
     def __getitem__(self, name: str) -> str:
+        """Return the text of a file."""
         return self._parsed.text(self.hashes[name], self._load)
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the files."""
         return iter(self.hashes)
 
     def __len__(self) -> int:
+        """Return the number of files."""
         return len(self.hashes)
 
     def __contains__(self, name: object) -> bool:
+        """Return whether there is a file of that name, without loading it."""
         return name in self.hashes
 
     def template(self, name: str) -> Template:
