@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
@@ -23,6 +23,10 @@ def record_claims(
     tx: Transaction, jobs: Sequence[Job], claim: JobTransition, context: TraversalContext
 ) -> None:
     """Claim the rows of jobs, and show their actions IN_PROGRESS, with events."""
+    for job in jobs:
+        if job.row.lease_token is not None:  # its worker has not renewed it in time
+            reason = f"the lease of {job.row.lease_owner} has expired"
+            context.report(Report(job.row, "lease taken over", job.action, reason))
     silent = [job for job in jobs if not job.step.traits.shows_progress]
     tx.jobs.apply([job.row.id for job in silent], claim)
     shown = [job for job in jobs if job.step.traits.shows_progress]

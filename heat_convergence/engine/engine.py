@@ -1,8 +1,8 @@
-"""A worker: takes jobs, does the one thing each resource needs, records it.
+"""The engine: it claims jobs, makes the one call that each needs, and records it.
 
-Called by the RPC server with (stack, version, resource ids), by a timer to renew
-leases.  Never waits for the cloud to finish and never decides what comes next:
-that is the observer's.
+Called by the RPC server with (stack, version, resource ids), and by a timer to renew
+leases.  Must not wait for the cloud to finish, nor decide what comes next: the observer
+does.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.predecessors import find_predecessors
 from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.event_log import EventLog
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.resource_definition import collect_definition_hashes
@@ -54,11 +55,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Engine:
-    """One worker process's share of the work.
-
-    ``owner`` is its identity, new at every start; leases are held under it.
-    ``functions`` are the plug-ins' template functions.
-    """
+    """The part of the work that one worker process does."""
 
     def __init__(
         self,
@@ -84,12 +81,12 @@ class Engine:
         self._ids = ids
         self._settings = settings
         self._pool = pool
-        self._owner = worker_id
+        self._worker_id = worker_id
         self._wait = wait
         self._cloud_of = cloud_of
         self._functions = functions
         self._limits = limits
-        self._nester = nested_executor or NestedStackExecutor(
+        self._nested_executor = nested_executor or NestedStackExecutor(
             store=store,
             builder=NestedStackBuilder(
                 StackServices(registry=registry, clock=clock, settings=settings)
@@ -102,80 +99,94 @@ class Engine:
         self._leases = LeaseTracker()
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Does the jobs among ``resource_ids`` that are still to be done.
+        """Do the jobs of the resources that are still to be done.
 
-        A message is a hint (RULE 1): what is held by another worker, done already,
-        blocked, or of another version is passed over.
+        A message is a hint (RULE 1): jobs that are leased to another worker, done already,
+        blocked, or of another version are passed over.
         """
         token = self._ids()
         with self._leases.track(token):
             self._work(stack_id, version, resource_ids, token)
 
     def _work(self, stack_id: str, version: int, resource_ids: Sequence[str], token: str) -> None:
-        def held() -> bool:
+        def lease_held() -> bool:
             return self._leases.is_valid(token, self._clock())
 
         try:
             jobs, outgoing_messages = retry_transaction(
-                lambda: self._take(stack_id, version, resource_ids, token), wait=self._wait
+                lambda: self._claim(stack_id, version, resource_ids, token), wait=self._wait
             )
             send_messages(self._bus, outgoing_messages, self._settings)
-            self._nest_all([job for job in jobs if is_nested_stack_job(job)], token)
+            self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
             flat = [job for job in jobs if not is_nested_stack_job(job)]
-            for outcomes in self._pool.run(lambda job: execute_job(job, held), flat):
+            for outcomes in self._pool.run(lambda job: execute_job(job, lease_held), flat):
                 self._finish([outcome for outcome in outcomes if not outcome.lease_lost], token)
         except Unavailable as error:
-            # The rows say what was begun; a sweep has it done again.
+            # The rows say what was started; a sweep has it done again.
             LOG.warning(
-                "jobs given up: stack %(stack)s, error %(error)s",
-                {"stack": stack_id, "error": str(error)},
+                "jobs not finished, a sweep repeats them:"
+                " stack=%(stack)s version=%(version)s error=%(error)s",
+                {"stack": stack_id, "version": version, "error": str(error)},
             )
 
     def renew_leases(self) -> None:
-        """Keeps the leases of calls that take long; what was given up runs out."""
+        """Renew the leases of calls that take long."""
         now = self._clock()
         tokens = self._leases.valid_tokens(now)
         if not tokens:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        self._store.workers.renew_leases(self._owner, tokens, until)
+        self._store.workers.renew_leases(self._worker_id, tokens, until)
         self._leases.extend(tokens, until, self._clock())
 
-    def _take(
+    def _claim(
         self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
     ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
-        """The claimed jobs, and those whose turn it is now that these are off the bus.
+        """Claim the jobs of a message, and dispatch others in their place on the bus.
 
-        Also for a message that is void: its place on the bus is free all the same.
+        The place of a message without work is free, too.
+
+        Returns:
+            The claimed jobs, and messages to send after the commit.
         """
-        now, jobs = self._clock(), []
+        now, jobs, log = self._clock(), [], EventLog()
+        context = self._context(now, log)
         with self._store.transaction() as tx:
             found = tx.stacks.get_with_workload(stack_id)
             if found is None:
-                LOG.info("message dropped: there is no stack %s", stack_id)
+                LOG.debug(
+                    "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
+                )
                 return [], ()
             stack, load = found
             if stack.version == version:
-                jobs = self._claim(tx, stack, resource_ids, now)
-                self._write_claims(tx, jobs, token, now)
+                jobs = self._create_jobs(tx, stack, resource_ids, now)
+                self._write_claims(tx, jobs, token, context)
             if not jobs:
-                LOG.info(
-                    "message dropped: nothing to do of stack %s version %s", stack_id, version
+                LOG.debug(
+                    "message ignored, its jobs are done or void:"
+                    " stack=%(stack)s version=%(version)s",
+                    {"stack": stack_id, "version": version},
                 )
-            # As it is with these off the bus.
+            # The workload after these jobs have left the bus.
             taken = len(jobs)
             load = replace(load, posted=max(load.posted - taken, 0), running=load.running + taken)
             outgoing_messages = dispatch_round_robin(
-                tx, stack.project_id, stack.tree_id, self._context(now), load
+                tx, stack.project_id, stack.tree_id, context, load
             )
+        log.flush()
         return jobs, outgoing_messages
 
-    def _claim(
+    def _create_jobs(
         self, tx: Transaction, stack: Stack, resource_ids: Sequence[str], now: datetime
     ) -> list[Job]:
         version = stack.version
-        rows = [row for row in tx.leases.lock_claimable(resource_ids) if _open(row, version, now)]
-        # RULE 2: nothing starts before all that it needs is ready.
+        rows = [
+            row
+            for row in tx.leases.lock_claimable(resource_ids)
+            if _is_claimable(row, version, now)
+        ]
+        # RULE 2: a job starts when everything that it needs is ready.
         blocked = tx.readiness.find_with_unready_requirements(version, [row.id for row in rows])
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
         names = {name for row in rows for name in row.referenced_names}
@@ -194,33 +205,36 @@ class Engine:
         return [create_job(row, claim_context) for row in rows]
 
     def _write_claims(
-        self, tx: Transaction, jobs: Sequence[Job], token: str, now: datetime
+        self, tx: Transaction, jobs: Sequence[Job], token: str, context: TraversalContext
     ) -> None:
         # RULE 3 and 4: the lease and the intent are in the rows before any call.
-        until = now + timedelta(seconds=self._settings.lease_s)
+        until = context.now + timedelta(seconds=self._settings.lease_s)
         self._leases.claim(token, until)
-        claims.record_claims(tx, jobs, claim(self._owner, token, until), self._context(now))
+        claims.record_claims(tx, jobs, claim(self._worker_id, token, until), context)
 
-    def _nest_all(self, jobs: Sequence[Job], token: str) -> None:
-        """Stacks that end as they begin, for there is nothing in them, are told of
-        together: an observer takes note of any number at about the cost of one."""
-        told: list[OutgoingMessage] = []
+    def _start_nested(self, jobs: Sequence[Job], token: str) -> None:
+        """Start the traversals of nested stacks.
+
+        Empty nested stacks end at once; the observers get one message about all of them,
+        as the cost of processing it hardly depends on their number.
+        """
+        for_observers: list[OutgoingMessage] = []
         try:
             for job in jobs:
-                outgoing_messages = self._nest(job, token)
-                told += [
+                outgoing_messages = self._execute_nested(job, token)
+                for_observers += [
                     each for each in outgoing_messages if each.recipient is Recipient.OBSERVER
                 ]
                 others = [
                     each for each in outgoing_messages if each.recipient is not Recipient.OBSERVER
                 ]
                 send_messages(self._bus, others, self._settings)
-        finally:  # what one job came upon keeps no other's stack waiting for a sweep
-            send_messages(self._bus, merge_messages(told), self._settings)
+        finally:  # the failure of one job makes no other stack wait for a sweep
+            send_messages(self._bus, merge_messages(for_observers), self._settings)
 
-    def _nest(self, job: Job, token: str) -> tuple[OutgoingMessage, ...]:
+    def _execute_nested(self, job: Job, token: str) -> tuple[OutgoingMessage, ...]:
         recorded, outgoing_messages = retry_transaction(
-            lambda: self._nester.execute(job, token), wait=self._wait
+            lambda: self._nested_executor.execute(job, token), wait=self._wait
         )
         self._notify_observer(job, recorded)
         return outgoing_messages
@@ -235,14 +249,16 @@ class Engine:
         if recorded.current:
             self._bus.observe(stack_id, version, recorded.current)
         for newer, ids in sorted(recorded.superseded.items()):
-            # RULE 6: what was begun is finished; its new goal may start now.
+            # RULE 6: what was started is finished; the newer version may start now.
             self._bus.converge(stack_id, newer, ids)
 
     def _record_each(
         self, job_outcomes: Sequence[Outcome], token: str
     ) -> outcomes.RecordedOutcomes:
-        """Records all at once or, where the database refuses one of them, each by
-        itself; what can't be stored fails its resource instead of coming back."""
+        """Record all outcomes at once or, if the database refuses one, each by itself.
+
+        An outcome that cannot be stored fails its resource, instead of coming back.
+        """
         try:
             return retry_transaction(lambda: self._record(job_outcomes, token), wait=self._wait)
         except (StorageRefused, InvalidEncryptionKey) as error:
@@ -253,14 +269,18 @@ class Engine:
         return outcomes.merge_recorded(parts)
 
     def _record(self, job_outcomes: Sequence[Outcome], token: str) -> outcomes.RecordedOutcomes:
+        log = EventLog()
+        context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
-            return outcomes.record_outcomes(tx, job_outcomes, token, self._context(self._clock()))
+            recorded = outcomes.record_outcomes(tx, job_outcomes, token, context)
+        log.flush()
+        return recorded
 
-    def _context(self, now: datetime) -> TraversalContext:
-        return TraversalContext(now, self._ids, self._settings)
+    def _context(self, now: datetime, log: EventLog) -> TraversalContext:
+        return TraversalContext(now, self._ids, self._settings, report=log.add)
 
 
-def _open(row: Resource, version: int, now: datetime) -> bool:
+def _is_claimable(row: Resource, version: int, now: datetime) -> bool:
     return (
         row.version == version
         and row.job is not None

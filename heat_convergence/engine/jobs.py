@@ -65,10 +65,19 @@ class Job:
 
     @property
     def begun_in_earlier_traversal(self) -> bool:
-        """Whether an earlier traversal had begun something with the row."""
+        """True if an earlier traversal had started an action of the resource."""
         started_at = self.row.action_started_at
         stack_at = None if self.stack is None else self.stack.started_at
         return started_at is not None and stack_at is not None and started_at < stack_at
+
+    @property
+    def has_unknown_state(self) -> bool:
+        """True if it existed and is observed because its state is not known.
+
+        Nothing that this traversal did can be the cause of a failure.
+        """
+        observes = self.step is JobStep.OBSERVE and self.action is Action.UPDATE
+        return observes and self.row.applied_hash is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
         ):
             raise _restricted("replace")
         kind = claim.registry.get(row.implementation)
-        if not _takes_properties(step, row):
+        if step is not None and not _takes_properties(step, row):
             if step is JobStep.FIND_AND_DELETE and not before:
                 before = _sought(row, kind, claim)
             return _job(row, step, kind, claim, before, frozenset())

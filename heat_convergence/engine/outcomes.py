@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from heat_convergence.common.errors import Error, ResourceActionRestricted, TemporaryFailure
-from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
@@ -203,6 +203,7 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
     repost_at = context.now + timedelta(seconds=settings.repost_after_s)
     pause_s = _pause_s(outcome, tries, settings)
     if pause_s is not None:
+        _report_retry(outcome, context)
         return job_transitions.retry_call(context.now + timedelta(seconds=pause_s))
     if outcome.needs_replacement:
         observed = None if result is None else ObservedState.FAILED
@@ -222,6 +223,15 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
     poll_s = result.poll_after_s
     poll_at = None if poll_s is None else context.now + timedelta(seconds=poll_s)
     return job_transitions.await_observation(ObservedState.BUSY, poll_at)
+
+
+def _report_retry(outcome: Outcome, context: TraversalContext) -> None:
+    row, action = outcome.job.row, outcome.job.action
+    if outcome.unfinished:  # another step follows; nothing has failed
+        change, routine = "resource action continues", True
+    else:
+        change, routine = "resource action retried", False
+    context.report(Report(row, change, action, _status_reason(outcome), is_routine=routine))
 
 
 def _result_failed(outcome: Outcome) -> bool:

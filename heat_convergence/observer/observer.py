@@ -1,8 +1,9 @@
-"""The only part that waits: it decides what is ready and starts the next leaves.
+"""The observer: it decides what is ready and starts the next leaves.
 
-Called by the RPC server with (stack, version, resource ids) when engines have
-recorded something, and by the daemon's timer through ``tick``.  Owns timeouts,
-retries' time, rollback and the sweeps that make every message dispensable.
+Called by the RPC server with (stack, version, resource ids) when engines have recorded
+outcomes, and by the daemon's timer through ``tick``.  Owns timeouts, the times of
+retries, rollback and the sweeps that make every message dispensable.  Must not change
+anything in the cloud.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import Unavailable
@@ -39,6 +42,7 @@ from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.event_log import EventLog
 from heat_convergence.stacks.nested_observation import NestedStackObserver
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -46,13 +50,14 @@ from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 LOG = logging.getLogger(__name__)
 
 
-class Observer:
-    """One worker process's share of the watching.
+class _Step(Protocol):
+    """A step of ``lifecycle`` with its arguments bound, apart from these."""
 
-    ``wake`` is called, from any thread, when ``tick`` is wanted earlier than it
-    last said; the daemon's loop waits on it.  ``functions`` are the plug-ins' template
-    functions, for outputs of nested stacks.
-    """
+    def __call__(self, tx: Transaction, *, context: TraversalContext) -> ProgressResult: ...
+
+
+class Observer:
+    """The part of the observation that one worker process does."""
 
     def __init__(
         self,
@@ -79,55 +84,64 @@ class Observer:
         self._settings = settings
         self._rebuild = rebuild
         self._wait = wait
-        self._wake = request_tick
+        self._request_tick = request_tick
         self._cloud_of = cloud_of
-        self._insight = NestedStackObserver(
+        self._read_nested_status = NestedStackObserver(
             registry, clock, limits, functions, template_cache or TemplateCache(limits)
         )
         self._next_sweep_at = clock()
-        self._next_look_at: datetime | None = None
+        self._next_poll_at: datetime | None = None
 
     # -- messages
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
-        """Takes note of what engines have recorded for these resources, or nested
-        stacks have come to; without any, of a stack that its owner gave up."""
+        """Process outcomes that engines have recorded, or the ends of nested stacks.
+
+        Without resources the message is about a nested stack whose parent does not wait
+        for it any more.
+        """
         try:
-            if resource_ids:
-                noted = self._note(stack_id, resource_ids, {})
-                if noted.stack is None:
-                    LOG.info("message dropped: there is no stack %s", stack_id)
-            else:
-                self._transact(lambda tx, means: cancel_nested_stack(tx, stack_id, means))
+            if not resource_ids:
+                self._transact(partial(cancel_nested_stack, stack_id=stack_id))
+            elif self._process(stack_id, resource_ids, {}).stack is None:
+                LOG.debug(
+                    "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
+                )
         except Unavailable as error:
             LOG.warning(
-                "observation given up: stack %(stack)s, error %(error)s",
-                {"stack": stack_id, "error": str(error)},
+                "message not processed, a sweep repeats it:"
+                " stack=%(stack)s version=%(version)s error=%(error)s",
+                {"stack": stack_id, "version": version, "error": str(error)},
             )
 
     # -- the timer
 
     def tick(self) -> float:
-        """Does what is due; the seconds until something may be due again."""
+        """Do what is due; return the seconds until something may be due again."""
         now = self._clock()
         try:
-            self._look_at_due(now)
+            self._poll_due(now)
             if now >= self._next_sweep_at:
                 self._sweep(now)
                 self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
-                self._forecast()
+                self._find_next_poll()
         except Unavailable as error:
-            LOG.warning("sweep given up: error %(error)s", {"error": str(error)})
-            return self._settings.sweep_interval_s
-        wake_at = min(self._next_sweep_at, self._next_look_at or self._next_sweep_at)
-        return max(0.0, (wake_at - self._clock()).total_seconds())
+            retry_s = self._settings.sweep_interval_s
+            LOG.warning(
+                "observer pass aborted, database unavailable:"
+                " retry_in_s=%(seconds)s error=%(error)s",
+                {"seconds": retry_s, "error": str(error)},
+            )
+            return retry_s
+        next_at = min(self._next_sweep_at, self._next_poll_at or self._next_sweep_at)
+        return max(0.0, (next_at - self._clock()).total_seconds())
 
-    def _look_at_due(self, now: datetime) -> None:
-        if self._next_look_at is None or now < self._next_look_at:
+    def _poll_due(self, now: datetime) -> None:
+        if self._next_poll_at is None or now < self._next_poll_at:
             return
         until = now + timedelta(seconds=self._settings.lease_s)
         rows = self._store.sweeps.take_due_observations(now, until, self._settings.sweep_limit)
-        self._forecast()
+        self._find_next_poll()
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
@@ -139,27 +153,28 @@ class Observer:
                 inputs = tx.incarnations.get_inputs(stack_id, names) if names else {}
             if stack is not None:
                 due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
-        for stack_id, seen in sorted(poll_resources(due, self._registry, now).items()):
-            self._note(stack_id, [row.id for row in by_stack[stack_id]], seen)
+        for stack_id, observations in sorted(poll_resources(due, self._registry, now).items()):
+            self._process(stack_id, [row.id for row in by_stack[stack_id]], observations)
 
     def _sweep(self, now: datetime) -> None:
-        """RULE 1: finds what a lost message would have started."""
+        """Find what a lost message would have started (RULE 1)."""
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
         lost: dict[tuple[str, int], list[str]] = {}
         for job in self._store.sweeps.take_lost_jobs(now, late, limit):
             lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
         for (stack_id, version), ids in sorted(lost.items()):
-            LOG.info("stack %s version %s: %s jobs posted again", stack_id, version, len(ids))
+            LOG.info(
+                "lost jobs posted again: stack=%(stack)s version=%(version)s jobs=%(jobs)s",
+                {"stack": stack_id, "version": version, "jobs": len(ids)},
+            )
             self._post(stack_id, version, ids)
         for stack_id in self._store.sweeps.find_overdue_stacks(now, limit):
-            self._transact(lambda tx, means, it=stack_id: handle_timeout(tx, it, means))
+            self._transact(partial(handle_timeout, stack_id=stack_id))
         for stack_id in self._store.sweeps.find_cancelled_nested_stacks(limit):
-            self._transact(lambda tx, means, it=stack_id: cancel_nested_stack(tx, it, means))
+            self._transact(partial(cancel_nested_stack, stack_id=stack_id))
         for stack_id, version in self._store.sweeps.find_stalled_stacks(late, limit):
-            self._transact(
-                lambda tx, means, it=stack_id, v=version: resume_stalled(tx, it, v, means)
-            )
+            self._transact(partial(resume_stalled, stack_id=stack_id, version=version))
         delete_due_snapshots(
             self._store,
             self._registry,
@@ -169,34 +184,46 @@ class Observer:
             write=self._write,
         )
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
-            self._transact(lambda tx, means, it=project_id: dispatch_project(tx, it, means))
+            self._transact(partial(dispatch_project, project_id=project_id))
 
-    # -- what both come to
+    # -- transactions
 
-    def _note(
-        self, stack_id: str, resource_ids: Sequence[str], seen: Mapping[str, Observation]
+    def _process(
+        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
     ) -> ProgressResult:
         return self._transact(
-            lambda tx, means: process_observations(tx, stack_id, resource_ids, seen, means)
+            partial(
+                process_observations,
+                stack_id=stack_id,
+                resource_ids=resource_ids,
+                observations=observations,
+            )
         )
 
-    def _transact(
-        self, work: Callable[[Transaction, TraversalContext], ProgressResult]
-    ) -> ProgressResult:
-        def attempt() -> ProgressResult:
-            means = TraversalContext(self._clock(), self._ids, self._settings, self._insight)
-            with self._store.transaction() as tx:
-                advanced = work(tx, means)
-                if advanced.rollback_reason is not None and advanced.stack is not None:
-                    return rollback.begin_rollback(
-                        tx, advanced.stack, advanced.rollback_reason, means, self._rebuild
-                    )
-                return advanced
+    def _transact(self, step: _Step) -> ProgressResult:
+        """Run a step in a transaction, and a rollback if it asks for one.
 
-        advanced = retry_transaction(attempt, wait=self._wait)
-        send_messages(self._bus, advanced.outgoing_messages, self._settings)
-        self._expect(advanced.next_poll_at)
-        return advanced
+        Its messages are sent, and its reports are logged, after the commit.
+        """
+
+        def attempt() -> tuple[ProgressResult, EventLog]:
+            log = EventLog()
+            context = TraversalContext(
+                self._clock(), self._ids, self._settings, self._read_nested_status, log.add
+            )
+            with self._store.transaction() as tx:
+                result = step(tx, context=context)
+                if result.rollback_reason is not None and result.stack is not None:
+                    result = rollback.begin_rollback(
+                        tx, result.stack, result.rollback_reason, context, self._rebuild
+                    )
+            return result, log
+
+        result, log = retry_transaction(attempt, wait=self._wait)
+        log.flush()
+        send_messages(self._bus, result.outgoing_messages, self._settings)
+        self._expect(result.next_poll_at)
+        return result
 
     def _write(self, work: Callable[[Transaction], None]) -> None:
         def attempt() -> None:
@@ -209,12 +236,12 @@ class Observer:
         for batch in batches(ids, self._settings.batch_size):
             self._bus.converge(stack_id, version, batch)
 
-    def _forecast(self) -> None:
-        # Forgotten first, then asked: what a message announces meanwhile stays.
-        self._next_look_at = None
+    def _find_next_poll(self) -> None:
+        # Reset before the query: a poll that a message announces meanwhile is kept.
+        self._next_poll_at = None
         self._expect(self._store.sweeps.get_next_observation_time())
 
-    def _expect(self, look_at: datetime | None) -> None:
-        if look_at is not None and (self._next_look_at is None or look_at < self._next_look_at):
-            self._next_look_at = look_at
-            self._wake()
+    def _expect(self, poll_at: datetime | None) -> None:
+        if poll_at is not None and (self._next_poll_at is None or poll_at < self._next_poll_at):
+            self._next_poll_at = poll_at
+            self._request_tick()

@@ -1,9 +1,9 @@
-"""Deleting what resources saved in snapshots that users do not want any more.
+"""The deletion of what resources saved in snapshots that users have deleted.
 
-Called by the observer's sweep.  A snapshot goes in pieces, each recorded, so that a
-large one does not keep the observer from its other work; what fails is tried again
-with growing pauses and then told in the snapshot's reason.  Of a deleted stack nobody can
-ask for a snapshot's deletion again: there it is tried for as long as the stack is known.
+Called by the observer's sweep.  A snapshot is deleted in parts, each recorded, so that a
+large one does not delay other work; failures are tried again with growing pauses and
+then shown in the snapshot's status reason.  For a deleted stack nobody can request the
+deletion again: it is tried for as long as the stack is known.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from heat_convergence.common.errors import Error
@@ -41,25 +42,25 @@ def delete_due_snapshots(
     cloud_of: CloudFactory,
     write: RunTransaction,
 ) -> None:
-    """Goes on with every snapshot that is due."""
+    """Delete the next part of every snapshot that is due."""
     until = now + timedelta(seconds=settings.lease_s)
     for saved in store.sweeps.take_snapshots_to_delete(now, until, settings.sweep_limit):
         kept = saving.deletable_entries(saved, registry)
         with store.transaction() as tx:
             stack = tx.stacks.get(saved.stack_id)
             at_work = _at_work(tx, kept[:MAX_DELETIONS_PER_SWEEP], now)
-        if stack is None:  # purged: nobody can be asked for its cloud any more
-            write(lambda tx, it=saved.id: tx.snapshots.delete(it))
+        if stack is None:  # purged: its project and credentials are not known any more
+            write(partial(_delete_snapshot, snapshot_id=saved.id))
             continue
         cloud = cloud_of(stack.tree_id) if kept else None
         ready = [each for each in kept[:MAX_DELETIONS_PER_SWEEP] if each.path not in at_work]
         gone, cause = saving.delete_entries(saved, ready, now, cloud)
         if len(gone) == len(kept):
             LOG.info(
-                "snapshot deleted: stack %(stack)s, snapshot %(snapshot)s",
+                "snapshot deleted: stack=%(stack)s snapshot=%(snapshot)s",
                 {"stack": saved.stack_id, "snapshot": saved.id},
             )
-            write(lambda tx, it=saved.id: tx.snapshots.delete(it))
+            write(partial(_delete_snapshot, snapshot_id=saved.id))
             continue
         values: dict[str, Any] = {"delete_at": now}
         if cause is not None:
@@ -67,7 +68,15 @@ def delete_due_snapshots(
         if gone and saved.data is not None:
             values["data"] = saving.drop_entries(saved.data, gone)
             values["sensitive"] = saved.sensitive
-        write(lambda tx, it=saved.id, v=values: tx.snapshots.update(it, **v))
+        write(partial(_update_snapshot, snapshot_id=saved.id, values=values))
+
+
+def _delete_snapshot(tx: Transaction, snapshot_id: str) -> None:
+    tx.snapshots.delete(snapshot_id)
+
+
+def _update_snapshot(tx: Transaction, snapshot_id: str, values: dict[str, Any]) -> None:
+    tx.snapshots.update(snapshot_id, **values)
 
 
 def _at_work(
@@ -104,7 +113,7 @@ def _failed(
     tries = saved.tries + 1
     if tries == settings.retry_limit:
         LOG.warning(
-            "snapshot not deleted: stack %(stack)s, snapshot %(snapshot)s, error %(error)s",
+            "snapshot not deleted: stack=%(stack)s snapshot=%(snapshot)s error=%(error)s",
             {"stack": stack.id, "snapshot": saved.id, "error": reason},
         )
     if tries >= settings.retry_limit and stack.action is not Action.DELETE:

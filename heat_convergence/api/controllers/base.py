@@ -19,6 +19,7 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.builtin.signals.signal_responder import USER_ID
+from heat_convergence.stacks.event_log import log_report
 
 T = TypeVar("T")
 
@@ -33,7 +34,10 @@ class Controller:
 
     def traversal_context(self) -> TraversalContext:
         """Return what starting a traversal now takes."""
-        return TraversalContext(self.services.clock(), self.services.ids, self.services.settings)
+        services = self.services
+        return TraversalContext(
+            services.clock(), services.ids, services.settings, report=log_report
+        )
 
 
 def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:

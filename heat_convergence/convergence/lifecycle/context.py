@@ -21,22 +21,61 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
 
 STACK_TYPE = "OS::Heat::Stack"
+_RESOURCE_CHANGES = {
+    Status.IN_PROGRESS: "resource action started",
+    Status.COMPLETE: "resource action completed",
+    Status.FAILED: "resource action failed",
+}
+_STACK_CHANGES = {
+    Status.IN_PROGRESS: "stack action started",
+    Status.COMPLETE: "stack action completed",
+    Status.FAILED: "stack action failed",
+}
 
 NestedStatusReader = Callable[[Transaction, Sequence[Resource]], Observations]
 """Rows → observations of those that have nested stacks."""
+
+Reporter = Callable[["Report"], None]
+"""Receives what operators may want to know; a daemon logs it after the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A change that operators may want to know of.
+
+    Attributes:
+        subject: the stack or the resource.
+        change: what has happened, in constant words: "resource retried".
+        action: the action that the subject shows.
+        reason: the reason, without secrets.
+        is_routine: it happens to every resource; logged at DEBUG.
+    """
+
+    subject: Stack | Resource
+    change: str
+    action: Action | str
+    reason: str
+    is_routine: bool = False
+
+
+def ignore_report(report: Report) -> None:
+    """Ignore a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraversalContext:
     """The time, the ids and the settings of one transaction.
 
-    ``read_nested_status`` is the observer's; others have none.
+    Attributes:
+        read_nested_status: the observer's reader; others have none.
+        report: receives the changes that operators may want to know of.
     """
 
     now: datetime
     ids: IdFactory
     settings: ConvergenceSettings
     read_nested_status: NestedStatusReader | None = None
+    report: Reporter = ignore_report
 
     def resource_event(
         self,
@@ -55,6 +94,9 @@ class TraversalContext:
             reason: the status reason.
             properties: set when the action starts; they hold for later events, too.
         """
+        change = _RESOURCE_CHANGES[status]
+        routine = status is not Status.FAILED
+        self.report(Report(row, change, action, reason, is_routine=routine))
         return Event(
             id=self.ids(),
             stack_id=row.stack_id,
@@ -71,6 +113,7 @@ class TraversalContext:
 
     def stack_event(self, stack: Stack, status: Status, reason: str) -> Event:
         """Return the event of a stack's new state, under the stack's own name."""
+        self.report(Report(stack, _stack_change(stack, status, reason), stack.action, reason))
         return Event(
             id=self.ids(),
             stack_id=stack.id,
@@ -82,3 +125,11 @@ class TraversalContext:
             reason=reason,
             created_at=self.now,
         )
+
+
+def _stack_change(stack: Stack, status: Status, reason: str) -> str:
+    if status is Status.FAILED and reason == f"Stack {stack.action} cancelled":
+        return "stack action cancelled"
+    if status is Status.COMPLETE and stack.action is Action.ROLLBACK:
+        return "stack rolled back"
+    return _STACK_CHANGES[status]

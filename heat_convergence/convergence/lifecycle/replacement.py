@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
@@ -54,6 +54,8 @@ def replace_resources(
     old_rows = tx.resources.get([row.id for row in rows])
     successors = {old.id: _make_successor(stack, old, context) for old in old_rows}
     tx.resources.insert(list(successors.values()))
+    for old in old_rows:
+        context.report(Report(old, "resource replaced", old.action, old.status_reason))
     edges = tx.graph.get_edges_at(stack.id, stack.version, list(successors))
     tries = tx.graph.get_retry_counts(stack.version, list(successors))
     kept = _find_deletion_order(tx, old_rows, edges)

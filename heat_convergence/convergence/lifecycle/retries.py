@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.lifecycle.observations import ClassifiedRows, Observations
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
@@ -89,7 +89,9 @@ def _retry_deletions(
     for row in rows:
         pause = timedelta(seconds=context.settings.backoff_s(tries.get(row.id, 0)))
         retry = job_transitions.retry_later(context.now + pause)
-        changes[row.id] = (retry, {"status_reason": observations[row.id].reason})
+        reason = observations[row.id].reason
+        changes[row.id] = (retry, {"status_reason": reason})
+        context.report(Report(row, "resource action retried", row.action, reason))
     tx.jobs.apply_each(changes)
 
 

@@ -21,7 +21,7 @@ from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
-from heat_convergence.engine.nested_executor import NESTED_STACK_NEVER_CREATED
+from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON
 from heat_convergence.testing.simulation.bus import SimulatedMessage

@@ -14,7 +14,7 @@ from heat_convergence.convergence.planning.job_steps import (
     MissingResourceEffect,
     StepTraits,
 )
-from heat_convergence.engine.execution import STEP_CALLS
+from heat_convergence.engine.step_calls import STEP_CALLS
 from heat_convergence.testing.sample_rows import resource_row
 
 _RESTRICTABLE = {"update", "replace", None}

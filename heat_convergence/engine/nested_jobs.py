@@ -1,0 +1,118 @@
+"""Decisions about the jobs of resources with nested stacks.
+
+Called by ``nested_executor`` inside its transactions; apart from ``is_job_held`` they
+read only their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heat_convergence.common.errors import ResourceFailure
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_suspended_entry
+from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
+from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import JobState, ObservedState, Verb
+from heat_convergence.convergence.model.resource import ADOPTED_STACK, Resource
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.planning.job_steps import JobStep
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.engine.execution import Outcome
+from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.goal.nested_builder import PreparedNestedStack
+
+NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
+_GOAL_ACTIONS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
+_VERB_ACTIONS = frozenset({Action.CHECK, Action.RESUME})
+
+
+def reaches_goal(nested: Stack) -> bool:
+    """Return whether a nested stack has reached its goal or is about to."""
+    if nested.action in _GOAL_ACTIONS:
+        return True
+    return nested.action in _VERB_ACTIONS and nested.goal_reached
+
+
+def owns_stack(row: Resource, nested: Stack) -> bool:
+    """Return whether the stack is the nested stack of the row."""
+    return nested.owner_resource_id == row.id
+
+
+def adopted_document(row: Resource) -> Mapping[str, Any]:
+    """Return the document of the nested stack that is to be adopted.
+
+    Raises:
+        ResourceFailure: there is none.
+    """
+    document = row.data.get(ADOPTED_STACK)
+    if not isinstance(document, Mapping):
+        raise ResourceFailure("adopt_stack_data has no document of the nested stack")
+    return document
+
+
+def adopted_resources(
+    row: Resource, prepared: PreparedNestedStack, registry: ResourceTypeRegistry
+) -> dict[str, AdoptedResource]:
+    """Return what a nested stack adopts, by resource name.
+
+    Nested stacks are adopted by their own documents, never by an id in a document, which
+    could be the id of another tenant's stack (RULE 12).
+    """
+    adopted = {}
+    for name, entry in (adopted_document(row).get("resources") or {}).items():
+        desired = prepared.desired_resources.get(name)
+        if desired is None:
+            continue
+        suspended = is_suspended_entry(entry)
+        if "template" in entry:
+            adopted[name] = AdoptedResource(None, {ADOPTED_STACK: entry}, True, suspended)
+            continue
+        resource_type = registry.find(desired.implementation)
+        secret = resource_type is not None and bool(resource_type.secret_data)
+        data = entry.get("resource_data") or {}
+        adopted[name] = AdoptedResource(entry.get("resource_id"), data, secret, suspended)
+    return adopted
+
+
+def nested_state_source(job: Job) -> StateSource:
+    """Return OBSERVED for the nested stack of a resource that is to be observed.
+
+    The row says so, so that a worker that takes the job over knows it, too.
+    """
+    observing = job.action is Action.UPDATE and job.row.applied_hash is None
+    return StateSource.OBSERVED if observing else StateSource.RECORDED
+
+
+def missing_stack_outcome(job: Job) -> Outcome:
+    """Return the outcome of a job whose nested stack does not exist."""
+    if job.action is Action.DELETE:
+        return Outcome(job, result=VerbResult(ObservedState.ABSENT))
+    if job.step is JobStep.UPDATE:
+        return Outcome(job, needs_replacement=True)
+    created = job.row.physical_id is not None
+    if job.row.job is Verb.SNAPSHOT and not created:  # as any other resource that is missing
+        return Outcome(job, result=VerbResult(ObservedState.READY))
+    reason = "the nested stack is gone" if created else NESTED_STACK_NEVER_CREATED
+    return Outcome(job, result=VerbResult(ObservedState.FAILED, reason=reason))
+
+
+def is_job_held(tx: Transaction, job: Job, token: str) -> bool:
+    """Return whether the job is still the worker's and of the current version.
+
+    RULE 3 and 6: otherwise its lease is ended.  If the tree of the stack was detached
+    meanwhile, nothing may be created from what was read before: a sweep posts the job
+    again.
+    """
+    for row in tx.resources.lock([job.row.id]):
+        if row.lease_token != token:
+            return False
+        same = row.version == job.row.version and row.root_id == job.row.root_id
+        if same and row.job_state is JobState.RUNNING:
+            return True
+        tx.jobs.apply([row.id], job_transitions.drop_lease())
+    return False

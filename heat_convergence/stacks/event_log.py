@@ -1,0 +1,60 @@
+"""The log of stacks and resources for operators: constant messages with fields.
+
+Called by the daemons, which collect the reports of a transaction and log them after the
+commit, and by the API.  Must not log values of resources: reasons have no secrets.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from heat_convergence.convergence.lifecycle.context import Report
+from heat_convergence.convergence.model.stack import Stack
+
+LOG = logging.getLogger(__name__)
+
+_STACK_FIELDS = (
+    "project=%(project)s stack=%(stack)s name=%(name)s version=%(version)s"
+    " action=%(action)s reason=%(reason)s"
+)
+_RESOURCE_FIELDS = (
+    "project=%(project)s stack=%(stack)s version=%(version)s resource=%(name)s"
+    " resource_id=%(resource_id)s action=%(action)s reason=%(reason)s"
+)
+
+
+class EventLog:
+    """The reports of one transaction, logged once it is committed."""
+
+    def __init__(self) -> None:
+        self._reports: list[Report] = []
+
+    def add(self, report: Report) -> None:
+        """Keep a report until ``flush``."""
+        self._reports.append(report)
+
+    def flush(self) -> None:
+        """Log the reports."""
+        for report in self._reports:
+            log_report(report)
+        self._reports.clear()
+
+
+def log_report(report: Report) -> None:
+    """Log a report: INFO, or DEBUG for what happens to every resource."""
+    level = logging.DEBUG if report.is_routine else logging.INFO
+    if not LOG.isEnabledFor(level):
+        return
+    subject = report.subject
+    fields = {
+        "project": subject.project_id,
+        "name": subject.name,
+        "version": subject.version,
+        "action": report.action,
+        "reason": report.reason,
+    }
+    if isinstance(subject, Stack):
+        LOG.log(level, f"{report.change}: {_STACK_FIELDS}", {**fields, "stack": subject.id})
+        return
+    fields |= {"stack": subject.stack_id, "resource_id": subject.id}
+    LOG.log(level, f"{report.change}: {_RESOURCE_FIELDS}", fields)
