@@ -22,6 +22,8 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import Ec2Keys
 
 SIGNATURE_VERSION, SIGNATURE_METHOD = "2", "HmacSHA256"
+# Keystone answers 500, not 401, to a signature that lacks one of these.
+_REQUIRED_PARAMETERS = ("SignatureVersion", "SignatureMethod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def ec2_credentials(
     parameters = dict(query)
     signed = parameters.pop("Signature", None)
     access = parameters.get("AWSAccessKeyId")
-    if not signed or not access:
+    if not signed or not access or any(name not in parameters for name in _REQUIRED_PARAMETERS):
         return None
     return {
         "access": access,

@@ -54,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     conf = config.load_config(rest, prog="heat-convergence-standalone")
     database = Path(parsed.database).expanduser()
     database.parent.mkdir(parents=True, exist_ok=True)
+    restrict_to_owner(database)
     _set_embedded_options(conf, database)
     _upgrade_schema(conf)
     listener = create_listener(LOOPBACK, parsed.port, backlog=128)
@@ -71,6 +72,13 @@ def _set_embedded_options(conf: cfg.ConfigOpts, database: Path) -> None:
     conf.set_override("auth_strategy", "noauth", group="heat_api")
     if not conf.auth_encryption_key:
         conf.set_override("auth_encryption_key", [_read_or_create_key(Path(f"{database}.key"))])
+
+
+def restrict_to_owner(database: Path) -> None:
+    """Let only the owner read the database; SQLite's further files take over its mode."""
+    os.close(os.open(database, os.O_WRONLY | os.O_CREAT, 0o600))
+    for path in database.parent.glob(f"{database.name}*"):
+        path.chmod(0o600)
 
 
 def _read_or_create_key(path: Path) -> str:

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 from heat_convergence.common.errors import HTTPBadRequest
 
 ALLOWED_SCHEMES = ("http", "https")
+# NAT64, and the deprecated IPv4-compatible addresses such as ::127.0.0.1.
+_IPV4_IN_LOW_BITS = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
 
 def is_forbidden_ip(address: str) -> bool:
@@ -25,7 +27,7 @@ def is_forbidden_ip(address: str) -> bool:
     except ValueError:
         return True
     if isinstance(parsed, ipaddress.IPv6Address):
-        embedded = parsed.ipv4_mapped or parsed.sixtofour or _nat64(parsed)
+        embedded = parsed.ipv4_mapped or parsed.sixtofour or _low_32_bits(parsed)
         if embedded is not None:
             return is_forbidden_ip(str(embedded))
     return not parsed.is_global or parsed.is_multicast
@@ -49,7 +51,7 @@ def validate_url(url: str) -> str:
     return host
 
 
-def _nat64(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address in ipaddress.IPv6Network("64:ff9b::/96"):
+def _low_32_bits(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if any(address in network for network in _IPV4_IN_LOW_BITS):
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     return None

@@ -126,6 +126,19 @@ def test_an_unsigned_request_has_no_credentials() -> None:
     assert signed_urls.ec2_credentials("POST", "h", "/", {"Signature": "b"}) is None
 
 
+@pytest.mark.parametrize("missing", ["SignatureVersion", "SignatureMethod"])
+def test_signature_without_its_version_or_method_is_no_signature(missing: str) -> None:
+    query = {
+        "Signature": "b",
+        "AWSAccessKeyId": "a",
+        "SignatureVersion": "2",
+        "SignatureMethod": "HmacSHA256",
+    }
+    assert signed_urls.ec2_credentials("POST", "h", "/", query) is not None
+    del query[missing]
+    assert signed_urls.ec2_credentials("POST", "h", "/", query) is None
+
+
 def test_users_require_a_configured_domain(service: ServiceAuth) -> None:
     with pytest.raises(errors.MissingCredentialError, match="stack_user_domain_id"):
         StackUsers(ClientSettings(), service).ensure_project("tree")
