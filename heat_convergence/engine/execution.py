@@ -170,7 +170,7 @@ def _replace_inherited_failure(outcome: Outcome) -> Outcome:
     whole = job.row.status is Status.COMPLETE and job.row.applied_hash is not None
     repairs = job.step is JobStep.UPDATE and not whole
     lost = result is not None and result.observed in (ObservedState.FAILED, ObservedState.ABSENT)
-    started_before = job.begun_in_earlier_traversal and (continues or repairs)
+    started_before = job.started_in_earlier_traversal and (continues or repairs)
     adopted = job.step is JobStep.ADOPT and job.row.job is Verb.CONVERGE
     resumed = job.step is JobStep.RESUME_FIRST  # and found missing
     successor = lost and (started_before or job.has_unknown_state or adopted or resumed)

@@ -1,7 +1,7 @@
-"""From a claimed row to a job: properties resolved, the step decided.
+"""The creation of jobs from claimed rows: resolved properties and a selected step.
 
-Called by ``engine`` inside the claiming transaction; reads only what the
-transaction has read and does no I/O.
+Called by ``engine`` inside the claiming transaction.  Reads only what the transaction
+has read; must not do any I/O.
 """
 
 from __future__ import annotations
@@ -47,8 +47,15 @@ from heat_convergence.template.text_redaction import redact, sensitive_texts
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One thing to do for one row; ``error`` when it can't even begin.  ``facade`` is
-    what the stack behind the resource may ask about it."""
+    """A job: one step for one row.
+
+    Attributes:
+        desired_properties: the resolved properties.
+        error: why the job cannot start.
+        facade: what the templates of the nested stack may read of the resource.
+        has_next_step: another step follows when this one has succeeded.
+        unverified: the physical resource may have other properties.
+    """
 
     row: Resource
     step: JobStep
@@ -64,7 +71,7 @@ class Job:
     unverified: bool = False  # what is there may have other properties than ``after``
 
     @property
-    def begun_in_earlier_traversal(self) -> bool:
+    def started_in_earlier_traversal(self) -> bool:
         """True if an earlier traversal had started an action of the resource."""
         started_at = self.row.action_started_at
         stack_at = None if self.stack is None else self.stack.started_at
@@ -82,7 +89,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ClaimContext:
-    """What the jobs of one message have in common."""
+    """The context that the jobs of one message share."""
 
     stack: Stack
     inputs: Mapping[str, InputResource]
@@ -99,7 +106,7 @@ class ClaimContext:
 
 
 def create_job(row: Resource, claim: ClaimContext) -> Job:
-    """The job of a claimed row; a mistake in its values makes it a failed one."""
+    """Create the job of a claimed row; an error in its values makes it a failed one."""
     step = select_step_before_properties(row)
     before = row.properties or {}
     try:
@@ -109,28 +116,34 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
             and row.desired is DesiredState.PRESENT
         ):
             raise _restricted("replace")
-        kind = claim.registry.get(row.implementation)
+        resource_type = claim.registry.get(row.implementation)
         if step is not None and not _takes_properties(step, row):
             if step is JobStep.FIND_AND_DELETE and not before:
-                before = _sought(row, kind, claim)
-            return _job(row, step, kind, claim, before, frozenset())
+                before = _sought(row, resource_type, claim)
+            return _job(row, step, resource_type, claim, before, frozenset())
         adopting = step is JobStep.ADOPT and ADOPTED_PROPERTIES in row.definition
-        after = _resolved(row, kind, claim, ADOPTED_PROPERTIES if adopting else "properties")
-        if step is JobStep.ADOPT and not kind.has_nested_stack and _draws_on_new(row, claim):
+        after = _resolved(
+            row, resource_type, claim, ADOPTED_PROPERTIES if adopting else "properties"
+        )
+        if (
+            step is JobStep.ADOPT
+            and not resource_type.has_nested_stack
+            and _draws_on_new(row, claim)
+        ):
             step = JobStep.REPLACE
         _refuse_restricted(row, step)
         if step is not None:
-            job = _job(row, step, kind, claim, after, frozenset())
+            job = _job(row, step, resource_type, claim, after, frozenset())
             unverified = (
                 step is JobStep.ADOPT
-                and not kind.has_nested_stack
+                and not resource_type.has_nested_stack
                 and _draws_on_changed(row, claim)
             )
             sleeps = step is JobStep.ADOPT and row.suspended and row.job is Verb.CONVERGE
             return replace(
                 job, has_next_step=adopting or unverified or sleeps, unverified=unverified
             )
-        return _update(row, kind, claim, after)
+        return _update(row, resource_type, claim, after)
     except ResourceActionRestricted as error:
         return Job(row, JobStep.NO_OP, row.action, None, None, before, frozenset(), error)
     except Error as error:
@@ -140,38 +153,44 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
 
 
 def _hide(error: Error, row: Resource, claim: ClaimContext) -> None:
-    """Takes out of the message what was given where secrets are: which of it they are, can't
-    be told any more."""
+    """Redact values of a sensitive resource in the message of an error.
+
+    All of its values are redacted, as it is not known which of them are secret.
+    """
     if row.sensitive:
         drawn = [claim.inputs[name] for name in row.referenced_names if name in claim.inputs]
         shared = [row.definition.get(section) for section in ("properties", ADOPTED_PROPERTIES)]
-        given = load_deduplicated(shared, lambda key: claim.contents.get(key, ""))
+        values = load_deduplicated(shared, lambda key: claim.contents.get(key, ""))
         read = [(_values(each), each.properties, each.data) for each in drawn]
-        error.message = redact(error.message, sensitive_texts([given, read]))
+        error.message = redact(error.message, sensitive_texts([values, read]))
         error.args = (error.message,)
 
 
 def _values(drawn: InputResource) -> list[Any]:
-    """Why some of its attributes have no value is told as it is."""
+    """Return its attributes, without the reasons why some of them have no value."""
     return [value for name, value in drawn.attributes.items() if name != ATTRIBUTE_ERRORS_KEY]
 
 
 def _takes_properties(step: JobStep | None, row: Resource) -> bool:
-    """What is deleted takes none: what they read may be gone, or unknown yet."""
+    """Return whether the step takes properties; those of a deletion may be unknown."""
     if row.desired is not DesiredState.PRESENT:
         return False
     return step is None or step.traits.needs_properties
 
 
 def _draws_on_new(row: Resource, claim: ClaimContext) -> bool:
-    """Of what it was handed over with, something was not there and has been made: it is
-    not as its definition says, and nobody knows how it is."""
+    """Return whether a dependency of this adopted resource had to be created.
+
+    The resource is then not as its definition says.
+    """
     return Action.CREATE in _drawn_actions(row, claim)
 
 
 def _draws_on_changed(row: Resource, claim: ClaimContext) -> bool:
-    """Of what it was handed over with, something has been changed since: it is as its
-    definition says, but for values that nobody knows any more."""
+    """Return whether a dependency of this adopted resource was changed since.
+
+    The resource is then as its definition says, apart from values that are unknown.
+    """
     return row.job is Verb.CONVERGE and not _drawn_actions(row, claim) <= {Action.ADOPT}
 
 
@@ -221,11 +240,11 @@ def _job(
 ) -> Job:
     action = step.traits.action(row)
     creating = step.traits.creates or step is JobStep.ADOPT
-    given = after if creating or step is JobStep.FIND_AND_DELETE else None
+    values = after if creating or step is JobStep.FIND_AND_DELETE else None
     making = _takes_properties(step, row)
     metadata = _finished("metadata", row, claim) if making else {}
     inputs = VerbInputs(
-        properties=given,
+        properties=values,
         dependencies=claim.inputs if resource_type.observes_dependencies else {},
         cloud=claim.cloud,
         metadata=metadata,
@@ -250,8 +269,10 @@ def _facade(row: Resource, claim: ClaimContext, metadata: Any) -> dict[str, Any]
 
 
 def _sought(row: Resource, resource_type: ResourceType, claim: ClaimContext) -> Mapping[str, Any]:
-    """What a create that was never recorded was given, to find by; nothing where what
-    it drew on is gone, so that it can't be told."""
+    """Return the properties to find the result of a lost create by.
+
+    There are none if values that they read are gone.
+    """
     try:
         return _resolved(row, resource_type, claim)
     except Error:
@@ -268,7 +289,7 @@ def _resolved(
 
 
 def _finished(section: str, row: Resource, claim: ClaimContext) -> dict[str, Any]:
-    """A map of the row's definition with what it reads of other resources."""
+    """Return a section of the row's definition with the values that it reads."""
     if not row.definition.get(section):
         return {}
     value = load_section(row.definition, section, claim.contents, claim.parsed_contents)

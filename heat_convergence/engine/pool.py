@@ -1,7 +1,7 @@
-"""Where the calls of one message's jobs run.
+"""Pools that run the calls of one message's jobs.
 
-Types that do no I/O run in place; the others beside each other in an executor,
-green or native, that ``cli`` chooses.
+Types without I/O run in place; the others run beside each other in an executor, green
+or native, that ``cli`` chooses.  Must not touch any row.
 """
 
 from __future__ import annotations

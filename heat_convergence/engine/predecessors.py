@@ -1,8 +1,7 @@
-"""Other incarnations of what is about to be made or changed, that may hold what it wants.
+"""The predecessors of a resource that may hold an identity which it takes over.
 
-Decides which rows those are.  Called by ``engine`` in the claiming transaction.  What is
-taken from one of them it lacks from then on: should a later goal take it up again, it is
-given all of its properties anew.
+Called by ``engine`` in the claiming transaction.  A predecessor may lose properties: if
+a later goal uses it again, it is updated with all of them.
 """
 
 from __future__ import annotations
@@ -20,11 +19,18 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 def find_predecessors(
     tx: Transaction, stack_id: str, rows: Sequence[Resource], registry: ResourceTypeRegistry
 ) -> Mapping[str, Sequence[Resource]]:
-    """Row id → rows.  One query, and none where no claimed type lets go."""
-    letting = [row for row in rows if _lets_go(row, registry) and _had_others(row)]
+    """Find predecessors of rows, by row id.
+
+    One query, and none if no claimed type releases its identity.
+    """
+    claimants = [
+        row for row in rows if _releases_identity(row, registry) and _has_predecessors(row)
+    ]
     by_name: dict[str, list[Resource]] = {}
     for other in (
-        tx.incarnations.list_by_names(stack_id, {row.name for row in letting}) if letting else ()
+        tx.incarnations.list_by_names(stack_id, {row.name for row in claimants})
+        if claimants
+        else ()
     ):
         if other.desired is DesiredState.ABSENT and other.physical_id is not None:
             by_name.setdefault(other.name, []).append(other)
@@ -34,7 +40,7 @@ def find_predecessors(
             for other in by_name.get(row.name, ())
             if other.id != row.id and other.implementation == row.implementation
         ]
-        for row in letting
+        for row in claimants
     }
     tx.resources.update(
         {other.id for others in found.values() for other in others}, properties_hash=None
@@ -42,11 +48,11 @@ def find_predecessors(
     return found
 
 
-def _lets_go(row: Resource, registry: ResourceTypeRegistry) -> bool:
-    kind = registry.find(row.implementation)
-    wanted = row.desired is DesiredState.PRESENT and external_id(row) is None
-    return wanted and kind is not None and kind.releases_identity
+def _releases_identity(row: Resource, registry: ResourceTypeRegistry) -> bool:
+    resource_type = registry.find(row.implementation)
+    managed = row.desired is DesiredState.PRESENT and external_id(row) is None
+    return managed and resource_type is not None and resource_type.releases_identity
 
 
-def _had_others(row: Resource) -> bool:
+def _has_predecessors(row: Resource) -> bool:
     return row.replaces is not None or row.action is not Action.INIT

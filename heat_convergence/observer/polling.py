@@ -41,8 +41,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ObservationBatch:
-    """What is to be looked at of one stack; ``inputs`` has what ``observed_dependencies`` asks
-    for."""
+    """The resources of one stack to poll; ``inputs`` are its ``observed_dependencies``."""
 
     stack: Stack
     rows: Sequence[Resource]
@@ -56,44 +55,45 @@ def poll_resources(
     """Stack id → resource id → what was seen.
 
     Rows whose outcome an engine recorded already are not looked at again and are
-    left out; a retry's sighting says only that its time has come.  Types that say so
-    are asked for all stacks at once.
+    left out; a retry's observation says only that its time has come.  Types that say so
+    are polled for all stacks at once.
     """
-    seen: dict[str, dict[str, Observation]] = {one.stack.id: {} for one in batches}
-    asked: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = {}
+    observations: dict[str, dict[str, Observation]] = {one.stack.id: {} for one in batches}
+    polls: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = {}
     for one in batches:
         for row in one.rows:
             if row.job_state is JobState.RETRY:
-                seen[one.stack.id][row.id] = Observation(ObservedState.BUSY, job=job_key(row))
+                observations[one.stack.id][row.id] = Observation(
+                    ObservedState.BUSY, job=job_key(row)
+                )
             elif (
                 row.job_state is JobState.AWAITING_OBSERVATION
                 and row.observed is ObservedState.BUSY
             ):
-                kind = registry.find(row.implementation)
-                if kind is None:
+                resource_type = registry.find(row.implementation)
+                if resource_type is None:
                     unknown = str(EntityNotFound("Resource Type", row.implementation))
-                    seen[one.stack.id][row.id] = Observation(
+                    observations[one.stack.id][row.id] = Observation(
                         ObservedState.FAILED, unknown, job=job_key(row)
                     )
                     continue
-                if kind.has_nested_stack:
+                if resource_type.has_nested_stack:
                     continue  # rows tell, in the transaction that takes note
-                where = "" if kind.observes_across_stacks else one.stack.id
+                where = "" if resource_type.observes_across_stacks else one.stack.id
                 inputs = VerbInputs(dependencies=one.inputs, cloud=one.cloud)
                 view = build_context(row, one.stack, _action(row), now, inputs)
-                view = with_name_limit(view, kind.physical_name_limit)
-                asked.setdefault((where, kind.name), []).append((row, view))
-    for (_, name), members in sorted(asked.items()):
+                view = with_name_limit(view, resource_type.physical_name_limit)
+                polls.setdefault((where, resource_type.name), []).append((row, view))
+    for (_, name), members in sorted(polls.items()):
         rows, views = zip(*members, strict=True)
         stacks = {row.id: row.stack_id for row in rows}
-        for row_id, sighting in _look_at_type(registry.get(name), rows, views).items():
-            seen[stacks[row_id]][row_id] = sighting
-    return seen
+        for row_id, observation in _look_at_type(registry.get(name), rows, views).items():
+            observations[stacks[row_id]][row_id] = observation
+    return observations
 
 
 def _action(row: Resource) -> Action:
-    """What is being done to it: the job's own word, for a user may have called the
-    resource ill meanwhile, which its row shows as a check."""
+    """Return the action of the job; the row shows a check if a user marked it unhealthy."""
     if row.job is None or row.job in (Verb.CONVERGE, Verb.ADOPT):
         return row.action
     return Action(row.job.value)
@@ -105,8 +105,8 @@ def observed_dependencies(
     """Names of other resources that a look at these takes."""
     names: set[str] = set()
     for row in rows:
-        kind = registry.find(row.implementation)
-        if kind is not None and kind.observes_dependencies:
+        resource_type = registry.find(row.implementation)
+        if resource_type is not None and resource_type.observes_dependencies:
             names.update(row.referenced_names)
     return frozenset(names)
 
@@ -115,7 +115,7 @@ def _look_at_type(
     resource_type: ResourceType, rows: Sequence[Resource], views: Sequence[ResourceContext]
 ) -> Mapping[str, Observation]:
     looks = _observe(resource_type, views)
-    return {row.id: _sighting(resource_type, row, looks.get(row.id)) for row in rows}
+    return {row.id: _make_observation(resource_type, row, looks.get(row.id)) for row in rows}
 
 
 def _observe(
@@ -150,7 +150,9 @@ def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResu
         return VerbResult.from_error(ResourceFailure(f"{type(error).__name__}: {error}"))
 
 
-def _sighting(resource_type: ResourceType, row: Resource, look: VerbResult | None) -> Observation:
+def _make_observation(
+    resource_type: ResourceType, row: Resource, look: VerbResult | None
+) -> Observation:
     job = job_key(row)
     if look is None:
         return Observation(ObservedState.BUSY, recheck_after_s=5.0, job=job)

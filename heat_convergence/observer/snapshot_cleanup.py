@@ -54,8 +54,8 @@ def delete_due_snapshots(
             continue
         cloud = cloud_of(stack.tree_id) if kept else None
         ready = [each for each in kept[:MAX_DELETIONS_PER_SWEEP] if each.path not in at_work]
-        gone, cause = saving.delete_entries(saved, ready, now, cloud)
-        if len(gone) == len(kept):
+        deleted, cause = saving.delete_entries(saved, ready, now, cloud)
+        if len(deleted) == len(kept):
             LOG.info(
                 "snapshot deleted: stack=%(stack)s snapshot=%(snapshot)s",
                 {"stack": saved.stack_id, "snapshot": saved.id},
@@ -65,8 +65,8 @@ def delete_due_snapshots(
         values: dict[str, Any] = {"delete_at": now}
         if cause is not None:
             values = _failed(saved, stack, cause, settings, now)
-        if gone and saved.data is not None:
-            values["data"] = saving.drop_entries(saved.data, gone)
+        if deleted and saved.data is not None:
+            values["data"] = saving.drop_entries(saved.data, deleted)
             values["sensitive"] = saved.sensitive
         write(partial(_update_snapshot, snapshot_id=saved.id, values=values))
 
@@ -82,14 +82,16 @@ def _update_snapshot(tx: Transaction, snapshot_id: str, values: dict[str, Any]) 
 def _at_work(
     tx: Transaction, kept: saving.SnapshotEntries, now: datetime
 ) -> frozenset[saving.ResourcePath]:
-    """Those whose call was not seen to end, and may be under way or yet to come: until a
-    worker has given the row back, or its lease is over, it may save something still."""
-    unseen: dict[str, dict[str, saving.SnapshotEntry]] = {}  # stack's id → resource's name
+    """Return the resources whose snapshot call may still be under way.
+
+    Until a worker has ended its lease, or the lease has expired, it may save something.
+    """
+    unobserved: dict[str, dict[str, saving.SnapshotEntry]] = {}  # stack's id → resource's name
     for each in kept:
         if PHYSICAL_NAME_KEY in each.entry:
-            unseen.setdefault(each.stack_document["id"], {})[each.path[-1]] = each
-    found, stacks = set(), tx.stacks.get_many(unseen)
-    for stack_id, named in sorted(unseen.items()):
+            unobserved.setdefault(each.stack_document["id"], {})[each.path[-1]] = each
+    found, stacks = set(), tx.stacks.get_many(unobserved)
+    for stack_id, named in sorted(unobserved.items()):
         stack = stacks.get(stack_id)
         for row in tx.incarnations.list_by_names(stack_id, named):
             each = named[row.name]
@@ -100,7 +102,7 @@ def _at_work(
 
 
 def _is_taken(stack: Stack | None, saved: saving.SnapshotEntry) -> bool:
-    """Whether the stack is still at the snapshot that the resource was to be saved in."""
+    """Return whether the stack is still taking the snapshot of the resource."""
     if stack is None or not stack.in_progress or stack.action is not Action.SNAPSHOT:
         return False
     return stack.version == saved.entry.get(VERSION_KEY)
