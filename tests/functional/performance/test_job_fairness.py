@@ -1,4 +1,4 @@
-"""A huge stack stands before a small one: how much of it is done first, in jobs."""
+"""Fairness between a huge and a small stack, counted in jobs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ SMALL = 5
 
 
 def _jobs_ahead(folder: Path, size: int) -> int:
-    """Jobs of a stack of that size which engines do from the moment at which a small
-    one is asked for until it is complete; one message at a time, in their order."""
+    """Return how many jobs of a stack of ``size`` run before a later small one is complete."""
     database = database_from_url(f"sqlite:///{folder}/{size}.sqlite")
     metadata.create_all(database.engine)
     bench = CostMeter(database, ConvergenceSettings())
@@ -31,7 +30,6 @@ def _jobs_ahead(folder: Path, size: int) -> int:
 
 
 def test_fifty_thousand_resources_delay_five_by_a_few_jobs(tmp_path: Path) -> None:
-    """By those that are on the bus already, and those of its turn beside the small
-    one's; as many as a stack of a hundredth of its size."""
+    """Only the jobs already on the bus and one round of scheduling come first."""
     most = 2 * ConvergenceSettings().jobs_on_bus - SMALL
     assert 0 < _jobs_ahead(tmp_path, 500) == _jobs_ahead(tmp_path, 50_000) <= most

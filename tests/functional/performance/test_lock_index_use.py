@@ -34,10 +34,10 @@ NO_SEARCH = {"Impossible WHERE noticed after reading const tables", "Impossible 
 
 
 class LockPlanExplainer:
-    """Asks about each statement that locks, on a connection of its own."""
+    """The plans of all locking statements, explained on another connection."""
 
     def __init__(self, database: Database) -> None:
-        self.asked: set[str] = set()
+        self.explained_statements: set[str] = set()
         self.long: dict[str, Any] = {}
         self._connection = database.engine.connect().execution_options(
             isolation_level="AUTOCOMMIT"
@@ -59,7 +59,7 @@ class LockPlanExplainer:
         locks = statement.startswith(("UPDATE", "DELETE")) or "FOR UPDATE" in statement
         if not locks and not statement.startswith(SAFE):
             return
-        self.asked.add(statement)
+        self.explained_statements.add(statement)
         if statement.startswith(SAFE):
             return  # the server refuses what goes by no key, but explains as if it did not
         raw = self._connection.connection.cursor()
@@ -119,4 +119,4 @@ def test_what_locks_goes_by_keys(database: Database, ways: LockPlanExplainer) ->
     purge.purge_stacks(database, stacks)
     purge.purge_services(database, later)
     assert ways.long == {}
-    assert len(ways.asked) > 15
+    assert len(ways.explained_statements) > 15

@@ -1,4 +1,4 @@
-"""What a tree of stacks costs beside a flat one, in statements and messages.
+"""The cost of a tree of stacks against a flat one, in statements and messages.
 
 Two engines take messages in turns; a nested stack may cost a constant more than the
 resources in it, and a tree is never walked.
@@ -151,28 +151,28 @@ def test_what_a_tree_has_in_common_is_stored_once(two: TwoEngineService) -> None
     assert shown["parameters"] == {"v": long}
     assert shown["parameter_defaults"] == environment["parameter_defaults"]
     assert json.loads(nested["parameters"]["v"]) == long
-    told = heat.send("GET", heat.path(nested["id"]) + "/files", leave_pending=True).json
-    assert list(told) == ["leaf.yaml"]
+    files_shown = heat.send("GET", heat.path(nested["id"]) + "/files", leave_pending=True).json
+    assert list(files_shown) == ["leaf.yaml"]
     assert purge.purge_contents(two.service.database) == 0
     heat.update("common", root, files=files, environment=environment)
     assert heat.status("common") == "UPDATE_COMPLETE"
 
 
-def test_stacks_behind_are_looked_at_together(two: TwoEngineService) -> None:
-    """Three statements for all, and what each one's outputs are made of."""
+def test_nested_stacks_are_observed_together(two: TwoEngineService) -> None:
+    """Three statements for all nested stacks, and those for the inputs of their outputs."""
     leaf = hot_template(
         {"a": resource_definition(value="1")}, outputs={"o": {"get_attr": ["a", "output"]}}
     )
     root = hot_template({f"n{at}": {"type": "leaf.yaml"} for at in range(WIDTH)})
     two.heat.create("looked", root, files={"leaf.yaml": json.dumps(leaf)})
     service = two.service
-    looker = NestedStackObserver(service.registry, service.clock)
+    observer = NestedStackObserver(service.registry, service.clock)
     stack_id = two.heat.stack("looked")["id"]
     store = SqlStore(service.database)
     with store.transaction() as tx:
         rows = tx.resources.get_by_stack(stack_id)
     with count_statements(service.database.engine) as count, store.transaction() as tx:
-        found = looker(tx, rows)
+        found = observer(tx, rows)
     assert {each.observed for each in found.values()} == {ObservedState.READY}
     assert (len(found), count.total <= 3 + WIDTH) == (WIDTH, True), (
         count.by_statement.most_common()
@@ -203,16 +203,16 @@ def test_only_an_update_that_keeps_files_reads_them(
         {"a": {"type": "OS::Heat::Value", "properties": {"value": {"get_file": "s"}}}}
     )
     two.heat.create(name, template, files={"s": script})
-    asked: set[str] = set()
+    requested: set[str] = set()
     get_contents = contents.get_contents
 
     def noted(connection: Any, hashes: Any) -> Any:
-        asked.update(hashes)
+        requested.update(hashes)
         return get_contents(connection, hashes)
 
     monkeypatch.setattr(contents, "get_contents", noted)
     body = {"template": template, "files": {"s": script}}
     answer = two.heat.send(method, two.heat.path(name), body)
     assert answer.status_int == 202, answer.text
-    assert (content_hash(script) in asked) is (method == "PATCH")
+    assert (content_hash(script) in requested) is (method == "PATCH")
     two.heat.delete(name)

@@ -1,4 +1,4 @@
-"""What reading costs: statements, which must not grow with the stack."""
+"""The cost of reads in statements, which must not grow with the stack."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _create(service: LocalService, size: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "below",
+    "suffix",
     [
         "",
         "/resources",
@@ -57,11 +57,11 @@ def _create(service: LocalService, size: int) -> str:
         "/template",
     ],
 )
-def test_statements_do_not_grow(service: LocalService, stacks: list[str], below: str) -> None:
+def test_statements_do_not_grow(service: LocalService, stacks: list[str], suffix: str) -> None:
     counts = []
     for path in stacks:
         with count_statements(service.database.engine) as count:
-            answer: Any = Request.blank(path + below, headers={"X-Test-Hold": "1"}).get_response(
+            answer: Any = Request.blank(path + suffix, headers={"X-Test-Hold": "1"}).get_response(
                 service.app
             )
         assert answer.status_int == 200

@@ -1,4 +1,4 @@
-"""What work costs, in statements, messages, jobs and rows: never in seconds.
+"""The cost of a traversal in statements, messages, jobs and rows, never in seconds.
 
 The real engine and observer on a real database, one message at a time.  The same
 bounds hold on every database; a change that makes a job read more than its own
@@ -104,7 +104,7 @@ def dependents(definitions: Mapping[str, ResourceDefinition], name: str) -> set[
 
 @dataclass
 class TraversalCost:
-    """What happened inside a ``measured`` block."""
+    """The counts of a ``measured`` block."""
 
     statements: StatementCount = field(default_factory=StatementCount)
     rows: int = 0  # that the database looked at, where it tells
@@ -192,8 +192,8 @@ def bench(database: Database) -> CostMeter:
 def test_create_of_independent_resources(bench: CostMeter) -> None:
     with bench.measured() as cost:
         bench.created(wide(WIDE))
-    kinds = cost.statements.by_statement.most_common()
-    assert cost.statements.total <= STATEMENTS_PER_RESOURCE * WIDE, kinds
+    statement_types = cost.statements.by_statement.most_common()
+    assert cost.statements.total <= STATEMENTS_PER_RESOURCE * WIDE, statement_types
     assert cost.messages <= MESSAGES_PER_RESOURCE * WIDE
     assert cost.jobs == WIDE
 
@@ -207,7 +207,7 @@ def test_delete_costs_no_more_than_create(bench: CostMeter) -> None:
     assert cost.messages <= MESSAGES_PER_RESOURCE * WIDE
 
 
-def test_failures_seen_together_are_told_together(bench: CostMeter) -> None:
+def test_failures_observed_together_are_propagated_together(bench: CostMeter) -> None:
     if bench.database.dialect == "sqlite":
         pytest.skip("SQLite takes the rows of an INSERT one by one")
     counts = []
@@ -221,9 +221,9 @@ def test_failures_seen_together_are_told_together(bench: CostMeter) -> None:
         assert bench.service.stack(stack_id).status is Status.FAILED
         counts.append(cost.statements.by_statement)
     few, many = counts
-    # What each row learns of its own: the outcome of its call, and that it has failed.
+    # Two updates of each row: the outcome of its call, and its failure.
     more = {"UPDATE resource": 2 * (25 - 5)}
-    assert {kind: many[kind] - few[kind] for kind in many if many[kind] != few[kind]} == more
+    assert {name: many[name] - few[name] for name in many if many[name] != few[name]} == more
 
 
 # -- work follows change ------------------------------------------------------
@@ -257,7 +257,7 @@ def test_a_change_that_nobody_reads_posts_one_job(bench: CostMeter) -> None:
 
 
 def test_a_change_that_changes_no_value_stops_at_once(bench: CostMeter) -> None:
-    """Those who read the resource are ready without a job, and so are theirs."""
+    """Dependents of an unchanged resource are ready without a job."""
     definitions = chain(20)
     stack_id = bench.created(definitions)
     other = dict(definitions)
@@ -307,9 +307,11 @@ def test_each_further_link_of_a_chain_costs_the_same(bench: CostMeter) -> None:
 
 
 def test_a_long_value_is_stored_once_and_read_once_a_message(bench: CostMeter) -> None:
-    """A hundred resources with the same file cost what they cost without it, and three
-    statements more for each message: to read it, and to keep it with what is made and
-    told; two for the text itself, which may be there."""
+    """A file that a hundred resources share costs three statements a message.
+
+    They read it, and keep it with the created resources and the outgoing messages; two
+    more store the text itself.
+    """
     long, others = "x" * 50_000, "y" * 50_000
     with bench.measured() as short:
         bench.created(wide(100))
@@ -348,17 +350,17 @@ def test_a_long_value_is_stored_once_and_read_once_a_message(bench: CostMeter) -
 def test_jobs_in_flight_are_bounded(database: Database, limit: int) -> None:
     bench = CostMeter(database, ConvergenceSettings(jobs_in_flight=limit, batch_size=5))
     stack_id = bench.service.create(wide(60), name=f"bounded-{uuid.uuid4().hex}")
-    seen: list[int] = []
+    in_flight: list[int] = []
 
     def note() -> None:
         with bench.store.transaction() as tx:
             load = tx.jobs.get_workload("project", stack_id)
-        seen.append(load.in_flight)
+        in_flight.append(load.in_flight)
         assert load.posted <= bench.service.settings.jobs_on_bus
 
     note()
     bench.service.run_until_idle(after_each=note)
-    assert max(seen) == limit
+    assert max(in_flight) == limit
     assert bench.service.stack(stack_id).status is Status.COMPLETE
 
 

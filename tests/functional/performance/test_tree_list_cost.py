@@ -26,7 +26,7 @@ FILES = {
 
 @pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
 def heat(request: pytest.FixtureRequest) -> Iterator[ProjectClient]:
-    """With two trees three stacks deep; in each innermost stack a resource has failed."""
+    """Return a client with two trees of three levels, whose innermost resources failed."""
     service = LocalService(
         request.getfixturevalue(f"{request.param}_url"), ApiOptions(max_resources_per_stack=2000)
     )
@@ -48,7 +48,7 @@ def cost(heat: ProjectClient, url: str) -> tuple[int, dict]:
 
 
 @pytest.mark.parametrize(
-    ("below", "noun"),
+    ("suffix", "noun"),
     [
         ("/resources?nested_depth=5", "resources"),
         ("/resources?nested_depth=5&with_detail=True", "resources"),
@@ -58,8 +58,10 @@ def cost(heat: ProjectClient, url: str) -> tuple[int, dict]:
         ("/events?nested_depth=5&resource_name=bad&sort_dir=asc", "events"),
     ],
 )
-def test_lists_below_a_stack(heat: ProjectClient, below: str, noun: str) -> None:
-    (few, small), (many, large) = (cost(heat, heat.path(name) + below) for name in WIDTHS)
+def test_lists_of_a_tree_cost_the_same_for_any_width(
+    heat: ProjectClient, suffix: str, noun: str
+) -> None:
+    (few, small), (many, large) = (cost(heat, heat.path(name) + suffix) for name in WIDTHS)
     assert few == many <= 7
     assert len(large[noun]) > 5 * len(small[noun]) > 0
 
@@ -80,7 +82,7 @@ def test_stacks_with_the_nested_ones(heat: ProjectClient) -> None:
 
 
 def test_a_failure_is_found_with_a_list_a_level(heat: ProjectClient) -> None:
-    """As ``openstack stack failures list`` looks for it."""
+    """Search as ``openstack stack failures list`` does."""
     counts = set()
     for name in WIDTHS:
         stack, trail = heat.stack(name)["id"], []

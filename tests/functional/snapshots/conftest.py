@@ -1,4 +1,4 @@
-"""A service in which disks save themselves."""
+"""A service with a resource type that supports snapshots."""
 
 from __future__ import annotations
 

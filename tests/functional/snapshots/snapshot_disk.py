@@ -1,4 +1,4 @@
-"""What tests of snapshots share: a type that saves itself, and how to ask for it."""
+"""A resource type with snapshots, and requests about them."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ def run_observer_pass(service: LocalService, after_s: float = 5.0) -> None:
     service.observer.tick()
 
 
-def assert_refused(answer: Any, code: int, kind: str) -> str:
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, kind), answer.text
+def assert_refused(answer: Any, code: int, error_type: str) -> str:
+    assert (answer.status_int, answer.json["error"]["type"]) == (code, error_type), answer.text
     return answer.json["error"]["message"]

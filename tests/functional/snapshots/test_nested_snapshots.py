@@ -42,8 +42,8 @@ def tree(size: int, *, members: int = 2) -> Json:
     }
 
 
-def disks_below(service: LocalService, path: str) -> dict[str, Json]:
-    """Path of the stack → the disk's properties there."""
+def nested_disks(service: LocalService, path: str) -> dict[str, Json]:
+    """Return the properties of the disk by the parent resource of its stack."""
     listed = service.send("GET", f"{path}/resources?nested_depth=5", leave_pending=True).json[
         "resources"
     ]
@@ -56,34 +56,32 @@ def disks_below(service: LocalService, path: str) -> dict[str, Json]:
     return found
 
 
-def test_the_stacks_below_are_saved_and_brought_back(
-    service: LocalService, disks: SnapshotDisk
-) -> None:
+def test_nested_stacks_are_saved_and_restored(service: LocalService, disks: SnapshotDisk) -> None:
     answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
     path = f"/stacks/s/{answer.json['stack']['id']}"
     saved = take_snapshot(service, path)
     assert (saved["status"], len(disks.images)) == ("COMPLETE", 3)
-    below = saved["data"]["resources"]["n"]
-    assert below["status"] == "COMPLETE"
-    image = below["resources"]["disk"]["resource_data"]["image"]
+    nested = saved["data"]["resources"]["n"]
+    assert nested["status"] == "COMPLETE"
+    image = nested["resources"]["disk"]["resource_data"]["image"]
     assert image in disks.images
     assert service.send("PUT", path, tree(2, members=1)).status_int == 202
     service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
     assert get_body(service, path)["stack_status"] == "RESTORE_COMPLETE"
-    given = disks_below(service, path)
-    assert given["n"] == {"size": {"get_param": "size"}, "image": image}
-    assert sorted(each["image"] for each in given.values()) == sorted(disks.images)
-    assert set(given) == {"n", "0", "1"}
+    restored = nested_disks(service, path)
+    assert restored["n"] == {"size": {"get_param": "size"}, "image": image}
+    assert sorted(each["image"] for each in restored.values()) == sorted(disks.images)
+    assert set(restored) == {"n", "0", "1"}
 
 
-def test_what_stacks_below_saved_goes_with_the_snapshot(
+def test_data_of_nested_stacks_is_deleted_with_the_snapshot(
     service: LocalService, disks: SnapshotDisk
 ) -> None:
     answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
     path = f"/stacks/s/{answer.json['stack']['id']}"
     saved = take_snapshot(service, path)
     service.send("PUT", path, {"template": stack_template("one")})
-    assert len(disks.images) == 3  # the stacks have gone, what they saved has not
+    assert len(disks.images) == 3  # the nested stacks are deleted, their data is not
     disks.delete_error = ResourceFailure("it is in use")
     where = f"{path}/snapshots/{saved['id']}"
     assert service.send("DELETE", where).status_int == 204
@@ -95,17 +93,17 @@ def test_what_stacks_below_saved_goes_with_the_snapshot(
     assert (service.send("GET", where).status_int, disks.images) == (404, [])
 
 
-def test_a_failure_below_fails_the_snapshot(service: LocalService, disks: SnapshotDisk) -> None:
+def test_a_nested_failure_fails_the_snapshot(service: LocalService, disks: SnapshotDisk) -> None:
     answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(10)})
     path = f"/stacks/s/{answer.json['stack']['id']}"
     saved = take_snapshot(service, path)
     assert saved["status"] == "FAILED"
-    told = get_body(service, path)["stack_status_reason"]
-    assert ".resources.disk: it is too large to be saved" in told
+    reason = get_body(service, path)["stack_status_reason"]
+    assert ".resources.disk: it is too large to be saved" in reason
 
 
 @pytest.mark.parametrize(
-    ("action", "method", "below", "body"),
+    ("action", "method", "suffix", "body"),
     [
         ("UPDATE", "PATCH", "", {"parameters": {"size": 2}}),
         ("CHECK", "POST", "/actions", {"check": None}),
@@ -113,8 +111,8 @@ def test_a_failure_below_fails_the_snapshot(service: LocalService, disks: Snapsh
         ("DELETE", "DELETE", "", None),
     ],
 )
-def test_a_change_below_supersedes_a_snapshot_under_way(
-    service: LocalService, disks: SnapshotDisk, action: str, method: str, below: str, body: Json
+def test_a_nested_change_supersedes_a_snapshot_in_progress(
+    service: LocalService, disks: SnapshotDisk, action: str, method: str, suffix: str, body: Json
 ) -> None:
     answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
     path = f"/stacks/s/{answer.json['stack']['id']}"
@@ -123,7 +121,7 @@ def test_a_change_below_supersedes_a_snapshot_under_way(
     # Nor are both saved at once.
     answer = service.send("POST", f"{nested}/snapshots", {}, leave_pending=True)
     assert "(SNAPSHOT) in progress" in assert_refused(answer, 409, "ActionInProgress")
-    service.send(method, f"{nested}{below}", body)
+    service.send(method, f"{nested}{suffix}", body)
     shown = get_body(service, f"{path}/snapshots/{saved}")
     name = nested.split("/")[2]
     reason = f"Snapshot was superseded by {action} of nested stack {name}"
@@ -135,28 +133,26 @@ def test_a_change_below_supersedes_a_snapshot_under_way(
 
 
 def path_of_nested(service: LocalService, path: str, name: str) -> str:
-    """Of the stack behind the resource."""
+    """Return the path of the nested stack of a resource."""
     shown = get_body(service, f"{path}/resources/{name}")
     nested = next(each["href"] for each in shown["links"] if each["rel"] == "nested")
     return nested.split("/v1/p", 1)[1]
 
 
-def test_an_update_keeps_what_was_brought_back_below(
-    service: LocalService, disks: SnapshotDisk
-) -> None:
-    """``existing`` keeps it, and so does the way back from a failure."""
+def test_an_update_keeps_restored_nested_data(service: LocalService, disks: SnapshotDisk) -> None:
+    """Both a PATCH and a rollback keep it."""
     answer = service.send("POST", "/stacks", {"stack_name": "s", **tree(1)})
     path = f"/stacks/s/{answer.json['stack']['id']}"
     saved = take_snapshot(service, path)
     service.send("PUT", path, tree(2))
     service.send("POST", f"{path}/snapshots/{saved['id']}/restore")
-    before = disks_below(service, path)
+    before = nested_disks(service, path)
     assert service.send("PATCH", path, {"tags": "t"}).status_int == 202
-    assert disks_below(service, path) == before
+    assert nested_disks(service, path) == before
     bad = tree(3)
     bad["template"]["resources"]["bad"] = {
         "type": "OS::Heat::TestResource", "properties": {"fail": True}, "depends_on": "n",
     }  # fmt: skip
     service.send("PUT", path, {**bad, "disable_rollback": False})
     assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
-    assert disks_below(service, path) == before
+    assert nested_disks(service, path) == before

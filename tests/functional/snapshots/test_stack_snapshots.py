@@ -100,7 +100,7 @@ def test_what_types_saved_goes_into_the_restored_template(
     assert get_body(service, f"{path}/resources/disk")["physical_resource_id"] == after
 
 
-def test_a_snapshot_that_fails_tells_why(service: LocalService) -> None:
+def test_a_failed_snapshot_has_the_reason(service: LocalService) -> None:
     path = create_stack(service, stack_template("one", disk=disk_resource(10)))
     saved = take_snapshot(service, path)
     cause = "ResourceFailure: resources.disk: it is too large to be saved"
@@ -108,10 +108,10 @@ def test_a_snapshot_that_fails_tells_why(service: LocalService) -> None:
     assert (saved["status"], saved["status_reason"]) == ("FAILED", reason)
     stack = get_body(service, path)
     assert (stack["stack_status"], stack["stack_status_reason"]) == ("SNAPSHOT_FAILED", reason)
-    told = assert_refused(
+    message = assert_refused(
         service.send("POST", f"{path}/snapshots/{saved['id']}/restore"), 400, "NotSupported"
     )
-    assert "CREATE_FAILED" in told
+    assert "CREATE_FAILED" in message
     # The failed resource is as it was: an update has nothing to repair.
     disk_id = get_body(service, f"{path}/resources/disk")["physical_resource_id"]
     service.send("PATCH", path)
@@ -153,7 +153,7 @@ def test_an_update_supersedes_a_snapshot_under_way(service: LocalService) -> Non
 
 
 @pytest.mark.parametrize(
-    ("method", "below", "body", "code", "kind"),
+    ("method", "suffix", "body", "code", "error_type"),
     [
         ("POST", "/snapshots", None, 400, "HTTPBadRequest"),
         ("POST", "/snapshots", {"name": 1}, 400, "HTTPBadRequest"),
@@ -164,10 +164,10 @@ def test_an_update_supersedes_a_snapshot_under_way(service: LocalService) -> Non
     ],
 )
 def test_bad_requests(
-    service: LocalService, method: str, below: str, body: Json, code: int, kind: str
+    service: LocalService, method: str, suffix: str, body: Json, code: int, error_type: str
 ) -> None:
     path = create_stack(service, stack_template("one"))
-    assert_refused(service.send(method, path + below, body), code, kind)
+    assert_refused(service.send(method, path + suffix, body), code, error_type)
     assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
 
 
@@ -194,7 +194,7 @@ def test_the_quota(service: LocalService) -> None:
 
 
 class TestDeleting:
-    """What resources saved goes with the snapshot."""
+    """The deletion of a snapshot deletes the data of its resources."""
 
     @pytest.fixture
     def saved(self, service: LocalService) -> str:
@@ -203,14 +203,14 @@ class TestDeleting:
         )
         return f"{path}/snapshots/{take_snapshot(service, path)['id']}"
 
-    def test_nothing_saved_is_gone_at_once(self, service: LocalService) -> None:
+    def test_a_snapshot_without_data_is_deleted_at_once(self, service: LocalService) -> None:
         path = create_stack(service, stack_template("one"))
         saved = take_snapshot(service, path)
         answer = service.send("DELETE", f"{path}/snapshots/{saved['id']}")
         assert (answer.status_int, answer.text) == (204, "")
         assert get_body(service, f"{path}/snapshots") == []
 
-    def test_what_was_saved_is_deleted(
+    def test_the_saved_data_is_deleted(
         self, service: LocalService, disks: SnapshotDisk, saved: str
     ) -> None:
         assert len(disks.images) == 2
@@ -221,7 +221,7 @@ class TestDeleting:
         assert disks.images == []
         assert service.send("GET", saved).status_int == 404
 
-    def test_gone_already_is_no_error(
+    def test_missing_data_is_no_error(
         self, service: LocalService, disks: SnapshotDisk, saved: str
     ) -> None:
         disks.delete_error = ResourceGone("no such image")
@@ -230,17 +230,17 @@ class TestDeleting:
         assert service.send("GET", saved).status_int == 404
 
     @pytest.mark.parametrize(
-        ("trouble", "told"),
+        ("error", "reason"),
         [
             (Throttled("slow down"), "Throttled: resources.disk: slow down"),
             (ResourceFailure("no"), "ResourceFailure: resources.disk: no"),
             (KeyError("x"), "ResourceFailure: resources.disk: KeyError: 'x'"),
         ],
     )
-    def test_failures_are_tried_again_and_told(
-        self, service: LocalService, disks: SnapshotDisk, saved: str, trouble: Exception, told: str
+    def test_failures_are_retried_and_reported(
+        self, service: LocalService, disks: SnapshotDisk, saved: str, error: Exception, reason: str
     ) -> None:
-        disks.delete_error = trouble
+        disks.delete_error = error
         service.send("DELETE", saved)
         for _ in range(service.services.settings.retry_limit + 2):
             run_observer_pass(service)
@@ -248,19 +248,19 @@ class TestDeleting:
         assert (shown["action"], shown["status"], shown["status_reason"]) == (
             "DELETE",
             "FAILED",
-            told,
+            reason,
         )
         assert len(disks.images) == 2
         disks.delete_error = None
-        service.send("DELETE", saved)  # once more, now that it can be done
+        service.send("DELETE", saved)  # again, now that the deletion succeeds
         run_observer_pass(service)
         assert disks.images == []
         assert service.send("GET", saved).status_int == 404
 
-    def test_with_the_stack_they_are_tried_until_they_succeed(
+    def test_failures_after_the_stack_s_deletion_are_retried_without_limit(
         self, service: LocalService, disks: SnapshotDisk, saved: str
     ) -> None:
-        """For nobody can ask again."""
+        """No user can repeat the deletion."""
         disks.delete_error = ResourceFailure("no")
         service.send("DELETE", saved.split("/snapshots/")[0])
         for _ in range(service.services.settings.retry_limit + 2):
@@ -327,5 +327,7 @@ class TestDeletionPolicy:
     def test_a_type_that_cannot_is_refused(self, service: LocalService) -> None:
         plain = {"type": "OS::Heat::TestResource", "deletion_policy": "Snapshot"}
         body = {"stack_name": "s", "template": stack_template("a", other=plain)}
-        told = assert_refused(service.send("POST", "/stacks", body), 400, "StackValidationFailed")
-        assert '"Snapshot" deletion policy not supported' in told
+        message = assert_refused(
+            service.send("POST", "/stacks", body), 400, "StackValidationFailed"
+        )
+        assert '"Snapshot" deletion policy not supported' in message
