@@ -57,7 +57,7 @@ class Caller(RequestContext):
 
     @property
     def is_cloud_admin(self) -> bool:
-        """Whether the default of the rule ``context_is_admin`` passes."""
+        """The result of the default of the rule ``context_is_admin``."""
         return "admin" in self.roles and bool(self.is_admin_project)
 
 

@@ -54,12 +54,12 @@ class StackBody(SourceRequest):
 
     @property
     def has_template(self) -> bool:
-        """Whether the body has a template or its URL."""
+        """The presence of a template or its URL."""
         return self.template is not None or self.template_url is not None
 
     @property
     def is_empty_patch(self) -> bool:
-        """Whether a PATCH only repeats the last update."""
+        """True for a PATCH that only repeats the last update."""
         return self == StackBody(name=self.name)
 
 
