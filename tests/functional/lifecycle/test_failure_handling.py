@@ -1,113 +1,29 @@
-"""Tests of errors of resources: retries, pauses, causes and recovery.
-
-A row of ``KINDS`` is a kind of error that a service can answer with; the number of
-calls is counted, and the pauses between them are those of the simulated clock.
-"""
+"""Errors of resources: the kinds of errors, their retries and the pauses between the calls."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from heat_convergence.common import errors
-from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.resource_type import (
-    ResourceContext,
-    ResourceType,
     VerbResult,
 )
-from heat_convergence.resources.protocol.schema import PropertySchema, PropertyType, TypeSchema
 from tests.functional.harness import LocalService
-
-Json = Any
-Answer = Callable[[], Exception | VerbResult]
-LIMIT = 5  # action_retry_limit
-
-
-class ScriptedType(ResourceType):
-    """Does what it is told, unless ``answers`` has something else for that call."""
-
-    name = "Test::Fickle"
-    schema = TypeSchema(
-        properties={
-            "size": PropertySchema(type=PropertyType.INTEGER, default=1, update_allowed=True),
-            "slow": PropertySchema(type=PropertyType.BOOLEAN, default=False),
-        }
-    )
-
-    def __init__(self) -> None:
-        self.there: dict[str, str] = {}  # physical id → name
-        self.calls: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self.answers: dict[tuple[str, str], Answer] = {}
-        self.times: dict[tuple[str, str], int] = {}
-        self.made = 0
-
-    def create(self, view: ResourceContext) -> VerbResult:
-        return self._call("create", view) or self._make(view)
-
-    def update(
-        self, view: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
-    ) -> VerbResult:
-        return self._call("update", view) or VerbResult(ObservedState.READY)
-
-    def delete(self, view: ResourceContext) -> VerbResult:
-        look = self._call("delete", view)
-        if look is None:
-            self.there.pop(str(view.physical_id), None)
-        return look or VerbResult(ObservedState.ABSENT)
-
-    def observe(self, view: ResourceContext) -> VerbResult:
-        look = self._call("observe", view)
-        if look is not None:
-            return look
-        if view.action is Action.DELETE:
-            return self.delete(view)
-        passed_s = (view.now - view.started_at).total_seconds()
-        up = not view.properties.get("slow") or passed_s > 30
-        return VerbResult(ObservedState.READY if up else ObservedState.BUSY, poll_after_s=10.0)
-
-    def suspend(self, view: ResourceContext) -> VerbResult | None:
-        return self._call("suspend", view)
-
-    def check(self, view: ResourceContext) -> VerbResult:
-        return self._call("check", view) or VerbResult(ObservedState.READY)
-
-    def fail(self, verb: str, name: str, answer: Answer, times: int = 10**6) -> None:
-        self.answers[verb, name] = answer
-        self.times[verb, name] = times
-
-    def call_count(self, verb: str, name: str = "r") -> int:
-        return len(self.calls[verb, name])
-
-    def pauses_between_calls(self, verb: str, name: str = "r") -> list[float]:
-        at = self.calls[verb, name]
-        return [after - before for before, after in pairwise(at)]
-
-    def _make(self, view: ResourceContext) -> VerbResult:
-        self.made += 1
-        physical_id = f"{view.name}-{self.made}"
-        self.there[physical_id] = view.name
-        slow = view.properties.get("slow")
-        return VerbResult(
-            ObservedState.BUSY if slow else ObservedState.READY, physical_id, poll_after_s=10.0
-        )
-
-    def _call(self, verb: str, view: ResourceContext) -> VerbResult | None:
-        key = (verb, view.name)
-        self.calls[key].append(view.now.timestamp())
-        if self.times.get(key, 0) <= 0:
-            return None
-        self.times[key] -= 1
-        answer = self.answers[key]()
-        if isinstance(answer, VerbResult):
-            return answer
-        raise answer
+from tests.functional.scripted_type import (
+    LIMIT,
+    Answer,
+    ScriptedType,
+    make,
+    resource,
+    row,
+    state,
+    template,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +92,6 @@ RETRIED = [case for case in ERROR_CASES if case.attempts > 1]
 every_case = pytest.mark.parametrize("case", ERROR_CASES, ids=lambda case: case.name)
 
 
-def resource(*needs: str, **properties: Json) -> Json:
-    return {"type": "Test::Fickle", "properties": properties, "depends_on": list(needs)}
-
-
-def template(**resources: Json) -> Json:
-    return {"heat_template_version": "2016-10-14", "resources": resources}
-
-
 @pytest.fixture
 def fickle() -> ScriptedType:
     return ScriptedType()
@@ -195,21 +103,6 @@ def service(tmp_path: Any, fickle: ScriptedType) -> Iterator[LocalService]:
     service.use_settings(retry_backoff_s=1.0, retry_limit=LIMIT)
     yield service
     service.close()
-
-
-def make(service: LocalService, **body: Json) -> str:
-    answer = service.send("POST", "/stacks", {"stack_name": "s", **body})
-    assert answer.status_int == 201, answer.text
-    return f"/stacks/s/{answer.json['stack']['id']}"
-
-
-def state(service: LocalService, path: str) -> tuple[str, str]:
-    stack = service.send("GET", path).json["stack"]
-    return stack["stack_status"], stack["stack_status_reason"]
-
-
-def row(service: LocalService, path: str, name: str = "r") -> Json:
-    return service.send("GET", f"{path}/resources/{name}").json["resource"]
 
 
 # -- the table ----------------------------------------------------------------
@@ -373,156 +266,3 @@ def test_type_that_raises_does_not_block_other_observations(
         "POST", "/stacks", {"stack_name": "t", "template": template(r=resource(slow=True))}
     )
     assert state(service, f"/stacks/t/{answer.json['stack']['id']}")[0] == "CREATE_COMPLETE"
-
-
-# -- around a failure ---------------------------------------------------------
-
-
-def test_siblings_finish_and_dependents_do_not_start(
-    service: LocalService, fickle: ScriptedType
-) -> None:
-    fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
-    body = template(
-        bad=resource(),
-        slow=resource(slow=True),
-        after_bad=resource("bad"),
-        after_slow=resource("slow"),
-    )
-    path = make(service, template=body)
-    reason = "Resource CREATE failed: ResourceFailure: resources.bad: no"
-    assert state(service, path) == ("CREATE_FAILED", reason)
-    names = ("bad", "slow", "after_bad", "after_slow")
-    assert [row(service, path, name)["resource_status"] for name in names] == [
-        "CREATE_FAILED",
-        "CREATE_COMPLETE",
-        "INIT_COMPLETE",
-        "INIT_COMPLETE",
-    ]
-
-
-def test_sibling_waiting_for_a_retry_finishes(service: LocalService, fickle: ScriptedType) -> None:
-    fickle.fail(
-        "create", "again", lambda: errors.Throttled("slow down", retry_after_s=20.0), times=3
-    )
-    fickle.fail("create", "bad", lambda: errors.TemporaryFailure("no"))
-    path = make(service, template=template(again=resource(), bad=resource(), slow=resource()))
-    assert state(service, path)[1].endswith("TemporaryFailure: resources.bad: no")
-    assert row(service, path, "again")["resource_status"] == "CREATE_COMPLETE"
-    assert fickle.call_count("create", "again") == 4
-
-
-def test_first_cause_is_kept(service: LocalService, fickle: ScriptedType) -> None:
-    fickle.fail("create", "first", lambda: errors.ResourceFailure("the cause"))
-    broken = VerbResult(ObservedState.FAILED, reason="later")
-    fickle.fail("observe", "second", lambda: broken)
-    path = make(service, template=template(first=resource(), second=resource(slow=True)))
-    reason = "Resource CREATE failed: ResourceFailure: resources.first: the cause"
-    assert state(service, path) == ("CREATE_FAILED", reason)
-    assert row(service, path, "second")["resource_status"] == "CREATE_FAILED"
-
-
-def test_deletes_beside_a_failed_one_are_retried(
-    service: LocalService, fickle: ScriptedType
-) -> None:
-    path = make(service, template=template(bad=resource(), other=resource(), more=resource()))
-    fickle.fail("delete", "bad", lambda: errors.ResourceFailure("no"))
-    fickle.fail("delete", "other", lambda: errors.Throttled("wait", retry_after_s=50.0), times=2)
-    service.send("DELETE", path)
-    reason = "Resource DELETE failed: ResourceFailure: resources.bad: no"
-    assert state(service, path) == ("DELETE_FAILED", reason)
-    assert list(fickle.there.values()) == ["bad"]
-
-
-@pytest.mark.parametrize(
-    ("disable", "ended"), [(True, "CREATE_FAILED"), (False, "ROLLBACK_COMPLETE")]
-)
-def test_rollback_happens_only_on_request(
-    service: LocalService, fickle: ScriptedType, disable: bool, ended: str
-) -> None:
-    fickle.fail("create", "bad", lambda: errors.ResourceFailure("no"))
-    body = template(good=resource(), bad=resource("good"))
-    path = make(service, template=body, disable_rollback=disable)
-    assert state(service, path)[0] == ended
-    assert bool(fickle.there) is disable
-
-
-# -- afterwards ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("verb", "change", "replaced"),
-    [
-        ("create", None, True),
-        ("update", {"size": 2}, True),
-        ("check", "check", True),
-        ("suspend", "suspend", False),
-    ],
-)
-def test_next_update_repairs_or_replaces(
-    service: LocalService, fickle: ScriptedType, verb: str, change: Json, replaced: bool
-) -> None:
-    in_error = VerbResult(ObservedState.FAILED, "r-0" if verb == "create" else None, reason="no")
-    if verb == "create":
-        fickle.there["r-0"] = "r"
-        fickle.fail("create", "r", lambda: in_error)
-    path = make(service, template=template(r=resource()))
-    fickle.fail(verb, "r", lambda: in_error)
-    if isinstance(change, str):
-        service.send("POST", f"{path}/actions", {change: None})
-    elif change is not None:
-        service.send("PUT", path, {"template": template(r=resource(**change))})
-    assert state(service, path)[0] == f"{verb.upper()}_FAILED"
-    before = row(service, path)["physical_resource_id"]
-    fickle.times.clear()
-    if verb == "suspend":
-        service.send("POST", f"{path}/actions", {"resume": None})
-    service.send(
-        "PUT", path, {"template": template(r=resource(**(change if verb == "update" else {})))}
-    )
-    assert state(service, path)[0] == "UPDATE_COMPLETE"
-    after = row(service, path)["physical_resource_id"]
-    assert (after != before) is replaced
-    assert list(fickle.there) == [after]
-
-
-# -- what services say --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("a\0b", "a\ufffdb"),
-        ("half \ud83d pair", "half \ufffd pair"),
-        ("é\U0001f600", "é\U0001f600"),
-        ("x" * 3_000_000 + "the end", "the end"),
-    ],
-    ids=["NUL", "half a pair", "wide", "three million characters"],
-)
-def test_any_reason_text_is_stored(
-    service: LocalService, fickle: ScriptedType, text: str, kept: str
-) -> None:
-    fickle.fail("create", "r", lambda: errors.ResourceFailure(text))
-    path = make(service, template=template(r=resource()))
-    ended, reason = state(service, path)
-    assert (ended, reason.endswith(kept)) == ("CREATE_FAILED", True)
-    assert len(reason) < 300_000
-    assert row(service, path)["resource_status_reason"].endswith(kept)
-    events = service.send("GET", f"{path}/resources/r/events").json["events"]
-    assert events[0]["resource_status_reason"].endswith(kept)
-    service.send("DELETE", path)
-    assert state(service, path)[0] == "DELETE_COMPLETE"
-
-
-def test_check_reports_unsupported_resources(service: LocalService) -> None:
-    resources = {"r": {"type": "OS::Heat::RandomString"}}
-    template = {"heat_template_version": "2016-10-14", "resources": resources}
-    body = {"stack_name": "random", "template": template}
-    path = f"/stacks/random/{service.send('POST', '/stacks', body).json['stack']['id']}"
-    service.send("POST", f"{path}/actions", {"check": None})
-    shown = service.send("GET", path).json["stack"]
-    assert shown["stack_status"] == "CHECK_COMPLETE"
-    assert shown["stack_status_reason"] == (
-        "Stack CHECK completed successfully. 'CHECK' not fully supported (see resources)"
-    )
-    (row,) = service.send("GET", f"{path}/resources").json["resources"]
-    assert row["resource_status_reason"] == "CHECK not supported for OS::Heat::RandomString"
