@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job_transitions import JobTransition
+from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.convergence.ports.store import Transaction

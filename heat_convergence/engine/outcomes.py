@@ -16,7 +16,7 @@ from heat_convergence.convergence.lifecycle.context import Report, TraversalCont
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
-from heat_convergence.convergence.model.job_transitions import JobTransition
+from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction

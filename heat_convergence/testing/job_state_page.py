@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from heat_convergence.convergence.model.job import JobState
-from heat_convergence.convergence.model.job_transitions import (
+from heat_convergence.convergence.model.transition_rules import (
     OWNED_COLUMNS,
     RULES,
     TransitionRule,
@@ -18,7 +18,7 @@ from heat_convergence.convergence.model.job_transitions import (
 
 _NO_JOB = "no job"
 _INTRODUCTION = """\
-.. Generated from heat_convergence/convergence/model/job_transitions.py:
+.. Generated from heat_convergence/convergence/model/transition_rules.py:
    python -m heat_convergence.testing.job_state_page > docs/job-states.rst
 
 The states of a job

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobRef, JobState, ObservedState, Workload
 from heat_convergence.testing.memory.store import MemoryStore
@@ -183,5 +183,5 @@ def test_memory_store_refuses_illegal_transitions():
     seeder = StoreSeeder(MemoryStore())
     seeder.stack()
     seeder.resources(resource_row("a", job_state=JobState.RUNNING))
-    with seeder.store.transaction() as tx, pytest.raises(job_transitions.IllegalTransition):
+    with seeder.store.transaction() as tx, pytest.raises(transition_rules.IllegalTransition):
         tx.jobs.apply(["a"], job_transitions.claim("engine", "token", time_at(5)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
@@ -349,7 +349,7 @@ def test_apply_leased_requires_token_and_version(seeder, token, version, written
     assert (b.properties, b.lease_token) == (None, "t")
 
 
-@pytest.mark.parametrize("column", sorted(job_transitions.OWNED_COLUMNS))
+@pytest.mark.parametrize("column", sorted(transition_rules.OWNED_COLUMNS))
 def test_only_transitions_set_columns_of_the_job_state_machine(seeder, column):
     seeder.resources(resource_row("a"))
     with seeder.store.transaction() as tx:

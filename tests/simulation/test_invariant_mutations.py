@@ -10,8 +10,8 @@ import pytest
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.model.job import JobState
-from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.execution import Outcome

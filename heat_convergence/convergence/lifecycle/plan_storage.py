@@ -16,13 +16,10 @@ from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState
-from heat_convergence.convergence.model.job_transitions import (
-    PLANNED_COLUMNS,
-    JobTransition,
-    planned,
-)
+from heat_convergence.convergence.model.job_transitions import planned
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
 from heat_convergence.convergence.planning.plan import Plan
 from heat_convergence.convergence.ports.store import Transaction
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Protocol, Unpack
 
 from heat_convergence.convergence.model.job import JobRef, Workload
-from heat_convergence.convergence.model.job_transitions import JobTransition
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.resources import ResourceColumns
 
 

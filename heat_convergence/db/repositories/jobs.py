@@ -21,8 +21,9 @@ from heat_convergence.convergence.model.job import (
     Verb,
     Workload,
 )
-from heat_convergence.convergence.model.job_transitions import JobTransition, settle
+from heat_convergence.convergence.model.job_transitions import settle
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.jobs import JobRepository
 from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.db.index_hints import force_index

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
-from heat_convergence.convergence.model.job_transitions import reject_owned_columns
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.transition_rules import reject_owned_columns
 from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository

@@ -8,8 +8,8 @@ from typing import Unpack
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
-from heat_convergence.convergence.model.job_transitions import reject_owned_columns
 from heat_convergence.convergence.model.resource import InputResource, Resource
+from heat_convergence.convergence.model.transition_rules import reject_owned_columns
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
 from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository

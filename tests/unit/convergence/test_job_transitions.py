@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.convergence.model import job_transitions
+from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.job import JobState, ObservedState
-from heat_convergence.convergence.model.job_transitions import (
+from heat_convergence.convergence.model.transition_rules import (
     OWNED_COLUMNS,
     RULES,
     IllegalTransition,
@@ -77,4 +77,4 @@ def test_only_the_named_columns_of_a_planned_job_are_written() -> None:
     row = resource_row("a", job_state=JobState.QUEUED, posted_at=time_at(1))
     written = job_transitions.planned(row, ["job_state", "definition"])
     assert written.values == {"job_state": JobState.QUEUED}
-    assert set(job_transitions.planned(row).values) == set(job_transitions.PLANNED_COLUMNS)
+    assert set(job_transitions.planned(row).values) == set(transition_rules.PLANNED_COLUMNS)
