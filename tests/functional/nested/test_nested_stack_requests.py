@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.functional.harness import LocalService
-from tests.functional.nested.test_nested_lifecycle import child, files, parent, slow
+from tests.functional.nested.test_nested_interruptions import slow
+from tests.functional.nested.test_nested_lifecycle import child, files, parent
 from tests.functional.project_client import ProjectClient
 
 
