@@ -1,9 +1,9 @@
-"""Which leases of this engine are certain, by its own clock.
+"""Leases that this engine process certainly holds, by its own clock.
 
 Called by ``engine`` around the calls and the renewals of one process; knows no row.
-RULE 3: whoever was stalled for longer than a lease lasts must not begin a call, for
-somebody else may have the resource by now; and what was given up is renewed no more,
-or nobody could ever take it over.
+RULE 3: a worker that was stalled for longer than a lease lasts must not begin a call,
+because another worker may hold the resource by now. A released lease must not be renewed,
+or no other worker could ever claim the resource.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 
 
 class LeaseTracker:
-    """Token → until when nobody else can have claimed what it holds."""
+    """The lease tokens of a process, each with the time at which its lease expires."""
 
     def __init__(self) -> None:
         self._until: dict[str, datetime] = {}
@@ -23,7 +23,7 @@ class LeaseTracker:
 
     @contextmanager
     def track(self, token: str) -> Iterator[None]:
-        """Around all work under the token: afterwards it is forgotten."""
+        """Stop tracking the token when the work of the context ends."""
         try:
             yield
         finally:
@@ -31,21 +31,27 @@ class LeaseTracker:
                 self._until.pop(token, None)
 
     def claim(self, token: str, until: datetime) -> None:
-        """Resources were claimed under the token."""
+        """Record that resources were claimed under the token until the given time."""
         with self._guard:
             self._until[token] = until
 
     def is_valid(self, token: str, now: datetime) -> bool:
+        """Return whether the lease of a token has not expired."""
         return token in self.valid_tokens(now)
 
     def valid_tokens(self, now: datetime) -> frozenset[str]:
-        """The tokens that have not run out."""
+        """Return the tokens whose lease has not expired."""
         with self._guard:
             return frozenset(token for token, until in self._until.items() if now < until)
 
     def extend(self, tokens: Collection[str], until: datetime, now: datetime) -> None:
-        """The store has put them off to ``until``, and says so at ``now``: too late for
-        those that had run out by then."""
+        """Extend the leases that the store has renewed, except those that expired meanwhile.
+
+        Args:
+            tokens: the tokens whose leases the store has renewed.
+            until: the new time of expiry.
+            now: the time at which the store's answer arrived.
+        """
         with self._guard:
             for token in tokens:
                 if now < self._until.get(token, now):

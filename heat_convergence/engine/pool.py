@@ -17,25 +17,29 @@ ExecuteJob = Callable[[Job], Outcome]
 
 
 class JobPool(Protocol):
+    """A pool that executes the jobs of one message."""
+
     def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
-        """Outcomes in groups as they come; one group is recorded at a time."""
+        """Yield the outcomes in groups as they arrive; one group is recorded at a time."""
         ...
 
 
 class InlineJobPool:
-    """One after the other: tests, the simulator, and types without I/O."""
+    """A pool that executes jobs one by one: for tests, the simulator, and types without I/O."""
 
     def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of all jobs as one group."""
         yield [execute(job) for job in jobs]
 
 
 class ConcurrentJobPool:
-    """Calls side by side on a ``concurrent.futures`` executor."""
+    """A pool that executes jobs concurrently on a ``concurrent.futures`` executor."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
     def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of local jobs first, then the others as they finish."""
         local = [job for job in jobs if job.resource_type is None or job.resource_type.local]
         remote = [
             job for job in jobs if job.resource_type is not None and not job.resource_type.local

@@ -139,6 +139,7 @@ class _NestedPreview:
     tree: StackTree
 
     def nested_changes(self, parent: _PlannedStack) -> list[NestedStackChange]:
+        """Return the changes of the nested stacks of a planned stack."""
         return [found for each in parent.changes for found in self._of_resource(each, parent)]
 
     def _of_resource(

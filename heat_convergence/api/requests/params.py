@@ -29,7 +29,7 @@ def parse_boolean(name: str, value: Any) -> bool:
 
 
 def parse_non_negative_int(name: str, value: Any) -> int:
-    """An integer of at least zero that databases take."""
+    """Return an integer between zero and the largest that the database can store."""
     try:
         number = int(str(value))
     except ValueError as error:

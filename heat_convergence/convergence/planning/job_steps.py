@@ -98,7 +98,7 @@ def _observe_action(row: Resource) -> Action:
 
 
 def _update_action(row: Resource) -> Action:
-    """A nested stack whose creation takes several steps, or a new goal, shows CREATE."""
+    """Return CREATE while a nested stack is still being created, otherwise UPDATE."""
     creating = has_nested_stack(row) and row.status is Status.IN_PROGRESS
     return Action.CREATE if creating and row.action is Action.CREATE else Action.UPDATE
 

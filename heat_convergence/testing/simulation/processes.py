@@ -93,6 +93,8 @@ class SimulatedProcess:
         """Start a task; log the errors that a daemon's outermost loop would log.
 
         Args:
+            label: the name of the task in the log.
+            work: the function that the task runs.
             lease_owner: the worker id, if the task may claim leases.
         """
 

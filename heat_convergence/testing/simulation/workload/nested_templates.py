@@ -93,6 +93,7 @@ def expected_properties(
     """Return, by name, the properties that the objects must have.
 
     Args:
+        template: the template of the stack.
         id_of: returns the physical id of a resource of the template.
         nested_ids: returns the lookup of physical ids inside a nested stack.
 

@@ -97,7 +97,9 @@ class SimulatedUsers:
         """Perform a request.
 
         Args:
+            request: the request to perform.
             stack_id: the id of the stack, or the id a new stack is to have.
+            services: the services that handle the request.
 
         Returns:
             The class name of the error if the request is refused.

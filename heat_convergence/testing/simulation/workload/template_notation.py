@@ -281,6 +281,7 @@ def expected_properties(
     """Return, by name, the properties that the objects must have.
 
     Args:
+        template: the template of the stack.
         id_of: returns the physical id of a resource by its name.
     """
     return {
