@@ -1,5 +1,4 @@
-"""Every ``openstack stack | orchestration_url | software_deployments …`` command, as
-conversations.
+"""Conversations that run every ``openstack`` command of the orchestration plug-in.
 
 Used against the service in process and against a real Keystone.  ``OpenStackShell`` notes which
 commands have run, so that none of the plug-in's is left out.

@@ -153,8 +153,10 @@ class WorkloadUser:
         return goal
 
     def _changed(self, goal: Goal) -> Goal:
-        """Some resources gone, some new, some otherwise; an order drawn afresh lets
-        dependencies turn round."""
+        """Return the goal with some resources removed, added or changed.
+
+        The order is random, so dependencies may be reversed.
+        """
         names = [name for name in goal if self.random.random() > 0.15]
         names += [name for name in _NAMES if name not in goal and self.random.random() < 0.2]
         self.random.shuffle(names)

@@ -130,8 +130,7 @@ RAN: set[str] = set()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_conversation(name: str, database_url: str) -> None:
-    """gabbi's own plug-in for pytest cannot stand other tests' names, so its suites
-    are run here, a file at a time."""
+    """Run the suite of one file; gabbi's pytest plug-in conflicts with other tests' names."""
     result = unittest.TestResult()
     ServiceFixture.url = database_url
     RAN.add(name)

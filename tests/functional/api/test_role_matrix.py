@@ -1,8 +1,7 @@
-"""Two projects and three roles, on every route: who may, who may not, and who must not
-even learn that something is there.
+"""Access of two projects and three roles to every route: allowed, forbidden or not found.
 
-Real keystonemiddleware and oslo.policy; what Keystone would tell of a token is told by the
-token itself (``test_identity``).  Source: docs/reference/rest-api.rst, "Routes".
+Uses the real keystonemiddleware and oslo.policy; the token itself carries the data that
+Keystone would return for it (``test_identity``).  Source: docs/reference/rest-api.rst, "Routes".
 """
 
 from __future__ import annotations

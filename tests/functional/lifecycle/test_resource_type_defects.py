@@ -1,5 +1,8 @@
-"""Bugs of types: what one fails to tell of a resource is null, and keeps nothing else from
-being told; what it cannot validate is a mistake."""
+"""Exceptions raised by resource types while they read attributes or validate properties.
+
+An attribute that cannot be read is null and does not affect others; an exception in
+validation is a validation error.
+"""
 
 from __future__ import annotations
 

@@ -119,8 +119,7 @@ def test_templates_are_parsed_once_however_often_they_occur(two: TwoEngineServic
 
 
 def test_what_a_tree_has_in_common_is_stored_once(two: TwoEngineService) -> None:
-    """The environment, the list of files, a long parameter: each is one text, and an
-    environment is read once per process."""
+    """Store environment, files and long parameters once; read an environment once a process."""
     root, files = tree()
     long = {f"key{at}": "x" * 100 for at in range(50)}
     for group in root["resources"].values():

@@ -67,8 +67,11 @@ def chain(size: int) -> dict[str, ResourceDefinition]:
 
 
 def layered(size: int, **values: str) -> dict[str, ResourceDefinition]:
-    """Layers of ``WIDTH``; each resource reads the one above it and that one's right
-    neighbour, so that what depends on one resource widens by one a layer."""
+    """Return layers of ``WIDTH`` resources.
+
+    Each resource references the one above it and that one's right neighbour, so the set of
+    dependents of a resource grows by one in each layer.
+    """
     found: dict[str, ResourceDefinition] = {}
     for layer in range(size // WIDTH):
         for at in range(WIDTH):
@@ -144,8 +147,10 @@ class CostMeter:
     def of_first_job(
         self, stack_id: str, definitions: Mapping[str, ResourceDefinition]
     ) -> TraversalCost:
-        """The cost of one of the two jobs of an update, from message to ready; the
-        other one's observation would also end the traversal."""
+        """Return the cost of the first of two jobs of an update, from message to ready.
+
+        The observation of the second job would also complete the traversal.
+        """
         self.service.update(stack_id, definitions)
         (message,) = self.service.bus.pending
         first, second = message.resource_ids

@@ -1,4 +1,4 @@
-"""How many jobs of a stack and of a project may be where, and whose are next."""
+"""Limits on the jobs of a stack and of a project, and the order of dispatch."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def job_states(store: MemoryStore) -> dict[str, JobState | None]:
     return {row.id: row.job_state for row in store.tables.resources.values()}
 
 
-def test_a_stack_has_no_more_jobs_in_flight_than_it_may() -> None:
+def test_jobs_in_flight_of_a_stack_are_limited() -> None:
     store = store_with(
         job_rows("a", 0, 1, JobState.AWAITING_OBSERVATION),
         job_rows("a", 1, 1, JobState.QUEUED),
@@ -83,7 +83,7 @@ def test_a_stack_has_no_more_jobs_in_flight_than_it_may() -> None:
     ]
 
 
-def test_leaves_line_up_where_others_wait_already() -> None:
+def test_leaves_are_queued_behind_waiting_leaves() -> None:
     store = store_with(
         job_rows("a", 0, 2, JobState.BLOCKED),
         job_rows("b", 0, 9, JobState.SCHEDULABLE),
@@ -104,9 +104,7 @@ def test_leaves_line_up_where_others_wait_already() -> None:
         pytest.param(2, 9, 0, id="more than enough"),
     ],
 )
-def test_a_project_has_no_more_jobs_posted_than_it_may(
-    on_bus: int, in_hand: int, taken: int
-) -> None:
+def test_posted_jobs_of_a_project_are_limited(on_bus: int, in_hand: int, taken: int) -> None:
     store = store_with(
         job_rows("a", 0, on_bus, JobState.POSTED),
         job_rows("b", 0, in_hand, JobState.RUNNING),
@@ -115,7 +113,7 @@ def test_a_project_has_no_more_jobs_posted_than_it_may(
     assert len(dispatch_turn(store, "a")) == taken
 
 
-def test_the_same_holds_for_leaves_that_go_straight_onto_the_bus() -> None:
+def test_limits_apply_to_leaves_that_are_posted_immediately() -> None:
     store = store_with(
         job_rows("a", 0, 2, JobState.BLOCKED),
         job_rows("b", 0, 9, JobState.RUNNING),
@@ -124,7 +122,7 @@ def test_the_same_holds_for_leaves_that_go_straight_onto_the_bus() -> None:
     assert job_states(store)["a-1"] is JobState.SCHEDULABLE
 
 
-def test_trees_come_in_turn() -> None:
+def test_trees_are_dispatched_round_robin() -> None:
     store = store_with(*(job_rows(name, 0, 9, JobState.SCHEDULABLE) for name in "abc"))
     assert dispatch_turn(store, "a") == [f"b-{number}" for number in range(6)]
     posted = [f"b-{number}" for number in range(6)]

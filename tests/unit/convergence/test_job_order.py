@@ -1,4 +1,4 @@
-"""What reality may still use, by what is known of the last traversal."""
+"""Physical dependencies of a resource, depending on its job in the last traversal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def resource(**values: object) -> Resource:
-    given: dict[str, object] = {
+    defaults: dict[str, object] = {
         "id": "a-1", "stack_id": "stack", "name": "a", "type": "T", "implementation": "T",
         "version": 2, "desired": DesiredState.PRESENT, "definition": {}, "definition_hash": "new",
         "physical_name": "a", "created_at": NOW, "requires": ("b", "gone"), "physical_dependencies": ("c-1",),  # noqa: E501
         "applied_hash": "old",
     }  # fmt: skip
-    return Resource(**{**given, **values})  # type: ignore[arg-type]
+    return Resource(**{**defaults, **values})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,7 @@ def resource(**values: object) -> Resource:
          ("c-1",)),
     ],
 )  # fmt: skip
-def test_what_a_row_holds(values: dict[str, object], held: tuple[str, ...]) -> None:
+def test_physical_dependencies_of_a_resource(
+    values: dict[str, object], held: tuple[str, ...]
+) -> None:
     assert physical_dependencies_of(resource(**values), {"a": "a-1", "b": "b-2"}, {"a-2"}) == held

@@ -20,7 +20,7 @@ from heat_convergence.testing.sample_rows import resource_row, time_at
 _PAGE = Path(__file__).parents[3] / "docs" / "job-states.rst"
 
 
-def test_the_page_in_the_docs_is_as_the_table_has_it() -> None:
+def test_documented_transitions_match_the_table() -> None:
     assert _PAGE.read_text() == render_page(), (
         f"{_PAGE.name} is stale: python -m heat_convergence.testing.job_state_page"
         f" > docs/{_PAGE.name}"

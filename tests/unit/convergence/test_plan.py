@@ -41,12 +41,12 @@ def desired_resource(
     )
 
 
-def desired_by_name(*wanted: DesiredResource) -> dict[str, DesiredResource]:
-    return {each.name: each for each in wanted}
+def desired_by_name(*resources: DesiredResource) -> dict[str, DesiredResource]:
+    return {each.name: each for each in resources}
 
 
 def rows_after_completion(plan: Plan) -> list[Resource]:
-    """The rows after the plan has been carried out without a hitch."""
+    """Return the rows after all jobs of the plan have succeeded."""
     rows = [*plan.added, *plan.changed, *plan.rescheduled]
     return [
         replace(
@@ -72,7 +72,7 @@ def planned_by_name(plan: Plan) -> dict[str, Resource]:
 
 
 def edges_by_name(plan: Plan, rows: list[Resource]) -> set[tuple[str, str | None]]:
-    """Edges by name; what leaves carries a minus, what is new a plus."""
+    """Return the edges by name: "-" marks a deleted resource, "+" an added one."""
     label = {row.id: row.name for row in rows}
     for row in (*plan.changed, *plan.rescheduled):
         label[row.id] = ("-" if row.desired is DesiredState.ABSENT else "") + row.name
@@ -83,7 +83,7 @@ def edges_by_name(plan: Plan, rows: list[Resource]) -> set[tuple[str, str | None
     }
 
 
-def test_a_new_stack_starts_at_what_needs_nothing() -> None:
+def test_new_stack_starts_with_resources_without_dependencies() -> None:
     plan = plan_goal(
         [],
         desired_by_name(
@@ -98,9 +98,9 @@ def test_a_new_stack_starts_at_what_needs_nothing() -> None:
 
 
 def test_an_unchanged_stack_has_no_job_and_a_ready_graph() -> None:
-    wanted = desired_by_name(desired_resource("a"), desired_resource("b", "a"))
-    rows = rows_after_completion(plan_goal([], wanted, plan_context(1)))
-    plan = plan_goal(rows, wanted, plan_context())
+    desired = desired_by_name(desired_resource("a"), desired_resource("b", "a"))
+    rows = rows_after_completion(plan_goal([], desired, plan_context(1)))
+    plan = plan_goal(rows, desired, plan_context())
     assert not plan.added
     assert not plan.changed
     assert not plan.rescheduled
@@ -108,7 +108,7 @@ def test_an_unchanged_stack_has_no_job_and_a_ready_graph() -> None:
     assert all(edge.observed_ready for edge in plan.edges)
 
 
-def test_what_draws_on_a_change_may_run_and_the_rest_does_not() -> None:
+def test_only_resources_that_reference_a_changed_one_are_rescheduled() -> None:
     before = desired_by_name(
         desired_resource("a"),
         desired_resource("b", "a"),
@@ -124,7 +124,7 @@ def test_what_draws_on_a_change_may_run_and_the_rest_does_not() -> None:
     assert not planned_by_name(plan)["b"].must_run
 
 
-def test_a_removed_resource_leaves_after_those_that_used_it() -> None:
+def test_removed_resource_is_deleted_after_its_dependents() -> None:
     rows = rows_after_completion(
         plan_goal(
             [],
@@ -140,7 +140,7 @@ def test_a_removed_resource_leaves_after_those_that_used_it() -> None:
     assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
 
 
-def test_a_failed_resource_that_exists_is_replaced_and_leaves_last() -> None:
+def test_failed_resource_with_a_physical_id_is_replaced_and_deleted_last() -> None:
     rows = rows_after_completion(
         plan_goal(
             [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
@@ -158,7 +158,7 @@ def test_a_failed_resource_that_exists_is_replaced_and_leaves_last() -> None:
     assert {("+a", "b"), ("+a", "-a"), ("b", "-a")} <= edges_by_name(plan, rows)
 
 
-def test_a_failed_create_that_made_nothing_is_tried_again_in_its_row() -> None:
+def test_failed_create_without_a_physical_id_is_retried_in_its_row() -> None:
     rows = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )
@@ -168,7 +168,7 @@ def test_a_failed_create_that_made_nothing_is_tried_again_in_its_row() -> None:
     assert names_of(plan.rescheduled) == {"a"}
 
 
-def test_a_create_under_way_is_kept_when_it_makes_what_is_wanted() -> None:
+def test_create_in_progress_is_kept_if_its_definition_is_unchanged() -> None:
     under_way = replace(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1)).added[0],
         action=Action.CREATE,
@@ -184,7 +184,7 @@ def test_a_create_under_way_is_kept_when_it_makes_what_is_wanted() -> None:
     assert [row.desired for row in superseded.rescheduled] == [DesiredState.ABSENT]
 
 
-def test_going_back_takes_the_old_incarnation_that_still_exists() -> None:
+def test_rollback_reuses_the_previous_incarnation_that_still_exists() -> None:
     old = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )[0]
@@ -204,7 +204,7 @@ def test_going_back_takes_the_old_incarnation_that_still_exists() -> None:
     }
 
 
-def test_what_was_never_begun_is_dropped_without_a_job() -> None:
+def test_resource_without_a_started_job_is_discarded_without_a_job() -> None:
     rows = list(
         plan_goal(
             [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
@@ -221,7 +221,7 @@ def test_a_leased_row_is_not_dropped_even_if_nothing_is_recorded() -> None:
     assert not plan_goal([row], {}, plan_context()).discarded_ids
 
 
-def test_turned_dependencies_do_not_block_each_other() -> None:
+def test_reversed_dependencies_do_not_block_each_other() -> None:
     rows = rows_after_completion(
         plan_goal(
             [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
@@ -236,7 +236,7 @@ def test_turned_dependencies_do_not_block_each_other() -> None:
     assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
 
 
-def test_suspend_goes_from_the_top_down_and_resume_up() -> None:
+def test_suspend_starts_at_dependents_and_resume_at_dependencies() -> None:
     rows = rows_after_completion(
         plan_goal(
             [], desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context(1)
@@ -249,7 +249,7 @@ def test_suspend_goes_from_the_top_down_and_resume_up() -> None:
     assert planned_by_name(up)["a"].job_state is JobState.QUEUED
 
 
-def test_a_physical_name_keeps_its_tail_when_cut() -> None:
+def test_truncated_physical_name_keeps_its_suffix() -> None:
     identifier = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"
     name = physical_name("s" * 200, "r" * 200, identifier)
     assert len(name) == 255
@@ -276,12 +276,12 @@ def two_goals(draw: st.DrawFn) -> tuple[dict[str, DesiredResource], dict[str, De
     return one(), one()
 
 
-@given(two_goals(), st.sampled_from(["made", "begun", "failed"]))
+@given(two_goals(), st.sampled_from(["complete", "in progress", "failed"]))
 def test_every_plan_can_be_carried_out(
     goals: tuple[dict[str, DesiredResource], dict[str, DesiredResource]], state: str
 ) -> None:
     rows = rows_after_completion(plan_goal([], goals[0], plan_context(1)))
-    if state == "begun":
+    if state == "in progress":
         rows = [replace(r, job=Verb.CONVERGE, status=Status.IN_PROGRESS) for r in rows]
     elif state == "failed":
         rows = [replace(r, job=Verb.CONVERGE, status=Status.FAILED) for r in rows]
@@ -294,7 +294,7 @@ def test_every_plan_can_be_carried_out(
             needs[edge.needed_by].add(edge.resource_id)
     while waiting:
         leaves = {row_id for row_id in waiting if not needs[row_id] & waiting}
-        assert leaves, "a ring of jobs"
+        assert leaves, "the jobs form a cycle"
         waiting -= leaves
     present = [
         r
@@ -306,7 +306,7 @@ def test_every_plan_can_be_carried_out(
 
 
 @pytest.mark.parametrize("leased", [True, False])
-def test_a_job_of_the_plan_forgets_what_was_seen_before(leased: bool) -> None:
+def test_rescheduled_job_resets_the_previous_observation(leased: bool) -> None:
     row = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )[0]

@@ -1,4 +1,4 @@
-"""What is noted of a look depends on what the resource is at by then."""
+"""Observations are recorded only if they match the current job of the resource."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUILDING = resource_row(
     observed=ObservedState.BUSY,
     observe_at=time_at(1),
     posted_at=time_at(0),
-    physical_id="thing-1",
+    physical_id="physical-1",
 )
 
 
@@ -39,19 +39,19 @@ def _stored(*rows: Resource, **stack: object) -> MemoryStore:
     return store
 
 
-def _note(store: MemoryStore, sighting: Observation) -> Resource | None:
-    means = TraversalContext(
+def _process(store: MemoryStore, observation: Observation) -> Resource | None:
+    context = TraversalContext(
         time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
     )
     with store.transaction() as tx:
-        process_observations(tx, "stack-1", ["a"], {"a": sighting}, means)
+        process_observations(tx, "stack-1", ["a"], {"a": observation}, context)
     with store.transaction() as tx:
         rows = tx.resources.get(["a"])
     return rows[0] if rows else None
 
 
-def test_a_look_at_the_job_that_still_runs_counts() -> None:
-    row = _note(_stored(BUILDING), Observation(ObservedState.READY, job=job_key(BUILDING)))
+def test_observation_of_the_current_job_is_recorded() -> None:
+    row = _process(_stored(BUILDING), Observation(ObservedState.READY, job=job_key(BUILDING)))
     assert (row.status, row.job) == (Status.COMPLETE, None)
 
 
@@ -62,7 +62,7 @@ def test_a_look_at_the_job_that_still_runs_counts() -> None:
         pytest.param({"posted_at": time_at(3)}, id="the same goal's next try"),
     ],
 )
-def test_a_look_at_an_earlier_job_does_not_end_the_one_that_runs_now(meanwhile) -> None:
+def test_observation_of_an_earlier_job_does_not_complete_the_current_one(meanwhile) -> None:
     now = resource_row(
         "a",
         job_state=JobState.AWAITING_OBSERVATION,
@@ -73,11 +73,11 @@ def test_a_look_at_an_earlier_job_does_not_end_the_one_that_runs_now(meanwhile) 
         **meanwhile,
     )
     store = _stored(now, version=now.version)
-    row = _note(store, Observation(ObservedState.READY, job=job_key(BUILDING)))
+    row = _process(store, Observation(ObservedState.READY, job=job_key(BUILDING)))
     assert (row.status, row.job_state) == (Status.IN_PROGRESS, JobState.AWAITING_OBSERVATION)
 
 
-def test_what_was_seen_before_a_deletion_does_not_hide_that_it_is_done() -> None:
+def test_observation_from_before_a_deletion_does_not_hide_its_completion() -> None:
     deleted = resource_row(
         "a",
         version=2,
@@ -90,10 +90,10 @@ def test_what_was_seen_before_a_deletion_does_not_hide_that_it_is_done() -> None
         posted_at=time_at(2),
     )
     store = _stored(deleted, version=2, action=Action.DELETE)
-    assert _note(store, Observation(ObservedState.READY, job=job_key(BUILDING))) is None
+    assert _process(store, Observation(ObservedState.READY, job=job_key(BUILDING))) is None
 
 
-def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_is() -> None:
+def test_failure_is_recorded_and_a_restricted_resource_keeps_its_status() -> None:
     refused = "ResourceActionRestricted: resources.b: update is restricted for resource."
     common = {
         "job_state": JobState.AWAITING_OBSERVATION,
@@ -113,11 +113,11 @@ def test_a_failed_resource_is_told_and_one_that_may_not_be_touched_stays_as_it_i
         ),
     ]
     store = _stored(*rows)
-    means = TraversalContext(
+    context = TraversalContext(
         time_at(5), IdGenerator(lambda: START_TIME, random.Random(1)), ConvergenceSettings()
     )
     with store.transaction() as tx:
-        process_observations(tx, "stack-1", ["a", "b"], {}, means)
+        process_observations(tx, "stack-1", ["a", "b"], {}, context)
     with store.transaction() as tx:
         a, b = tx.resources.get(["a", "b"])
     assert (a.status, a.status_reason) == (Status.FAILED, "why")

@@ -1,4 +1,4 @@
-"""Secrets spread along reads, and no further."""
+"""Sensitivity propagates to the resources that reference a sensitive one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def desired_resource(
     )
 
 
-def sensitive_names(*wanted: DesiredResource, sources=()) -> list[str]:
-    found = propagate_sensitivity({each.name: each for each in wanted}, sources)
+def sensitive_names(*resources: DesiredResource, sources=()) -> list[str]:
+    found = propagate_sensitivity({each.name: each for each in resources}, sources)
     return sorted(name for name, each in found.items() if each.sensitive)
 
 
-def test_readers_of_secrets_have_them_however_far_off():
+def test_sensitivity_propagates_to_indirect_dependents():
     chain = [
         desired_resource("a", sensitive=True),
         desired_resource("b", "a"),
@@ -36,25 +36,25 @@ def test_readers_of_secrets_have_them_however_far_off():
     assert sensitive_names(*chain) == ["a", "b", "c"]
 
 
-def test_what_is_read_by_a_secret_is_none():
+def test_dependency_of_a_sensitive_resource_is_not_sensitive():
     assert sensitive_names(desired_resource("a"), desired_resource("b", "a", sensitive=True)) == [
         "b"
     ]
 
 
-def test_readers_of_what_makes_secrets_have_them():
+def test_dependent_of_a_source_of_secrets_is_sensitive():
     assert sensitive_names(desired_resource("a"), desired_resource("b", "a"), sources=["a"]) == [
         "b"
     ]
 
 
-def test_a_ring_and_a_stranger_end():
+def test_cycles_and_unknown_names_are_handled():
     assert sensitive_names(
         desired_resource("a", "b", sensitive=True), desired_resource("b", "a", "nobody")
     ) == ["a", "b"]
 
 
-def test_the_definition_tells_it_and_its_hash_stays():
+def test_definition_is_marked_sensitive_and_its_hash_is_unchanged():
     found = propagate_sensitivity(
         {"a": desired_resource("a", sensitive=True), "b": desired_resource("b", "a")}
     )

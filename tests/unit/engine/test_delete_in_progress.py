@@ -49,7 +49,7 @@ def leaving():
     )
 
 
-def test_after_the_call(leaving) -> None:
+def test_delete_is_busy_after_the_call(leaving) -> None:
     claim = ClaimContext(
         stack=STACK, inputs={}, registry=ResourceTypeRegistry.from_types(SlowDeletingType), now=NOW
     )
@@ -58,10 +58,10 @@ def test_after_the_call(leaving) -> None:
     assert execute_job(job, lambda: True).result.observed is ObservedState.BUSY
 
 
-def test_at_a_later_look(leaving) -> None:
-    seen = poll_resources(
+def test_delete_is_busy_when_observed(leaving) -> None:
+    observations = poll_resources(
         [ObservationBatch(STACK, [leaving], {})],
         ResourceTypeRegistry.from_types(SlowDeletingType),
         NOW,
     )
-    assert seen["stack-1"]["a"].observed is ObservedState.BUSY
+    assert observations["stack-1"]["a"].observed is ObservedState.BUSY

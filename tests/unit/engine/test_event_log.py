@@ -31,7 +31,7 @@ def _log(status: Status, reason: str, *, action: Action = Action.UPDATE) -> None
         (Action.ROLLBACK, Status.COMPLETE, "done", "stack rolled back"),
     ],
 )
-def test_each_end_of_a_stack_action_has_a_text_of_its_own(
+def test_each_outcome_of_a_stack_action_has_its_own_log_line(
     caplog: pytest.LogCaptureFixture, action: Action, status: Status, reason: str, text: str
 ) -> None:
     with caplog.at_level(logging.INFO):

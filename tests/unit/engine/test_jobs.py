@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STACK = Stack("s", "web", "p", 1, Action.CREATE, Status.IN_PROGRESS, "", "g", NOW)
 
 
-def test_properties_that_turn_out_to_be_no_map_fail_the_resource() -> None:
+def test_properties_that_are_not_a_map_fail_the_resource() -> None:
     row = Resource(
         id="r",
         stack_id="s",
@@ -40,7 +40,7 @@ def test_properties_that_turn_out_to_be_no_map_fail_the_resource() -> None:
     assert error.path == "resources.a.properties"
 
 
-def test_what_a_lost_create_made_is_sought_by_its_properties() -> None:
+def test_resource_of_a_lost_create_is_searched_by_its_properties() -> None:
     """RULE 4: the row of a create that was never recorded has no properties."""
     row = Resource(
         id="r",

@@ -1,4 +1,4 @@
-"""Which leases an engine may rely on."""
+"""Leases that an engine may rely on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from heat_convergence.engine.leases import LeaseTracker
 from heat_convergence.testing.sample_rows import time_at
 
 
-def test_a_lease_is_certain_until_it_runs_out():
+def test_lease_is_valid_until_it_expires():
     leases = LeaseTracker()
     with leases.track("t"):
         assert not leases.is_valid("t", time_at(0))
@@ -15,7 +15,7 @@ def test_a_lease_is_certain_until_it_runs_out():
         assert not leases.is_valid("t", time_at(10))
 
 
-def test_what_is_renewed_in_time_goes_on():
+def test_lease_extended_before_expiry_stays_valid():
     leases = LeaseTracker()
     with leases.track("t"):
         leases.claim("t", time_at(10))
@@ -23,7 +23,7 @@ def test_what_is_renewed_in_time_goes_on():
         assert leases.is_valid("t", time_at(17))
 
 
-def test_what_ran_out_before_it_was_renewed_is_not_relied_on():
+def test_lease_extended_after_expiry_is_not_valid():
     leases = LeaseTracker()
     with leases.track("t"):
         leases.claim("t", time_at(10))
@@ -31,7 +31,7 @@ def test_what_ran_out_before_it_was_renewed_is_not_relied_on():
         assert leases.valid_tokens(time_at(11)) == frozenset()
 
 
-def test_work_that_was_given_up_is_renewed_no_more():
+def test_released_lease_cannot_be_extended():
     leases = LeaseTracker()
     with leases.track("done"):
         leases.claim("done", time_at(10))

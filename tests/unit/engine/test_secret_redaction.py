@@ -1,4 +1,4 @@
-"""What must not be told of a resource is sought where there is something to tell."""
+"""Secrets are searched for, and redacted, only where a resource has a reason text."""
 
 from __future__ import annotations
 
@@ -21,47 +21,51 @@ SECRET = "planted-value"
 
 
 class SecretEchoingType(TestResource):
-    """Says what it has: when it is made, or at each later look."""
+    """A type whose reason texts contain its secret: at creation, or at each observation."""
 
-    made = ""
-    seen = ""
+    create_reason = ""
+    observe_reason = ""
 
     def create(self, view: ResourceContext) -> VerbResult:
-        if self.made.startswith("no "):
-            raise ResourceFailure(self.made)
+        if self.create_reason.startswith("no "):
+            raise ResourceFailure(self.create_reason)
         return VerbResult(
-            ObservedState.BUSY, physical_id="thing-1", reason=self.made, poll_after_s=0.0
+            ObservedState.BUSY,
+            physical_id="physical-1",
+            reason=self.create_reason,
+            poll_after_s=0.0,
         )
 
     def observe(self, view: ResourceContext) -> VerbResult:
         return VerbResult(
-            ObservedState.FAILED if self.seen else ObservedState.READY, reason=self.seen
+            ObservedState.FAILED if self.observe_reason else ObservedState.READY,
+            reason=self.observe_reason,
         )
 
 
 @pytest.fixture
-def sought(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def searched_values(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     texts_of = redaction.sensitive_texts
 
-    def noted(value: Any) -> Iterator[str]:
+    def record(value: Any) -> Iterator[str]:
         found.append(value)
         return texts_of(value)
 
-    monkeypatch.setattr(redaction, "sensitive_texts", noted)
+    monkeypatch.setattr(redaction, "sensitive_texts", record)
     return found
 
 
-def _made(resource_type: TestResource, *, sensitive: bool = True) -> str:
-    """The reasons told of a resource with the secret, while it is made."""
+def _reasons(resource_type: TestResource, *, sensitive: bool = True) -> str:
+    """Return the reasons recorded while a resource with the secret is created."""
     store = MemoryStore()
     service = InProcessService(store, ResourceTypeRegistry.from_types(resource_type))
-    wanted = {
+    desired = {
         "a": ResourceDefinition(
             name="a", type=resource_type.name, properties={"value": SECRET}, sensitive=sensitive
         )
     }
-    service.create(wanted, name="red")
+    service.create(desired, name="red")
     service.run_until_idle()
     for _ in range(3):
         service.observer.tick()
@@ -70,23 +74,28 @@ def _made(resource_type: TestResource, *, sensitive: bool = True) -> str:
     return "; ".join([*(event.reason for event in store.tables.events), row.status_reason])
 
 
-def test_nothing_is_sought_where_there_are_no_words(sought: list[Any]) -> None:
-    assert "completed successfully" in _made(SecretEchoingType())
-    assert sought == []
+def test_nothing_is_searched_without_a_reason(searched_values: list[Any]) -> None:
+    assert "completed successfully" in _reasons(SecretEchoingType())
+    assert searched_values == []
 
 
-@pytest.mark.parametrize(("made", "seen"), [(f"no {SECRET} here", ""), ("", f"bad {SECRET}")])
-def test_it_is_taken_out_of_all_words(sought: list[Any], made: str, seen: str) -> None:
-    kind = SecretEchoingType()
-    kind.made, kind.seen = made, seen
-    told = _made(kind)
-    assert SECRET not in told
-    assert "******" in told
-    assert sought
+@pytest.mark.parametrize(
+    ("create_reason", "observe_reason"), [(f"no {SECRET} here", ""), ("", f"bad {SECRET}")]
+)
+def test_secret_is_redacted_from_all_reasons(
+    searched_values: list[Any], create_reason: str, observe_reason: str
+) -> None:
+    resource_type = SecretEchoingType()
+    resource_type.create_reason = create_reason
+    resource_type.observe_reason = observe_reason
+    reasons = _reasons(resource_type)
+    assert SECRET not in reasons
+    assert "******" in reasons
+    assert searched_values
 
 
-def test_what_is_no_secret_is_told(sought: list[Any]) -> None:
-    kind = SecretEchoingType()
-    kind.seen = f"bad {SECRET}"
-    assert SECRET in _made(kind, sensitive=False)
-    assert sought == []
+def test_insensitive_value_is_not_redacted(searched_values: list[Any]) -> None:
+    resource_type = SecretEchoingType()
+    resource_type.observe_reason = f"bad {SECRET}"
+    assert SECRET in _reasons(resource_type, sensitive=False)
+    assert searched_values == []

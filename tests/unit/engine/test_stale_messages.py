@@ -1,6 +1,8 @@
-"""Messages about what is not there, is done, or belongs to an old traversal are
-dropped with a log line and change nothing.  Malformed ones never come so far: see
-``tests/unit/rpc``."""
+"""Stale messages are dropped with a log line and change nothing.
+
+They name a deleted stack or resource, a finished job or an old traversal.  Malformed messages
+are rejected earlier: see ``tests/unit/rpc``.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def test_a_replayed_observation(done, version) -> None:
     assert not done.service.bus.pending
 
 
-def test_a_job_of_a_resource_that_is_not_there(done, caplog) -> None:
+def test_job_of_a_missing_resource(done, caplog) -> None:
     before = done.store.tables.copy()
     with caplog.at_level(logging.DEBUG):
         done.service.engine.converge(done.stack_id, 2, ["nobody"])
@@ -69,7 +71,7 @@ def test_a_job_of_a_resource_that_is_not_there(done, caplog) -> None:
     assert "message ignored" in caplog.text
 
 
-def test_a_stack_that_was_never_there(done, caplog) -> None:
+def test_missing_stack(done, caplog) -> None:
     before = done.store.tables.copy()
     with caplog.at_level(logging.DEBUG):
         done.service.engine.converge("nothing", 1, [done.row_id])
@@ -78,7 +80,7 @@ def test_a_stack_that_was_never_there(done, caplog) -> None:
     assert caplog.text.count("its stack is deleted: stack=nothing") == 2
 
 
-def test_a_stack_that_was_deleted_meanwhile(done, caplog) -> None:
+def test_deleted_stack(done, caplog) -> None:
     done.service.delete(done.stack_id)
     done.service.run_until_idle()
     before = done.store.tables.copy()
