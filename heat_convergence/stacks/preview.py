@@ -137,11 +137,13 @@ class _PreviewInputs:
         self._inputs = RowInputs(inputs, context.stack, registry, context.now)
 
     def reference_id(self, resource: str) -> Json:
+        """Return the reference id, or UNKNOWN if the resource is to be created or replaced."""
         if self._change_kind(resource) in (ChangeKind.REPLACED, ChangeKind.ADDED):
             return UNKNOWN
         return self._inputs.reference_id(resource)
 
     def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
+        """Return an attribute, or UNKNOWN if the resource is to change or it cannot be read."""
         if self._change_kind(resource) is not ChangeKind.UNCHANGED:
             return UNKNOWN
         try:

@@ -63,6 +63,7 @@ class _LoggedBody:
         self._end()
 
     def close(self) -> None:
+        """Close the body and log the request."""
         try:
             close = getattr(self._body, "close", None)
             if close is not None:

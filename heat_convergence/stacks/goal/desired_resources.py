@@ -155,6 +155,7 @@ class _ContentDigests:
         self._mapped = environment.registry.template_names() & files.hashes.keys()
 
     def digest(self, definition: ResourceDefinition, implementation: str) -> str:
+        """Return a hash of the files and settings that the nested stack depends on."""
         inner = self._environment.registry.for_nested_stack(definition.name).entries["resources"]
         names = {implementation, *self._mapped}
         names.update(iterate_strings(expression.dump(definition.properties)))

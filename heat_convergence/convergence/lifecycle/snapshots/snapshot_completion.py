@@ -67,6 +67,7 @@ class _UnsavedEntries:
         self._status = status
 
     def annotate(self, stack: Stack, row: Resource, entry: dict[str, Json]) -> dict[str, Json]:
+        """Return the entry without the data that this snapshot did not save."""
         if is_stack_entry(entry):  # not adopted yet: nothing of it was saved
             return {**entry, "resources": {}}
         started = self._has_started(stack)
