@@ -239,8 +239,7 @@ def test_new_incarnations_are_limited(service: LocalService, fickle: ScriptedTyp
 def test_error_of_an_observation(
     service: LocalService, fickle: ScriptedType, case: ErrorCase
 ) -> None:
-    """One that could not be made now is made again; one that says it is in error, or
-    raises what no repetition helps against, is the resource's failure."""
+    """Retry an observation after a temporary error; fail the resource after a permanent one."""
     fickle.fail("observe", "r", case.error, times=3)
     path = make(service, template=template(r=resource(slow=True)))
     lasting = case.attempts == 1

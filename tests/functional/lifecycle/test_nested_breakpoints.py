@@ -38,7 +38,7 @@ def test_breakpoint_in_a_nested_stack(heat: ProjectClient) -> None:
 
 
 def _two_levels(heat: ProjectClient, *hooks: str) -> None:
-    """s > m > n: with ``a`` at the bottom, and beside it what waits for nobody."""
+    """Create stack "s" with nested stacks "m" and "n"; "a" in "n" may stop at hooks."""
     middle = "file:///t/middle.yaml"
     files = {
         FILE: json.dumps(

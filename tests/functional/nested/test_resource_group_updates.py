@@ -77,8 +77,12 @@ def test_a_member_is_removed_by_its_reference(heat: ProjectClient) -> None:
 
 
 def sizes(heat: ProjectClient) -> list[tuple[int, int]]:
-    """(members, members with a new definition) at the end of each of the nested
-    stack's traversals, from its events."""
+    """Return the group's sizes at the end of each traversal of the nested stack.
+
+    Returns:
+        Pairs of the number of members and the number of members with a new definition,
+        from the events of the nested stack.
+    """
     descendant = heat.nested_stack("s", "g")
     stack_name = descendant["stack_name"]
     events = heat.events(descendant["id"], "?sort_dir=asc")

@@ -83,7 +83,7 @@ def test_jobs_in_flight_of_a_stack_are_limited() -> None:
     ]
 
 
-def test_leaves_are_queued_behind_waiting_leaves() -> None:
+def test_leaves_join_the_queue_of_waiting_leaves() -> None:
     store = store_with(
         job_rows("a", 0, 2, JobState.BLOCKED),
         job_rows("b", 0, 9, JobState.SCHEDULABLE),
