@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
-
-import pytest
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
@@ -110,19 +108,6 @@ def resource(*needs: str, **properties: Json) -> Json:
 
 def template(**resources: Json) -> Json:
     return {"heat_template_version": "2016-10-14", "resources": resources}
-
-
-@pytest.fixture
-def fickle() -> ScriptedType:
-    return ScriptedType()
-
-
-@pytest.fixture
-def service(tmp_path: Any, fickle: ScriptedType) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(fickle,))
-    service.use_settings(retry_backoff_s=1.0, retry_limit=LIMIT)
-    yield service
-    service.close()
 
 
 def make(service: LocalService, **body: Json) -> str:

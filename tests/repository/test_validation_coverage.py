@@ -16,13 +16,22 @@ import yaml
 
 TESTS = Path(__file__).parents[1]
 ROWS = TESTS / "functional" / "data" / "validation_rows.yaml"
+CASES = "functional/validation_cases.py"
+TEMPLATE_CASES = "functional/template_validation_cases.py"
+RULES = "functional/templates/test_validation_rules.py"
+# The tables of "row" are tests of test_create_validation.py.
 TABLES = {
-    "row": ("functional/validation_cases.py", None),
-    "update": ("functional/templates/test_validation_rules.py", "UPDATES"),
-    "order": ("functional/templates/test_validation_rules.py", "MISTAKES"),
+    "row": {
+        "REQUEST": TEMPLATE_CASES,
+        "TEMPLATE": TEMPLATE_CASES,
+        "PARAMETERS": CASES,
+        "PROPERTIES": CASES,
+        "NAMES": CASES,
+        "ACCEPTED": CASES,
+    },
+    "update": {"UPDATES": RULES},
+    "order": {"MISTAKES": RULES},
 }
-# Tables of validation_cases.py whose rows are tests of test_create_validation.py.
-TESTED = ("REQUEST", "TEMPLATE", "PARAMETERS", "PROPERTIES", "NAMES", "ACCEPTED")
 
 
 def rows() -> Iterator[tuple[str, list[str]]]:
@@ -52,8 +61,7 @@ def table(path: str, name: str) -> list[str]:
 
 
 def case_names(table_name: str) -> list[str]:
-    path, name = TABLES[table_name]
-    return [each for one in ([name] if name else TESTED) for each in table(path, one)]
+    return [each for name, path in TABLES[table_name].items() for each in table(path, name)]
 
 
 @pytest.mark.parametrize(("row", "shown"), rows(), ids=[row for row, _shown in rows()])
@@ -71,8 +79,8 @@ def test_a_row_has_its_tests(row: str, shown: list[str]) -> None:
 
 def test_every_table_is_run() -> None:
     text = (TESTS / "functional" / "templates" / "test_create_validation.py").read_text()
-    assert [name for name in TESTED if f"table.{name}" not in text] == []
-    own = (TESTS / "functional" / "templates" / "test_validation_rules.py").read_text()
+    assert [name for name in TABLES["row"] if f"table.{name}" not in text] == []
+    own = (TESTS / RULES).read_text()
     assert own.count("UPDATES") > 1
     assert own.count("MISTAKES") > 1
 

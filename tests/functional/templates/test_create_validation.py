@@ -1,6 +1,7 @@
 """The refusals of a create, one test per row of docs/reference/validation.rst.
 
-Rows that need more than a create are in ``test_validation_rules``.
+Rows that need more than a create are in ``test_validation_rules``, ``test_validation_limits``
+and ``test_type_validation``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from webob import Request
 from heat_convergence.api.app import build_app
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.template.environment.environment import Environment
+from tests.functional import template_validation_cases as template_table
 from tests.functional import validation_cases as table
 from tests.functional.harness import LocalService
 
@@ -46,7 +48,9 @@ def ids(rows: list[Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "row", table.REQUEST + table.PARAMETERS, ids=ids(table.REQUEST + table.PARAMETERS)
+    "row",
+    template_table.REQUEST + table.PARAMETERS,
+    ids=ids(template_table.REQUEST + table.PARAMETERS),
 )
 def test_create_refuses_body(service: LocalService, row: table.ValidationCase) -> None:
     _name, body, error_type, text = row
@@ -55,7 +59,9 @@ def test_create_refuses_body(service: LocalService, row: table.ValidationCase) -
 
 
 @pytest.mark.parametrize(
-    "row", table.TEMPLATE + table.PROPERTIES, ids=ids(table.TEMPLATE + table.PROPERTIES)
+    "row",
+    template_table.TEMPLATE + table.PROPERTIES,
+    ids=ids(template_table.TEMPLATE + table.PROPERTIES),
 )
 def test_create_refuses_template(service: LocalService, row: table.ValidationCase) -> None:
     _name, template, error_type, text = row
@@ -65,7 +71,9 @@ def test_create_refuses_template(service: LocalService, row: table.ValidationCas
 
 
 @pytest.mark.parametrize(
-    "row", table.TEMPLATE + table.PROPERTIES, ids=ids(table.TEMPLATE + table.PROPERTIES)
+    "row",
+    template_table.TEMPLATE + table.PROPERTIES,
+    ids=ids(template_table.TEMPLATE + table.PROPERTIES),
 )
 def test_preview_refuses_template(service: LocalService, row: table.ValidationCase) -> None:
     name, template, error_type, text = row
