@@ -8,14 +8,12 @@ does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import InvalidEncryptionKey, StorageRefused, Unavailable
-from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.transactions import Wait, retry_transaction
+from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
     OutgoingMessage,
@@ -28,9 +26,7 @@ from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import claim
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.bus import Bus
-from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.convergence.ports.store import Store, Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
 from heat_convergence.engine.jobs import ClaimContext, Job, create_job
@@ -42,14 +38,15 @@ from heat_convergence.engine.nested_executor import (
 )
 from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.predecessors import find_predecessors
-from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import (
+    DEFAULT_EVALUATION,
+    DaemonServices,
+    EvaluationServices,
+)
 from heat_convergence.stacks.event_log import EventLog
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.resource_definition import collect_definition_hashes
-from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
-from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -59,41 +56,35 @@ class Engine:
 
     def __init__(
         self,
+        services: DaemonServices,
+        evaluation: EvaluationServices = DEFAULT_EVALUATION,
         *,
-        store: Store,
-        bus: Bus,
-        registry: ResourceTypeRegistry,
-        clock: Clock,
-        ids: IdFactory,
-        settings: ConvergenceSettings,
         pool: JobPool,
         worker_id: str,
-        wait: Wait,
-        cloud_of: CloudFactory = no_cloud,
-        functions: Mapping[str, Function] = NO_FUNCTIONS,
-        limits: TemplateLimits = DEFAULT_LIMITS,
         nested_executor: NestedStackExecutor | None = None,
     ) -> None:
-        self._store = store
-        self._bus = bus
-        self._registry = registry
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
+        self._store = services.store
+        self._bus = services.bus
+        self._registry = services.registry
+        self._clock = services.clock
+        self._ids = services.ids
+        self._settings = services.settings
         self._pool = pool
         self._worker_id = worker_id
-        self._wait = wait
-        self._cloud_of = cloud_of
-        self._functions = functions
-        self._limits = limits
+        self._wait = services.wait
+        self._cloud_of = evaluation.cloud_of
+        self._functions = evaluation.functions
+        self._limits = evaluation.limits
         self._nested_executor = nested_executor or NestedStackExecutor(
-            store=store,
+            store=services.store,
             builder=NestedStackBuilder(
-                StackServices(registry=registry, clock=clock, settings=settings)
+                StackServices(
+                    registry=services.registry, clock=services.clock, settings=services.settings
+                )
             ),
-            clock=clock,
-            ids=ids,
-            settings=settings,
+            clock=services.clock,
+            ids=services.ids,
+            settings=services.settings,
             limits=NestedTreeLimits(),
         )
         self._leases = LeaseTracker()

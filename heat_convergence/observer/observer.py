@@ -14,10 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from heat_convergence.common.clock import Clock
 from heat_convergence.common.errors import Unavailable
-from heat_convergence.common.ids import IdFactory
-from heat_convergence.common.transactions import Wait, retry_transaction
+from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
@@ -30,9 +28,7 @@ from heat_convergence.convergence.lifecycle.sweeps import (
     resume_stalled,
 )
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.ports.bus import Bus
-from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.convergence.ports.store import Store, Transaction
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.observer.polling import (
     ObservationBatch,
     observed_dependencies,
@@ -40,12 +36,13 @@ from heat_convergence.observer.polling import (
 )
 from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
 from heat_convergence.resources.nested.template_cache import TemplateCache
-from heat_convergence.resources.protocol.resource_type import CloudFactory, no_cloud
-from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import (
+    DEFAULT_EVALUATION,
+    DaemonServices,
+    EvaluationServices,
+)
 from heat_convergence.stacks.event_log import EventLog
 from heat_convergence.stacks.nested_observation import NestedStackObserver
-from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
-from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -61,35 +58,30 @@ class Observer:
 
     def __init__(
         self,
+        services: DaemonServices,
+        evaluation: EvaluationServices = DEFAULT_EVALUATION,
         *,
-        store: Store,
-        bus: Bus,
-        registry: ResourceTypeRegistry,
-        clock: Clock,
-        ids: IdFactory,
-        settings: ConvergenceSettings,
         rebuild: rollback.DefinitionRebuilder,
-        wait: Wait,
         request_tick: Callable[[], None] = lambda: None,
-        cloud_of: CloudFactory = no_cloud,
-        functions: Mapping[str, Function] = NO_FUNCTIONS,
-        limits: TemplateLimits = DEFAULT_LIMITS,
-        template_cache: TemplateCache | None = None,
     ) -> None:
-        self._store = store
-        self._bus = bus
-        self._registry = registry
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
+        self._store = services.store
+        self._bus = services.bus
+        self._registry = services.registry
+        self._clock = services.clock
+        self._ids = services.ids
+        self._settings = services.settings
         self._rebuild = rebuild
-        self._wait = wait
+        self._wait = services.wait
         self._request_tick = request_tick
-        self._cloud_of = cloud_of
+        self._cloud_of = evaluation.cloud_of
         self._read_nested_status = NestedStackObserver(
-            registry, clock, limits, functions, template_cache or TemplateCache(limits)
+            services.registry,
+            services.clock,
+            evaluation.limits,
+            evaluation.functions,
+            evaluation.template_cache or TemplateCache(evaluation.limits),
         )
-        self._next_sweep_at = clock()
+        self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
 
     # -- messages

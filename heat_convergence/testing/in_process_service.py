@@ -32,6 +32,7 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import InlineJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
 
 
@@ -114,27 +115,17 @@ class InProcessService(InProcessDaemons):
         self.bus = QueueBus()
         self._clock = clock
         self._ids = IdGenerator(clock, random.Random(seed))
-        self.engine = Engine(
+        services = DaemonServices(
             store=store,
             bus=self.bus,
             registry=registry,
             clock=clock,
             ids=self._ids,
             settings=self.settings,
-            pool=InlineJobPool(),
-            worker_id=self._ids(),
             wait=_refuse_to_wait,
         )
-        self.observer = Observer(
-            store=store,
-            bus=self.bus,
-            registry=registry,
-            clock=clock,
-            ids=self._ids,
-            settings=self.settings,
-            rebuild=rebuild,
-            wait=_refuse_to_wait,
-        )
+        self.engine = Engine(services, pool=InlineJobPool(), worker_id=self._ids())
+        self.observer = Observer(services, rebuild=rebuild)
 
     # -- requests of a user
 

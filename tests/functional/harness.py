@@ -33,6 +33,7 @@ from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.template.limits import DEFAULT_LIMITS
@@ -184,17 +185,21 @@ class LocalService(InProcessDaemons):
     def build_daemons(self) -> tuple[Engine, Observer]:
         """Return a new engine and observer over the same services."""
         cloud = NoAuthCloud(None, DatabaseSoftwareStore(self.database))
-        common: dict[str, Any] = {
-            "cloud_of": self._cloud_of or (lambda _tree_id: cloud),
-            "store": self.services.store,
-            "bus": self.bus,
-            "registry": self.registry,
-            "clock": self.clock,
-            "ids": self.services.ids,
-            "settings": self.services.settings,
-            "wait": lambda _s: None,
-        }
         services = self.services
+        daemon_services = DaemonServices(
+            store=services.store,
+            bus=self.bus,
+            registry=self.registry,
+            clock=self.clock,
+            ids=services.ids,
+            settings=services.settings,
+            wait=lambda _s: None,
+        )
+        evaluation = EvaluationServices(
+            cloud_of=self._cloud_of or (lambda _tree_id: cloud),
+            functions=services.functions,
+            limits=services.limits,
+        )
         nested_executor = NestedStackExecutor(
             store=services.store,
             builder=NestedStackBuilder(
@@ -212,18 +217,12 @@ class LocalService(InProcessDaemons):
             ),
         )
         engine = Engine(
-            **common,
+            daemon_services,
+            evaluation,
             pool=InlineJobPool(),
-            worker_id=self.services.ids(),
-            functions=services.functions,
-            limits=services.limits,
+            worker_id=services.ids(),
             nested_executor=nested_executor,
         )
         self.nested_executors.append(nested_executor)
-        observer = Observer(
-            **common,
-            rebuild=StackBuilder(self.services).rebuild,
-            functions=services.functions,
-            limits=services.limits,
-        )
+        observer = Observer(daemon_services, evaluation, rebuild=StackBuilder(services).rebuild)
         return engine, observer

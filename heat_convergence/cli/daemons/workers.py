@@ -32,6 +32,7 @@ from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.server import create_engine_server, create_observer_server
+from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
 P = ParamSpec("P")
@@ -184,6 +185,28 @@ class MessageWorker(ABC):
     def on_drained(self) -> None:
         """Release resources after the last message."""
 
+    def create_daemon_services(self) -> DaemonServices:
+        """Return the services of this worker's engine or observer."""
+        components = self.components
+        return DaemonServices(
+            store=components.store,
+            bus=components.bus,
+            registry=components.registry,
+            clock=components.clock,
+            ids=components.ids,
+            settings=self.settings,
+            wait=self.stop_event.wait,
+        )
+
+
+def _create_evaluation_services(components: ProcessComponents) -> EvaluationServices:
+    return EvaluationServices(
+        cloud_of=components.cloud_of,
+        functions=components.template_functions,
+        limits=components.template_limits,
+        template_cache=components.template_cache,
+    )
+
 
 class EngineWorker(MessageWorker):
     """A worker that runs jobs and renews their leases."""
@@ -195,18 +218,10 @@ class EngineWorker(MessageWorker):
         super().__init__(components)
         self._executor: Executor = ContextExecutor(components.conf.engine.verb_threads, "verb")
         self.engine = Engine(
-            store=components.store,
-            bus=components.bus,
-            registry=components.registry,
-            clock=components.clock,
-            ids=components.ids,
-            settings=self.settings,
+            self.create_daemon_services(),
+            _create_evaluation_services(components),
             pool=ConcurrentJobPool(self._executor),
             worker_id=self.worker_id,
-            wait=self.stop_event.wait,
-            cloud_of=components.cloud_of,
-            functions=components.template_functions,
-            limits=components.template_limits,
             nested_executor=create_nested_executor(components),
         )
 
@@ -238,19 +253,10 @@ class ObserverWorker(MessageWorker):
     def __init__(self, components: ProcessComponents) -> None:
         super().__init__(components)
         self.observer = Observer(
-            store=components.store,
-            bus=components.bus,
-            registry=components.registry,
-            clock=components.clock,
-            ids=components.ids,
-            settings=self.settings,
+            self.create_daemon_services(),
+            _create_evaluation_services(components),
             rebuild=StackBuilder(create_stack_services(components)).rebuild,
-            wait=self.stop_event.wait,
             request_tick=self.request_round,
-            cloud_of=components.cloud_of,
-            functions=components.template_functions,
-            limits=components.template_limits,
-            template_cache=components.template_cache,
         )
         self._periodic = threading.Thread(
             target=self._run_periodic_tasks, name="periodic", daemon=True

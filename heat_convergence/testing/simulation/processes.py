@@ -17,6 +17,7 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.testing.simulation.bus import SimulatedBus, SimulatedMessage
 from heat_convergence.testing.simulation.fault_points import (
     FaultInjectingCalls,
@@ -179,6 +180,19 @@ class SimulatedProcess:
             environment.deliver,
         )
 
+    def daemon_services(self) -> DaemonServices:
+        """Return the services of an engine or observer in this process."""
+        environment = self.environment
+        return DaemonServices(
+            store=FaultInjectingStore(environment.store, self),
+            bus=self.bus(),
+            registry=self.registry(),
+            clock=environment.event_queue.now,
+            ids=environment.ids,
+            settings=environment.settings,
+            wait=self.wait,
+        )
+
 
 class SimulatedEngine(SimulatedProcess):
     """An engine process: the engine and the timer that renews its leases."""
@@ -188,15 +202,9 @@ class SimulatedEngine(SimulatedProcess):
         environment, incarnation = self.environment, self.incarnation
         self.worker_id = environment.ids()
         self.engine = Engine(
-            store=FaultInjectingStore(environment.store, self),
-            bus=self.bus(),
-            registry=self.registry(),
-            clock=environment.event_queue.now,
-            ids=environment.ids,
-            settings=environment.settings,
+            self.daemon_services(),
             pool=SequentialPool(environment.group_size),
             worker_id=self.worker_id,
-            wait=self.wait,
         )
         environment.event_queue.schedule_after(
             environment.settings.lease_s / 3, lambda: self._renew(incarnation)
@@ -223,16 +231,9 @@ class SimulatedObserver(SimulatedProcess):
 
     def start_daemon(self) -> None:
         """Build the observer and schedule its first tick."""
-        environment = self.environment
         self.observer = Observer(
-            store=FaultInjectingStore(environment.store, self),
-            bus=self.bus(),
-            registry=self.registry(),
-            clock=environment.event_queue.now,
-            ids=environment.ids,
-            settings=environment.settings,
+            self.daemon_services(),
             rebuild=nested_templates.rebuild_desired,
-            wait=self.wait,
             request_tick=self._request_tick,
         )
         self._ticking = False

@@ -183,13 +183,13 @@ def test_body_that_is_no_map_counts_as_empty(service: LocalService, stack: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "code", "error_type", "piece"),
+    ("name", "body", "error", "piece"),
     [
-        ("deaf", {}, 400, "ResourceActionNotSupported", "signal is not supported"),
-        ("later", {}, 404, "ResourceNotAvailable", "later"),
-        ("nobody", {}, 404, "ResourceNotFound", "nobody"),
-        ("bell", {"unset_hook": "pre-create"}, 400, "InvalidBreakPointHook", "pre-create"),
-        ("bell", {"note": "false"}, 400, "Invalid", "false note"),
+        ("deaf", {}, (400, "ResourceActionNotSupported"), "signal is not supported"),
+        ("later", {}, (404, "ResourceNotAvailable"), "later"),
+        ("nobody", {}, (404, "ResourceNotFound"), "nobody"),
+        ("bell", {"unset_hook": "pre-create"}, (400, "InvalidBreakPointHook"), "pre-create"),
+        ("bell", {"note": "false"}, (400, "Invalid"), "false note"),
     ],
 )
 def test_invalid_signals_are_refused(
@@ -197,12 +197,11 @@ def test_invalid_signals_are_refused(
     stack: str,
     name: str,
     body: Json,
-    code: int,
-    error_type: str,
+    error: tuple[int, str],
     piece: str,
 ) -> None:
     answer = ring(service, stack, body, name)
-    assert (answer.status_int, answer.json["error"]["type"]) == (code, error_type)
+    assert (answer.status_int, answer.json["error"]["type"]) == error
     assert piece in answer.json["error"]["message"]
     assert signals(service, stack, "bell") == []
 
