@@ -74,12 +74,15 @@ class Observer:
         self._wait = services.wait
         self._request_tick = request_tick
         self._cloud_of = evaluation.cloud_of
+        template_cache = evaluation.template_cache
+        if template_cache is None:  # an empty cache is false, too
+            template_cache = TemplateCache(evaluation.limits)
         self._read_nested_status = NestedStackObserver(
             services.registry,
             services.clock,
             evaluation.limits,
             evaluation.functions,
-            evaluation.template_cache or TemplateCache(evaluation.limits),
+            template_cache,
         )
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
