@@ -24,8 +24,8 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.notification_events import (
+    NestedStackOwner,
     NotificationEvent,
-    ParentResource,
 )
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.rpc.transport import create_notification_transport
@@ -127,7 +127,7 @@ def stack_notification(event: Event, notified: NotifiedStack) -> dict[str, Json]
 
 
 def scaling_notification(
-    event: Event, parent: ParentResource, group_name: str, notified: NotifiedStack
+    event: Event, parent: NestedStackOwner, group_name: str, notified: NotifiedStack
 ) -> dict[str, Json]:
     """Return the body of the notification of a scaling.
 

@@ -13,8 +13,8 @@ from heat_convergence.convergence.model.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)
-class ParentResource:
-    """The parent's resource of an updated nested stack.
+class NestedStackOwner:
+    """The resource of the parent stack that owns an updated nested stack.
 
     Attributes:
         stack_id: the parent stack.
@@ -32,7 +32,7 @@ class NotificationEvent:
     """An event of a stack; ``parent`` is set for an update of a nested stack."""
 
     event: Event
-    parent: ParentResource | None = None
+    parent: NestedStackOwner | None = None
 
 
 NotifyCallback = Callable[[Sequence[NotificationEvent]], None]

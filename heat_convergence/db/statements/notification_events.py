@@ -15,8 +15,8 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.notification_events import (
+    NestedStackOwner,
     NotificationEvent,
-    ParentResource,
 )
 from heat_convergence.db.tables import resource, stack
 
@@ -35,7 +35,7 @@ def get_notification_events(
     ]
 
 
-def _get_parents(connection: Connection, stack_ids: Sequence[str]) -> dict[str, ParentResource]:
+def _get_parents(connection: Connection, stack_ids: Sequence[str]) -> dict[str, NestedStackOwner]:
     member = resource.alias("member")
     members = (
         sa.select(sa.func.count(member.c.id))
@@ -52,6 +52,6 @@ def _get_parents(connection: Connection, stack_ids: Sequence[str]) -> dict[str, 
         .where(stack.c.id.in_(stack_ids))
     )
     return {
-        row.id: ParentResource(row.stack_id, row.data or {}, row.members)
+        row.id: NestedStackOwner(row.stack_id, row.data or {}, row.members)
         for row in connection.execute(query)
     }

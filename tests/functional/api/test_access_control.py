@@ -1,7 +1,6 @@
-"""Who may see and do what: two projects, three roles, real keystonemiddleware.
+"""Access of two projects and three roles, checked by the real keystonemiddleware.
 
-Keystone itself is the one thing that is not there: what it would tell of a token
-is told by ``fetch_token``.
+Only Keystone itself is replaced: ``fetch_token`` returns its description of a token.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ READER, MEMBER, ADMIN = ["reader"], ["member", "reader"], ["admin", "member", "r
 STACK_USER = ["heat_stack_user"]
 
 
-def token_of(name: str) -> dict[str, Any]:
-    """``project/role+role``, as Keystone would tell it."""
+def token_document(name: str) -> dict[str, Any]:
+    """Return Keystone's description of the token ``project/role+role``."""
     project, _, roles = name.partition("/")
     domain = {"id": "default", "name": "Default"}
     return {
@@ -48,7 +47,7 @@ def service(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSer
     def fetch(self: Any, token: str, **kwargs: Any) -> dict[str, Any]:
         if "/" not in token:
             raise _exceptions.InvalidToken("no such token")
-        return token_of(token)
+        return token_document(token)
 
     monkeypatch.setattr(AuthProtocol, "fetch_token", fetch)
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
@@ -61,16 +60,16 @@ def service(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSer
     service.close()
 
 
-def ask(
+def send_request(
     service: LocalService,
-    who: tuple[str, list[str]] | None,
+    requester: tuple[str, list[str]] | None,
     method: str,
     path: str,
     body: Any = None,
 ) -> Response:
     request = Request.blank(path, method=method)
-    if who is not None:
-        request.headers["X-Auth-Token"] = f"{who[0]}/{'+'.join(who[1])}"
+    if requester is not None:
+        request.headers["X-Auth-Token"] = f"{requester[0]}/{'+'.join(requester[1])}"
     if body is not None:
         request.json = body
     return request.get_response(service.app)
@@ -78,34 +77,34 @@ def ask(
 
 @pytest.fixture
 def stack(service: LocalService) -> str:
-    """The path of a stack of project p."""
-    made = ask(
+    """Return the path of a stack of project p."""
+    created = send_request(
         service, ("p", MEMBER), "POST", "/v1/p/stacks", {"stack_name": "s", "template": TEMPLATE}
     )
-    assert made.status_int == 201, made.text
-    return made.location.removeprefix("http://localhost")
+    assert created.status_int == 201, created.text
+    return created.location.removeprefix("http://localhost")
 
 
-def test_without_a_token(service: LocalService) -> None:
-    answer = ask(service, None, "GET", "/v1/p/stacks")
-    assert answer.status_int == 401
-    assert "Keystone" in answer.headers["WWW-Authenticate"]
-    assert answer.headers["x-openstack-request-id"].startswith("req-")
+def test_request_without_a_token_is_unauthorized(service: LocalService) -> None:
+    response = send_request(service, None, "GET", "/v1/p/stacks")
+    assert response.status_int == 401
+    assert "Keystone" in response.headers["WWW-Authenticate"]
+    assert response.headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_with_a_bad_token(service: LocalService) -> None:
+def test_request_with_an_invalid_token_is_unauthorized(service: LocalService) -> None:
     request = Request.blank("/v1/p/stacks", headers={"X-Auth-Token": "bad"})
     assert request.get_response(service.app).status_int == 401
 
 
-def test_open_documents_need_none(service: LocalService) -> None:
-    assert ask(service, None, "GET", "/").status_int == 300
-    assert ask(service, None, "GET", "/healthcheck").status_int == 200
-    assert ask(service, None, "GET", "/openapi.json").status_int == 200
+def test_public_documents_require_no_token(service: LocalService) -> None:
+    assert send_request(service, None, "GET", "/").status_int == 300
+    assert send_request(service, None, "GET", "/healthcheck").status_int == 200
+    assert send_request(service, None, "GET", "/openapi.json").status_int == 200
 
 
-def test_owner_is_the_user(service: LocalService, stack: str) -> None:
-    shown = ask(service, ("p", READER), "GET", stack).json["stack"]
+def test_owner_of_a_stack_is_its_user(service: LocalService, stack: str) -> None:
+    shown = send_request(service, ("p", READER), "GET", stack).json["stack"]
     assert shown["stack_owner"] == "ursula"
 
 
@@ -131,57 +130,59 @@ WRITES = [
 
 
 @pytest.mark.parametrize("subpath", READS)
-def test_reading(service: LocalService, stack: str, subpath: str) -> None:
-    assert ask(service, ("p", READER), "GET", stack + subpath).status_int == 200
-    assert ask(service, ("p", STACK_USER), "GET", stack + subpath).status_int == 403
+def test_readers_may_read_and_stack_users_may_not(
+    service: LocalService, stack: str, subpath: str
+) -> None:
+    assert send_request(service, ("p", READER), "GET", stack + subpath).status_int == 200
+    assert send_request(service, ("p", STACK_USER), "GET", stack + subpath).status_int == 403
 
 
 @pytest.mark.parametrize(("method", "subpath", "body"), WRITES)
-def test_writing(service: LocalService, stack: str, method: str, subpath: str, body: Any) -> None:
-    refused = ask(service, ("p", READER), method, stack + subpath, body)
+def test_members_may_write_and_readers_may_not(
+    service: LocalService, stack: str, method: str, subpath: str, body: Any
+) -> None:
+    refused = send_request(service, ("p", READER), method, stack + subpath, body)
     assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden")
-    assert ask(service, ("p", MEMBER), method, stack + subpath, body).status_int < 300
+    assert send_request(service, ("p", MEMBER), method, stack + subpath, body).status_int < 300
 
 
 def test_stack_users_may_look_up_and_read_metadata(service: LocalService, stack: str) -> None:
     user = ("p", STACK_USER)
-    assert ask(service, user, "GET", "/v1/p/stacks/s").status_int == 302
-    assert ask(service, user, "GET", f"{stack}/resources/r/metadata").status_int == 200
-    assert ask(service, user, "GET", "/v1/p/stacks").status_int == 403
+    assert send_request(service, user, "GET", "/v1/p/stacks/s").status_int == 302
+    assert send_request(service, user, "GET", f"{stack}/resources/r/metadata").status_int == 200
+    assert send_request(service, user, "GET", "/v1/p/stacks").status_int == 403
 
 
 @pytest.mark.parametrize(
     ("method", "subpath", "body"),
     [*(("GET", subpath, None) for subpath in READS), *WRITES],
 )
-def test_no_route_tells_of_another_project(
+def test_stack_of_another_project_is_not_found(
     service: LocalService, stack: str, method: str, subpath: str, body: Any
 ) -> None:
     other = stack.replace("/v1/p/", "/v1/q/") + subpath
-    answer = ask(service, ("q", MEMBER), method, other, body)
-    assert (answer.status_int, answer.json["error"]["type"]) == (404, "EntityNotFound")
-    nothing = other.replace(stack.rsplit("/", 1)[1], "00000000-0000-0000-0000-000000000000")
-    assert ask(service, ("q", MEMBER), method, nothing, body).json == answer.json
+    response = send_request(service, ("q", MEMBER), method, other, body)
+    assert (response.status_int, response.json["error"]["type"]) == (404, "EntityNotFound")
+    missing = other.replace(stack.rsplit("/", 1)[1], "00000000-0000-0000-0000-000000000000")
+    assert send_request(service, ("q", MEMBER), method, missing, body).json == response.json
 
 
-def test_a_token_of_another_project(service: LocalService, stack: str) -> None:
-    answer = ask(service, ("q", MEMBER), "GET", stack)
-    assert (answer.status_int, answer.json["error"]["type"]) == (403, "HTTPForbidden")
+def test_token_of_another_project_is_forbidden(service: LocalService, stack: str) -> None:
+    response = send_request(service, ("q", MEMBER), "GET", stack)
+    assert (response.status_int, response.json["error"]["type"]) == (403, "HTTPForbidden")
 
 
-def test_an_administrator_is_in_the_project_of_the_token(
-    service: LocalService, stack: str
-) -> None:
-    mine = ask(service, ("q", ADMIN), "GET", "/v1/p/stacks")
+def test_administrator_lists_the_project_of_the_token(service: LocalService, stack: str) -> None:
+    mine = send_request(service, ("q", ADMIN), "GET", "/v1/p/stacks")
     assert mine.json["stacks"] == []
-    assert len(ask(service, ("p", ADMIN), "GET", "/v1/x/stacks").json["stacks"]) == 1
+    assert len(send_request(service, ("p", ADMIN), "GET", "/v1/x/stacks").json["stacks"]) == 1
 
 
-def test_services_are_for_administrators(service: LocalService) -> None:
-    assert ask(service, ("p", ADMIN), "GET", "/v1/p/services").status_int == 200
-    assert ask(service, ("p", MEMBER), "GET", "/v1/p/services").status_int == 403
+def test_only_administrators_list_services(service: LocalService) -> None:
+    assert send_request(service, ("p", ADMIN), "GET", "/v1/p/services").status_int == 200
+    assert send_request(service, ("p", MEMBER), "GET", "/v1/p/services").status_int == 403
 
 
-def test_all_projects_are_for_nobody(service: LocalService) -> None:
-    answer = ask(service, ("p", ADMIN), "GET", "/v1/p/stacks?global_tenant=true")
-    assert answer.status_int == 403
+def test_nobody_lists_all_projects_by_default(service: LocalService) -> None:
+    response = send_request(service, ("p", ADMIN), "GET", "/v1/p/stacks?global_tenant=true")
+    assert response.status_int == 403

@@ -1,4 +1,4 @@
-"""The libraries that users have, unmodified, against a live server."""
+"""Unmodified client libraries against a live server."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ outputs:
 """
 
 
-def identity(endpoint: str) -> AccessInfoPlugin:
-    """What Keystone would have answered: a project's token with a catalogue."""
+def token_plugin(endpoint: str) -> AccessInfoPlugin:
+    """Return a plugin with a project's token and catalogue, as Keystone would issue them."""
     domain = {"id": "default", "name": "Default"}
-    there = {
+    service_endpoint = {
         "id": "e",
         "interface": "public",
         "region": "here",
@@ -48,7 +48,9 @@ def identity(endpoint: str) -> AccessInfoPlugin:
         "user": {"id": "u", "name": "u", "domain": domain},
         "project": {"id": PROJECT, "name": PROJECT, "domain": domain},
         "roles": [{"id": "r", "name": "member"}],
-        "catalog": [{"id": "s", "type": "orchestration", "name": "heat", "endpoints": [there]}],
+        "catalog": [
+            {"id": "s", "type": "orchestration", "name": "heat", "endpoints": [service_endpoint]}
+        ],
     }
     return AccessInfoPlugin(access.create(body={"token": token}, auth_token="none"))
 
@@ -58,9 +60,9 @@ class TestHeatclient:
     def client(self, live: LiveServer) -> Any:
         return heat.Client("1", endpoint=live.endpoint, token="none")
 
-    def test_create_update_and_delete(self, client: Any) -> None:
-        made = client.stacks.create(stack_name="hc", template=TEMPLATE, parameters={"size": 5})
-        stack_id = made["stack"]["id"]
+    def test_heatclient_creates_updates_and_deletes_a_stack(self, client: Any) -> None:
+        created = client.stacks.create(stack_name="hc", template=TEMPLATE, parameters={"size": 5})
+        stack_id = created["stack"]["id"]
         stack = client.stacks.get("hc")
         assert (stack.id, stack.stack_status) == (stack_id, "CREATE_COMPLETE")
         assert [s.stack_name for s in client.stacks.list()] == ["hc"]
@@ -104,7 +106,7 @@ class TestHeatclient:
             client.stacks.get("hc")
         assert client.stacks.get(f"hc/{stack_id}").stack_status == "DELETE_COMPLETE"
 
-    def test_snapshots(self, client: Any) -> None:
+    def test_heatclient_restores_a_snapshot(self, client: Any) -> None:
         stack_id = client.stacks.create(stack_name="sn", template=TEMPLATE)["stack"]["id"]
         saved = client.stacks.snapshot("sn", name="first")
         assert client.stacks.get("sn").stack_status == "SNAPSHOT_COMPLETE"
@@ -121,7 +123,7 @@ class TestHeatclient:
         assert client.stacks.snapshot_list("sn")["snapshots"] == []
         client.stacks.delete("sn")
 
-    def test_handover(self, client: Any) -> None:
+    def test_heatclient_abandons_and_adopts_a_stack(self, client: Any) -> None:
         client.stacks.create(stack_name="old", template=TEMPLATE)
         outputs = client.stacks.get("old").outputs
         exported = client.stacks.export("old")
@@ -131,7 +133,7 @@ class TestHeatclient:
         assert (stack.stack_status, stack.outputs) == ("ADOPT_COMPLETE", outputs)
         client.stacks.delete("new")
 
-    def test_paging(self, client: Any) -> None:
+    def test_heatclient_lists_stacks_in_pages(self, client: Any) -> None:
         for name in ("a1", "a2", "a3"):
             client.stacks.create(stack_name=name, template=TEMPLATE)
         names = [s.stack_name for s in client.stacks.list(limit=2, sort_keys="stack_name")]
@@ -140,7 +142,7 @@ class TestHeatclient:
         for name in ("a1", "a2", "a3"):
             client.stacks.delete(name)
 
-    def test_the_service(self, client: Any) -> None:
+    def test_heatclient_describes_the_service(self, client: Any) -> None:
         assert client.build_info.build_info()["api"] == {"revision": "unknown"}
         assert client.services.list() == []
         assert "OS::Heat::Value" in {
@@ -155,7 +157,7 @@ class TestHeatclient:
         assert client.stacks.validate(template=TEMPLATE)["Description"] == "What clients make"
         assert client.stacks.preview(stack_name="x", template=TEMPLATE).stack_name == "x"
 
-    def test_mistakes(self, client: Any) -> None:
+    def test_heatclient_raises_errors_of_the_service(self, client: Any) -> None:
         with pytest.raises(heat_exc.HTTPBadRequest, match="Unknown resource Type"):
             client.stacks.create(
                 stack_name="bad", template=TEMPLATE.replace("OS::Heat::Value", "OS::Heat::No")
@@ -168,17 +170,17 @@ class TestSdk:
     @pytest.fixture
     def cloud(self, live: LiveServer) -> Any:
         return openstack.connection.Connection(
-            session=session.Session(identity(live.endpoint)), region_name="here"
+            session=session.Session(token_plugin(live.endpoint)), region_name="here"
         )
 
-    def test_create_update_and_delete(self, cloud: Any) -> None:
+    def test_sdk_creates_updates_and_deletes_a_stack(self, cloud: Any) -> None:
         heat = cloud.orchestration
-        made = heat.create_stack(
+        created = heat.create_stack(
             name="sdk", template=json.dumps({"heat_template_version": "2016-10-14"})
         )
-        stack = heat.get_stack(made.id)
+        stack = heat.get_stack(created.id)
         assert (stack.name, stack.status) == ("sdk", "CREATE_COMPLETE")
-        assert heat.find_stack("sdk").id == made.id
+        assert heat.find_stack("sdk").id == created.id
         assert [s.name for s in heat.stacks()] == ["sdk"]
         heat.update_stack(stack, template=TEMPLATE, parameters={"size": 3})
         stack = heat.wait_for_status(heat.get_stack("sdk"), status="UPDATE_COMPLETE", wait=5)
@@ -189,6 +191,6 @@ class TestSdk:
         heat.suspend_stack(stack)
         heat.resume_stack(stack)
         heat.check_stack(stack)
-        assert heat.get_stack(made.id).status == "CHECK_COMPLETE"
+        assert heat.get_stack(created.id).status == "CHECK_COMPLETE"
         heat.delete_stack(stack)
         assert heat.find_stack("sdk") is None

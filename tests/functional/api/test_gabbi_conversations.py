@@ -129,7 +129,7 @@ RAN: set[str] = set()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_conversation(name: str, database_url: str) -> None:
+def test_conversation_has_the_expected_responses(name: str, database_url: str) -> None:
     """Run the suite of one file; gabbi's pytest plug-in conflicts with other tests' names."""
     result = unittest.TestResult()
     ServiceFixture.url = database_url

@@ -34,31 +34,31 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
 
 @pytest.fixture(params=["native", "green"])
 def send(service: LocalService, request: pytest.FixtureRequest) -> Iterator[Send]:
-    """Sends bytes and then nothing more; gives status and document."""
+    """Return a function that sends bytes, closes and returns status and document."""
     green = request.param == "green"
     sockets: Any = green_socket if green else socket
-    bound: Any = (
+    listener: Any = (
         eventlet.listen(("127.0.0.1", 0)) if green else create_listener("127.0.0.1", 0, backlog=8)
     )
-    kind: Any = EventletApiServer if green else ThreadedApiServer
-    server = kind(bound, service.app, threads=2, shutdown_timeout_s=5.0)
+    server_class: Any = EventletApiServer if green else ThreadedApiServer
+    server = server_class(listener, service.app, threads=2, shutdown_timeout_s=5.0)
     server.serve_in_background()
 
     def send(data: bytes) -> tuple[int, Any]:
-        client = sockets.create_connection(bound.getsockname())
+        client = sockets.create_connection(listener.getsockname())
         client.settimeout(20)
         client.sendall(data)
         client.shutdown(socket.SHUT_WR)
-        answer = b""
+        response = b""
         while part := client.recv(65536):
-            answer += part
+            response += part
         client.close()
-        head, _, document = answer.partition(b"\r\n\r\n")
+        head, _, document = response.partition(b"\r\n\r\n")
         return int(head.split()[1]), json.loads(document)
 
     yield send
     server.stop()
-    bound.close()
+    listener.close()
 
 
 def chunks(body: bytes, size: int = 20) -> bytes:
@@ -66,14 +66,14 @@ def chunks(body: bytes, size: int = 20) -> bytes:
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
-def test_a_body_in_chunks(send: Send) -> None:
-    status, answer = send(CHUNKED + chunks(BODY))
-    assert status == 201, answer
+def test_chunked_body_is_accepted(send: Send) -> None:
+    status, response = send(CHUNKED + chunks(BODY))
+    assert status == 201, response
 
 
-def test_a_body_in_too_many_chunks(send: Send) -> None:
-    status, answer = send(CHUNKED + chunks(b'{"a": "' + b"x" * 1_100_000 + b'"}', 65536))
-    assert (status, answer["error"]["type"]) == (400, "RequestLimitExceeded")
+def test_too_large_chunked_body_is_refused(send: Send) -> None:
+    status, response = send(CHUNKED + chunks(b'{"a": "' + b"x" * 1_100_000 + b'"}', 65536))
+    assert (status, response["error"]["type"]) == (400, "RequestLimitExceeded")
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,16 @@ def test_a_body_in_too_many_chunks(send: Send) -> None:
     [HEAD + b"Content-Length: 500\r\n\r\n" + BODY, CHUNKED + b"zz\r\n" + BODY + b"\r\n0\r\n\r\n"],
     ids=["shorter than it says", "no chunks"],
 )
-def test_a_body_that_breaks_off(send: Send, caplog: pytest.LogCaptureFixture, data: bytes) -> None:
-    status, answer = send(data)
-    assert (status, answer["error"]["type"]) == (400, "HTTPBadRequest")
+def test_incomplete_body_is_a_bad_request(
+    send: Send, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    status, response = send(data)
+    assert (status, response["error"]["type"]) == (400, "HTTPBadRequest")
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_a_length_below_nothing(service: LocalService) -> None:
-    """As one of the servers passes it on."""
+def test_negative_content_length_is_a_bad_request(service: LocalService) -> None:
+    """The application gets such a length from one of the servers."""
     request = Request.blank("/v1/p/stacks", method="POST")
 
     class Refusing(io.BytesIO):

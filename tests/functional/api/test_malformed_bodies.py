@@ -1,6 +1,6 @@
-"""Bodies that no client sends: whatever stands wherever, the answer is no 5xx, and JSON.
+"""Malformed request bodies: the response is valid JSON and never a 5xx.
 
-Every field of every body in turn has each of some values that are rarely of its kind.
+Every field of every body in turn is set to values that are rarely of its type.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FIELDS = {
     "environment": "parameters parameter_defaults resource_registry event_sinks"
                    " encrypted_param_names parameter_merge_strategies",
 }  # fmt: skip
-CASES = [(kind, name) for kind, names in FIELDS.items() for name in names.split()]
+CASES = [(section, name) for section, names in FIELDS.items() for name in names.split()]
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +52,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalService]:
 
 @pytest.fixture(scope="module")
 def stack(service: LocalService) -> str:
-    made = service.send("POST", "/stacks", {"stack_name": "s", "template": TEMPLATE})
-    return f"/stacks/s/{made.json['stack']['id']}"
+    created = service.send("POST", "/stacks", {"stack_name": "s", "template": TEMPLATE})
+    return f"/stacks/s/{created.json['stack']['id']}"
 
 
-def body(kind: str, name: str, value: Json) -> dict[str, Json]:
+def body(section: str, name: str, value: Json) -> dict[str, Json]:
     base: dict[str, Json] = {"stack_name": "odd", "template": TEMPLATE}
-    match kind:
+    match section:
         case "stack":
             return base | {name: value}
         case "template":
@@ -72,19 +72,21 @@ def body(kind: str, name: str, value: Json) -> dict[str, Json]:
             return base | {"environment": {name: value}}
 
 
-def assert_answered(answer: Response) -> None:
-    assert answer.status_int < 500, answer.text
-    if answer.content_type == "application/json":
-        json.loads(answer.body, parse_constant=pytest.fail)
+def assert_no_server_error(response: Response) -> None:
+    assert response.status_int < 500, response.text
+    if response.content_type == "application/json":
+        json.loads(response.body, parse_constant=pytest.fail)
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES)
-def test_odd_values_in_stacks(service: LocalService, stack: str, kind: str, name: str) -> None:
+@pytest.mark.parametrize(("section", "name"), CASES)
+def test_odd_values_in_stack_bodies_cause_no_server_error(
+    service: LocalService, stack: str, section: str, name: str
+) -> None:
     for value in ODD:
-        values = body(kind, name, value)
-        assert_answered(service.send("POST", "/stacks/preview?detail=plan", values))
-        assert_answered(service.send("POST", "/validate?show_nested=true", values))
-        assert_answered(service.send("PATCH", f"{stack}/preview", values))
+        values = body(section, name, value)
+        assert_no_server_error(service.send("POST", "/stacks/preview?detail=plan", values))
+        assert_no_server_error(service.send("POST", "/validate?show_nested=true", values))
+        assert_no_server_error(service.send("PATCH", f"{stack}/preview", values))
 
 
 @pytest.mark.parametrize(
@@ -97,15 +99,15 @@ def test_odd_values_in_stacks(service: LocalService, stack: str, kind: str, name
         ("{stack}/resources/r", "mark_unhealthy resource_status_reason"),
     ],
 )
-def test_odd_values_in_small_bodies(
+def test_odd_values_in_other_bodies_cause_no_server_error(
     service: LocalService, stack: str, path: str, names: str
 ) -> None:
-    where = path.format(stack=stack)
+    target = path.format(stack=stack)
     method = "PATCH" if path.endswith("/r") else "POST"
     for value in ODD:
-        assert_answered(service.send(method, where, value))
+        assert_no_server_error(service.send(method, target, value))
         for name in names.split():
-            assert_answered(service.send(method, where, {name: value}))
+            assert_no_server_error(service.send(method, target, {name: value}))
     service.send("POST", f"{stack}/actions", {"resume": None})
 
 
@@ -120,12 +122,22 @@ def test_odd_values_in_small_bodies(
         b'{"tags": "a", "a": ' + b"[" * 50_000,
         b'{"timeout_mins": ' + b"9" * 10_000 + b", %s}",
     ],
-    ids=["UTF-16", "half a pair in UTF-16", "half a pair", "no UTF-8", "NUL", "deep", "long"],
+    ids=[
+        "UTF-16",
+        "half a surrogate pair in UTF-16",
+        "half a surrogate pair",
+        "no UTF-8",
+        "NUL",
+        "deep",
+        "long",
+    ],
 )
-def test_bytes_that_are_no_text(service: LocalService, bad: bytes) -> None:
+def test_body_that_is_not_valid_json_text_is_a_bad_request(
+    service: LocalService, bad: bytes
+) -> None:
     rest = f'"stack_name": "bytes", "template": {json.dumps(TEMPLATE)}'
     encoding = "utf-16-le" if b"\0" in bad[:2] else "utf-8"
     request = Request.blank("/v1/p/stacks", method="POST")
     request.body = bad.replace("%s".encode(encoding), rest.encode(encoding))
-    answer = request.get_response(service.app)
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, "HTTPBadRequest")
+    response = request.get_response(service.app)
+    assert (response.status_int, response.json["error"]["type"]) == (400, "HTTPBadRequest")

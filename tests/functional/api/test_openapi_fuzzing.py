@@ -1,4 +1,4 @@
-"""The OpenAPI document against the service: no 5xx, no answer outside the schema.
+"""The OpenAPI document against the service: no 5xx, every response fits the schema.
 
 Requests are generated from the document that the service serves; half of them name a
 stack that exists, so that they get beyond the first 404.
@@ -40,23 +40,23 @@ CHECKED = [
 
 
 class FuzzedService:
-    """The service under test, with one stack in it that is made anew when it is gone."""
+    """The service under test with one stack, which is recreated when it was deleted."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.service = LocalService(f"sqlite:///{Path(self.folder.name)}/hc.sqlite")
         self.known: dict[str, str] = {}
-        self.turns = 0
+        self.request_count = 0
 
     def stack(self) -> dict[str, str]:
-        """Path parameters of a stack that lives."""
-        if not self.known or self._ask("GET", self._path()).status_int != 200:
+        """Return the path parameters of an existing stack."""
+        if not self.known or self._send("GET", self._path()).status_int != 200:
             body = {"stack_name": "s", "template": TEMPLATE}
-            found = self._ask("POST", "/v1/p/stacks", body)
+            found = self._send("POST", "/v1/p/stacks", body)
             if found.status_int == 201:
                 stack_id = found.json["stack"]["id"]
             else:  # an earlier one, which was updated to another state
-                stack_id = self._ask("GET", "/v1/p/stacks?name=s").json["stacks"][0]["id"]
+                stack_id = self._send("GET", "/v1/p/stacks?name=s").json["stacks"][0]["id"]
             self.known = {"stack_name": "s", "stack_id": stack_id}
         return {
             "tenant_id": "p",
@@ -68,15 +68,15 @@ class FuzzedService:
             **self.known,
         }
 
-    def turn(self) -> bool:
-        """Whether this request is to name what exists: every second one."""
-        self.turns += 1
-        return self.turns % 2 == 0
+    def uses_existing_objects(self) -> bool:
+        """Return True for every second request, which names existing objects."""
+        self.request_count += 1
+        return self.request_count % 2 == 0
 
     def _path(self) -> str:
         return f"/v1/p/stacks/s/{self.known['stack_id']}"
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+    def _send(self, method: str, path: str, body: Any = None) -> Any:
         request = Request.blank(path, method=method)
         if body is not None:
             request.json = body
@@ -89,12 +89,12 @@ class FuzzedService:
 
 FUZZED_SERVICE = FuzzedService()
 SCHEMA = schemathesis.openapi.from_wsgi("/openapi.json", FUZZED_SERVICE.service.app)
-# What fits the document, and what does not.
+# Requests that fit the document and requests that do not.
 SCHEMA.config.generation.update(modes=list(schemathesis.GenerationMode))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _closed() -> Any:
+def _close_service() -> Any:
     yield
     FUZZED_SERVICE.close()
 
@@ -108,8 +108,8 @@ def _closed() -> Any:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_answers_are_those_of_the_document(case: Any) -> None:
-    if FUZZED_SERVICE.turn():
+def test_responses_conform_to_the_openapi_document(case: Any) -> None:
+    if FUZZED_SERVICE.uses_existing_objects():
         case.path_parameters = {
             name: FUZZED_SERVICE.stack().get(name, value)
             for name, value in (case.path_parameters or {}).items()

@@ -30,24 +30,28 @@ def environment(live: LiveServer) -> dict[str, str]:
     return {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": live.endpoint}
 
 
-@pytest.mark.parametrize("which", openstack_commands.conversation_names())
-def test_commands(run: OpenStackShell, tmp_path: Path, which: str) -> None:
-    """Every request is settled before the next one is answered."""
-    openstack_commands.run_conversation(run, TemplateDirectory(tmp_path), which, lambda: None)
+@pytest.mark.parametrize("conversation", openstack_commands.conversation_names())
+def test_openstack_commands_succeed(
+    run: OpenStackShell, tmp_path: Path, conversation: str
+) -> None:
+    """Every request is completed before the next one is handled."""
+    openstack_commands.run_conversation(
+        run, TemplateDirectory(tmp_path), conversation, lambda: None
+    )
 
 
-def test_follow(run: OpenStackShell, live: LiveServer, tmp_path: Path) -> None:
+def test_stack_events_are_followed(run: OpenStackShell, live: LiveServer, tmp_path: Path) -> None:
     files = TemplateDirectory(tmp_path)
     openstack_commands.follow_events(
         run, files, "followed", environment(live), tmp_path / "followed.log"
     )
 
 
-def test_the_list_of_services(run: OpenStackShell) -> None:
+def test_services_are_listed(run: OpenStackShell) -> None:
     run("orchestration", "service", "list")
 
 
-def test_mistakes(run: OpenStackShell, tmp_path: Path) -> None:
+def test_errors_of_the_service_are_printed(run: OpenStackShell, tmp_path: Path) -> None:
     bad = TemplateDirectory(tmp_path).write(
         "bad.yaml",
         "heat_template_version: 2016-10-14\nresources: {r: {type: OS::Heat::Nothing}}\n",
@@ -56,14 +60,14 @@ def test_mistakes(run: OpenStackShell, tmp_path: Path) -> None:
     assert "Stack not found" in run("stack", "show", "nothing", status=1)
 
 
-def test_no_command_is_left_out() -> None:
-    """Runs last: what the tests above have seen."""
+def test_every_command_is_run() -> None:
+    """This test runs last: it checks the commands that the tests above ran."""
     if not {"software config create", "stack failures list"} <= RUN_COMMANDS:
         pytest.skip("not all conversations were run")
     assert openstack_commands.all_commands() - RUN_COMMANDS == set()
 
 
-def test_the_documentation_names_each() -> None:
+def test_documentation_lists_every_command() -> None:
     text = (Path(__file__).parents[3] / "docs" / "clients.rst").read_text()
     assert {
         name for name in openstack_commands.all_commands() if f"``{name}``" not in text

@@ -18,7 +18,7 @@ from heat_convergence.api.app import build_app
 from heat_convergence.api.context import AuthStrategy
 from heat_convergence.api.routes import ROUTES, Route
 from heat_convergence.api.services import ApiOptions
-from tests.functional.api.test_access_control import token_of
+from tests.functional.api.test_access_control import token_document
 from tests.functional.harness import LocalService
 
 Json = Any
@@ -69,7 +69,7 @@ BODIES: dict[str, Json] = {
     "snapshots.create": {}, "snapshots.restore": {}, "signals.signal": {},
     "configs.create": {"name": "n"}, "deployments.update": {"status": "COMPLETE"},
 }  # fmt: skip
-NOWHERE = "00000000-0000-0000-0000-000000000000"
+MISSING_ID = "00000000-0000-0000-0000-000000000000"
 
 
 def roles_for(route: Route) -> frozenset[str]:
@@ -77,7 +77,7 @@ def roles_for(route: Route) -> frozenset[str]:
 
 
 class TwoProjectService:
-    """Project p has one of everything; q has nothing."""
+    """Project p has an object of every type; q has none."""
 
     def __init__(self, service: LocalService) -> None:
         self.service = service
@@ -88,20 +88,20 @@ class TwoProjectService:
         body = {"config_id": config["id"], "server_id": "server-of-p"}
         deployed = self.p("POST", "/software_deployments", body).json["software_deployment"]
         event = self.p("GET", f"{path}/resources/r/events").json["events"][0]
-        self.there = {
+        self.names = {
             "stack_name": "s", "stack_id": stack["id"], "resource_name": "r",
             "output_key": "o", "snapshot_id": snapshot["id"], "event_id": event["id"],
             "config_id": config["id"], "deployment_id": deployed["id"],
             "server_id": "server-of-p", "type_name": "OS::Heat::Value",
-            "template_version": "heat_template_version.2018-08-31", "below": "resources",
+            "template_version": "heat_template_version.2018-08-31", "subpath": "resources",
         }  # fmt: skip
 
     def p(self, method: str, path: str, body: Json = None) -> Response:
-        answer = self.ask("p", "member", method, f"/v1/p{path}", body)
-        assert answer.status_int < 300, answer.text
-        return answer
+        response = self.send("p", "member", method, f"/v1/p{path}", body)
+        assert response.status_int < 300, response.text
+        return response
 
-    def ask(self, project: str, role: str, method: str, path: str, body: Json) -> Response:
+    def send(self, project: str, role: str, method: str, path: str, body: Json) -> Response:
         request = Request.blank(path, method=method)
         request.headers["X-Auth-Token"] = f"{project}/{ROLES[role]}"
         if body is not None:
@@ -117,7 +117,7 @@ class TwoProjectService:
         url: str = "",
         names: dict[str, str] | None = None,
     ) -> Response:
-        names = names or self.there
+        names = names or self.names
         path = route.path.replace("{stack_name:arn:.*}", f"arn:openstack:heat::p:stacks/"
                                   f"{names['stack_name']}/{names['stack_id']}")  # fmt: skip
         for name, value in names.items():
@@ -126,18 +126,20 @@ class TwoProjectService:
         body = BODIES.get(route.handler)
         if route.handler == "deployments.create":
             body = {"config_id": names["config_id"], "server_id": "x"}
-        return self.ask(project, role, route.method, f"/v1/{url or project}{path}", body)
+        return self.send(project, role, route.method, f"/v1/{url or project}{path}", body)
 
 
 def _without_patterns(path: str, names: dict[str, str]) -> str:
-    """``{subpath:a|b}`` → what is asked for."""
+    """Replace ``{subpath:a|b}`` by the requested subpath."""
     head, brace, rest = path.partition("{subpath:")
-    return head + names["below"] + rest.partition("}")[2] if brace else path
+    return head + names["subpath"] + rest.partition("}")[2] if brace else path
 
 
 @pytest.fixture
-def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoProjectService]:
-    monkeypatch.setattr(AuthProtocol, "fetch_token", lambda _self, token, **_kw: token_of(token))
+def projects(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoProjectService]:
+    monkeypatch.setattr(
+        AuthProtocol, "fetch_token", lambda _self, token, **_kw: token_document(token)
+    )
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", options)
     conf = cfg.ConfigOpts()
@@ -149,67 +151,69 @@ def world(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoProject
     service.close()
 
 
-def ids(route: Route) -> str:
+def route_id(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=ids)
-def test_roles(world: TwoProjectService, route: Route) -> None:
-    """Whom policy refuses first, so that what a route deletes is there for all."""
+@pytest.mark.parametrize("route", ROUTES, ids=route_id)
+def test_only_allowed_roles_may_call_the_route(projects: TwoProjectService, route: Route) -> None:
+    """The refused roles call first, so that they find what the route deletes."""
     allowed = roles_for(route)
     for role in sorted(ROLES.keys() - allowed):
-        answer = world.call(route, "p", role)
-        assert (answer.status_int, answer.json["error"]["type"]) == (403, "Forbidden"), role
+        response = projects.call(route, "p", role)
+        assert (response.status_int, response.json["error"]["type"]) == (403, "Forbidden"), role
     for role in sorted(allowed):
-        answer = world.call(route, "p", role)
-        assert answer.status_int not in (401, 403), (role, answer.text)
-        assert answer.status_int < 500, (role, answer.text)
+        response = projects.call(route, "p", role)
+        assert response.status_int not in (401, 403), (role, response.text)
+        assert response.status_int < 500, (role, response.text)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=ids)
-def test_another_project_s_token(world: TwoProjectService, route: Route) -> None:
-    answer = world.call(route, "q", "member", url="p")
-    assert (answer.status_int, answer.json["error"]["type"]) == (403, "HTTPForbidden")
-    nothing = world.call(route, "q", "member", url="p", names=unknown(world, "t"))
-    assert nothing.json == answer.json
+@pytest.mark.parametrize("route", ROUTES, ids=route_id)
+def test_token_of_another_project_is_forbidden(projects: TwoProjectService, route: Route) -> None:
+    response = projects.call(route, "q", "member", url="p")
+    assert (response.status_int, response.json["error"]["type"]) == (403, "HTTPForbidden")
+    missing = projects.call(route, "q", "member", url="p", names=missing_names(projects, "t"))
+    assert missing.json == response.json
 
 
-# What makes something of q's own is answered with that, whatever p has.
-OF_ITS_OWN = {"changes.create", "previews.create", "configs.create"}
-NOT_MAKING = [route for route in ROUTES if route.handler not in OF_ITS_OWN]
+# These create an object of project q, whatever project p has.
+CREATES_OBJECT = {"changes.create", "previews.create", "configs.create"}
+READS_OR_CHANGES_OBJECT = [route for route in ROUTES if route.handler not in CREATES_OBJECT]
 
 
-@pytest.mark.parametrize("route", NOT_MAKING, ids=ids)
+@pytest.mark.parametrize("route", READS_OR_CHANGES_OBJECT, ids=route_id)
 @pytest.mark.parametrize("role", ["member", "admin"])
 def test_another_projects_objects_are_not_found(
-    world: TwoProjectService, route: Route, role: str
+    projects: TwoProjectService, route: Route, role: str
 ) -> None:
-    """What is there and what is nowhere are answered alike, but for the ids asked for."""
-    there = world.call(route, "q", role)
-    nowhere = world.call(route, "q", role, names=unknown(world, "s"))
-    assert there.status_int == nowhere.status_int
-    assert _blank(there.text, world.there) == _blank(nowhere.text, unknown(world, "s"))
-    if route.method == "GET" and there.status_int == 200:
+    """Existing and missing objects get the same response except for the requested ids."""
+    existing = projects.call(route, "q", role)
+    missing = projects.call(route, "q", role, names=missing_names(projects, "s"))
+    assert existing.status_int == missing.status_int
+    assert _mask_ids(existing.text, projects.names) == _mask_ids(
+        missing.text, missing_names(projects, "s")
+    )
+    if route.method == "GET" and existing.status_int == 200:
         for name in ("stack_id", "config_id", "deployment_id", "snapshot_id"):
-            assert world.there[name] not in there.text
-    shown = world.p("GET", f"/stacks/s/{world.there['stack_id']}").json["stack"]
+            assert projects.names[name] not in existing.text
+    shown = projects.p("GET", f"/stacks/s/{projects.names['stack_id']}").json["stack"]
     assert shown["stack_status"] == "SNAPSHOT_COMPLETE"
 
 
-def unknown(world: TwoProjectService, stack_name: str) -> dict[str, str]:
-    """The same names, and ids that nobody has."""
-    found = {key: NOWHERE if key.endswith("_id") else value
-             for key, value in world.there.items()}  # fmt: skip
-    return found | {"stack_name": stack_name, "server_id": "server-of-nobody"}
+def missing_names(projects: TwoProjectService, stack_name: str) -> dict[str, str]:
+    """Return the same names with ids that do not exist."""
+    found = {key: MISSING_ID if key.endswith("_id") else value
+             for key, value in projects.names.items()}  # fmt: skip
+    return found | {"stack_name": stack_name, "server_id": "missing-server"}
 
 
-def _blank(text: str, names: dict[str, str]) -> str:
+def _mask_ids(text: str, names: dict[str, str]) -> str:
     for key in ("stack_id", "snapshot_id", "event_id", "config_id", "deployment_id", "server_id"):
         text = text.replace(names[key], "…")
     return text
 
 
-def test_every_route_is_in_the_table() -> None:
+def test_role_table_has_every_route() -> None:
     named = {route.handler for route in ROUTES if not route.handler.startswith("lookup.")}
     assert named == ALLOWED.keys()
     assert len(ROUTES) >= 61

@@ -1,4 +1,4 @@
-"""When the service itself is in trouble: 503 and 500, with nothing of its inside."""
+"""Failures of the service itself: responses 503 and 500 without internal details."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TEMPLATE = {"heat_template_version": "2016-10-14"}
 
 
 class FailingStore:
-    """A store, or a database, that fails so many times before it works."""
+    """A store or a database whose first calls fail."""
 
     def __init__(self, inner: Any, error: Exception, times: int) -> None:
         self._inner = inner
         self._error = error
-        self.left = times
+        self.remaining_failures = times
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -41,8 +41,8 @@ class FailingStore:
             yield conn
 
     def _fail(self) -> None:
-        if self.left:
-            self.left -= 1
+        if self.remaining_failures:
+            self.remaining_failures -= 1
             raise self._error
 
 
@@ -60,53 +60,55 @@ def create(service: LocalService) -> Response:
 
 
 @pytest.mark.parametrize(
-    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("gone")]
+    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("connection lost")]
 )
-def test_a_write_is_tried_again(service: LocalService, error: Exception) -> None:
+def test_failed_write_is_retried(service: LocalService, error: Exception) -> None:
     store = FailingStore(service.services.store, error, times=2)
     service.use_application(build_app(replace(service.services, store=store)))
     assert create(service).status_int == 201
 
 
 @pytest.mark.parametrize(
-    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("gone")]
+    "error", [errors.ConcurrentTransaction("deadlock"), errors.Unavailable("connection lost")]
 )
-def test_a_write_is_not_tried_for_ever(service: LocalService, error: Exception) -> None:
+def test_retries_of_a_write_are_limited(service: LocalService, error: Exception) -> None:
     store = FailingStore(service.services.store, error, times=1000)
     service.use_application(build_app(replace(service.services, store=store)))
-    answer = create(service)
-    assert answer.status_int == 503
-    assert answer.json["error"]["type"] == type(error).__name__
-    assert answer.headers["Retry-After"]
-    assert store.left > 990
+    response = create(service)
+    assert response.status_int == 503
+    assert response.json["error"]["type"] == type(error).__name__
+    assert response.headers["Retry-After"]
+    assert store.remaining_failures > 990
 
 
-def test_a_read_is_tried_again(service: LocalService) -> None:
-    database: Any = FailingStore(service.database, errors.Unavailable("gone"), times=2)
+def test_failed_read_is_retried(service: LocalService) -> None:
+    database: Any = FailingStore(service.database, errors.Unavailable("connection lost"), times=2)
     service.use_application(build_app(replace(service.services, database=database)))
     assert Request.blank("/v1/p/stacks").get_response(service.app).status_int == 200
 
 
-def test_a_database_that_is_down(service: LocalService) -> None:
-    database: Any = FailingStore(service.database, errors.Unavailable("gone"), times=1000)
+def test_unreachable_database_is_service_unavailable(service: LocalService) -> None:
+    database: Any = FailingStore(
+        service.database, errors.Unavailable("connection lost"), times=1000
+    )
     service.use_application(build_app(replace(service.services, database=database)))
-    answer = Request.blank("/v1/p/stacks").get_response(service.app)
-    assert (answer.status_int, answer.json["title"]) == (503, "Service Unavailable")
-    assert answer.headers["x-openstack-request-id"].startswith("req-")
+    response = Request.blank("/v1/p/stacks").get_response(service.app)
+    assert (response.status_int, response.json["title"]) == (503, "Service Unavailable")
+    assert response.headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_the_unexpected_is_not_shown(service: LocalService) -> None:
+def test_unexpected_error_shows_no_details(service: LocalService) -> None:
     database: Any = FailingStore(service.database, ZeroDivisionError("secret detail"), times=1000)
     service.use_application(build_app(replace(service.services, database=database)))
-    answer = Request.blank("/v1/p/stacks").get_response(service.app)
-    assert answer.status_int == 500
-    assert answer.json["error"]["type"] == "Error"
-    assert "secret" not in answer.text
-    assert "ZeroDivision" not in answer.text
+    response = Request.blank("/v1/p/stacks").get_response(service.app)
+    assert response.status_int == 500
+    assert response.json["error"]["type"] == "Error"
+    assert "secret" not in response.text
+    assert "ZeroDivision" not in response.text
 
 
-def test_a_broker_that_is_down_loses_nothing(service: LocalService) -> None:
-    """The bus never fails; what it drops is found by a sweep."""
+def test_sweep_finds_work_after_lost_messages(service: LocalService) -> None:
+    """The bus never fails; a sweep finds the messages that it drops."""
     service.bus.pending.clear()
     request = Request.blank("/v1/p/stacks", method="POST", headers={"X-Test-Hold": "1"})
     request.json = {

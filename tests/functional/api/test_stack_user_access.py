@@ -1,7 +1,6 @@
-"""Users that stacks make: what they may do, by token and by signed URL.
+"""Access of the users that stacks create, by token and by signed URL.
 
-Keystone itself is not there: what it would tell of a token, and of a signature, is told
-by the functions below.
+Keystone itself is replaced: ``FakeTokenValidation`` describes tokens and signatures.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from tests.functional.lifecycle.test_signals import SignalCountingType
 TEMPLATE = {
     "heat_template_version": "2016-10-14",
     "resources": {
-        "bell": {"type": "Test::OwnedBell", "metadata": {"told": "this"}},
-        "deaf": {
+        "receiver": {"type": "Test::UserOwnedSignal", "metadata": {"note": "this"}},
+        "plain": {
             "type": "OS::Heat::Value",
             "properties": {"value": 1},
-            "metadata": {"told": "this"},
+            "metadata": {"note": "this"},
         },
     },
 }
 
 
-class OwnedBell(SignalCountingType):
-    """A bell that user ``u`` was created for."""
+class UserOwnedSignalType(SignalCountingType):
+    """A resource type that counts signals and has the user ``u``."""
 
-    name = "Test::OwnedBell"
+    name = "Test::UserOwnedSignal"
 
     def create(self, view: ResourceContext) -> VerbResult:
         return replace(super().create(view), data={"user_id": "u"})
@@ -60,21 +59,21 @@ DOMAIN = "heat-domain"
 
 
 class FakeTokenValidation:
-    """Tokens are ``domain/project id/project name/role``; ``signer`` is who has KEYS."""
+    """Tokens are ``domain/project id/project name/role``; ``signer`` is the owner of KEYS."""
 
     def __init__(self) -> None:
         self.signer = Signer("u", "users", "nothing", DOMAIN, "heat", ("heat_stack_user",))
 
     def fetch(self, token: str) -> dict[str, Any]:
         domain, project_id, name, role = token.split("/")
-        where = {"id": domain, "name": domain}
+        domain_document = {"id": domain, "name": domain}
         return {
             "token": {
                 "methods": ["password"],
                 "issued_at": "2026-01-01T00:00:00.000000Z",
                 "expires_at": "2126-01-01T00:00:00.000000Z",
-                "user": {"id": "u", "name": "u", "domain": where},
-                "project": {"id": project_id, "name": name, "domain": where},
+                "user": {"id": "u", "name": "u", "domain": domain_document},
+                "project": {"id": project_id, "name": name, "domain": domain_document},
                 "is_admin_project": False,
                 "roles": [{"id": role, "name": role}],
             }
@@ -104,7 +103,7 @@ def keystone(monkeypatch: pytest.MonkeyPatch) -> FakeTokenValidation:
 
 @pytest.fixture
 def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(OwnedBell(),))
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(UserOwnedSignalType(),))
     options = tmp_path / "hc.conf"
     options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
     conf = cfg.ConfigOpts()
@@ -117,7 +116,7 @@ def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalServi
     service.close()
 
 
-def ask(
+def send_request(
     service: LocalService, token: str | None, method: str, path: str, body: Any = None
 ) -> Response:
     request = Request.blank(path, method=method)
@@ -133,15 +132,17 @@ OWNER = "default/p/p/member"
 
 @pytest.fixture
 def stack_id(service: LocalService) -> str:
-    ask(
+    send_request(
         service,
         "default/p/p/member",
         "POST",
         "/v1/p/stacks",
         {"stack_name": "other", "template": TEMPLATE},
     )
-    made = ask(service, OWNER, "POST", "/v1/p/stacks", {"stack_name": "s", "template": TEMPLATE})
-    return str(made.json["stack"]["id"])
+    created = send_request(
+        service, OWNER, "POST", "/v1/p/stacks", {"stack_name": "s", "template": TEMPLATE}
+    )
+    return str(created.json["stack"]["id"])
 
 
 def user_of(stack_id: str, *, domain: str = DOMAIN, role: str = "heat_stack_user") -> str:
@@ -149,9 +150,12 @@ def user_of(stack_id: str, *, domain: str = DOMAIN, role: str = "heat_stack_user
 
 
 def signal_count(service: LocalService, stack_id: str) -> int:
-    """How often the stack's bell was rung, as its events tell."""
-    found = ask(
-        service, "default/p/p/reader", "GET", f"/v1/p/stacks/s/{stack_id}/resources/bell/events"
+    """Return the number of signals among the events of the stack's receiver."""
+    found = send_request(
+        service,
+        "default/p/p/reader",
+        "GET",
+        f"/v1/p/stacks/s/{stack_id}/resources/receiver/events",
     ).json["events"]
     return sum(
         "ignal" in event["resource_status_reason"] or "SIGNAL" in event["resource_status"]
@@ -159,22 +163,29 @@ def signal_count(service: LocalService, stack_id: str) -> int:
     )
 
 
-def test_a_stacks_user_signals_and_reads_metadata(service: LocalService, stack_id: str) -> None:
-    there = f"/v1/users/stacks/s/{stack_id}/resources"
+def test_stack_user_signals_and_reads_metadata(service: LocalService, stack_id: str) -> None:
+    resources_path = f"/v1/users/stacks/s/{stack_id}/resources"
     user = user_of(stack_id)
-    assert ask(service, user, "POST", f"{there}/bell/signal", {"a": 1}).status_int == 200
+    assert (
+        send_request(
+            service, user, "POST", f"{resources_path}/receiver/signal", {"a": 1}
+        ).status_int
+        == 200
+    )
     assert signal_count(service, stack_id) == 1
-    reported = ask(service, user, "GET", f"{there}/bell/metadata")
-    assert reported.json == {"metadata": {"told": "this"}}
+    reported = send_request(service, user, "GET", f"{resources_path}/receiver/metadata")
+    assert reported.json == {"metadata": {"note": "this"}}
 
 
-def test_user_of_one_resource_reaches_no_other(service: LocalService, stack_id: str) -> None:
-    there = f"/v1/users/stacks/s/{stack_id}/resources"
-    for method, path in (("GET", "deaf/metadata"), ("POST", "deaf/signal")):
-        answer = ask(service, user_of(stack_id), method, f"{there}/{path}")
-        assert (answer.status_int, answer.json["error"]["type"]) == (403, "Forbidden")
-    path = f"/v1/p/stacks/s/{stack_id}/resources/deaf/metadata"
-    owner = ask(service, "default/p/p/reader", "GET", path)
+def test_user_of_a_resource_cannot_reach_another_resource(
+    service: LocalService, stack_id: str
+) -> None:
+    resources_path = f"/v1/users/stacks/s/{stack_id}/resources"
+    for method, path in (("GET", "plain/metadata"), ("POST", "plain/signal")):
+        response = send_request(service, user_of(stack_id), method, f"{resources_path}/{path}")
+        assert (response.status_int, response.json["error"]["type"]) == (403, "Forbidden")
+    path = f"/v1/p/stacks/s/{stack_id}/resources/plain/metadata"
+    owner = send_request(service, "default/p/p/reader", "GET", path)
     assert owner.status_int == 200
 
 
@@ -182,16 +193,18 @@ def test_signed_url_of_another_resources_user_is_refused(
     service: LocalService, keystone: FakeTokenValidation, stack_id: str
 ) -> None:
     keystone.signer = replace(keystone.signer, project_name=stack_id, user_id="another")
-    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 403
+    assert send_request(service, None, "POST", signed(stack_id), {}).status_int == 403
     assert signal_count(service, stack_id) == 0
 
 
-def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stack_id: str) -> None:
+def test_stack_user_finds_its_stack_by_name_or_id(service: LocalService, stack_id: str) -> None:
     for key in ("s", stack_id):
-        found = ask(service, user_of(stack_id), "GET", f"/v1/users/stacks/{key}")
+        found = send_request(service, user_of(stack_id), "GET", f"/v1/users/stacks/{key}")
         assert found.status_int == 302
         assert found.location == f"http://localhost/v1/users/stacks/s/{stack_id}"
-    assert ask(service, user_of(stack_id), "GET", "/v1/users/stacks/other").status_int == 404
+    assert (
+        send_request(service, user_of(stack_id), "GET", "/v1/users/stacks/other").status_int == 404
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,15 +216,15 @@ def test_a_stacks_user_finds_its_stack_by_name_or_id(service: LocalService, stac
         ("GET", "/environment"),
         ("GET", "/outputs"),
         ("GET", "/resources"),
-        ("GET", "/resources/bell"),
+        ("GET", "/resources/receiver"),
         ("GET", "/events"),
     ],
 )
-def test_a_stacks_user_may_do_nothing_else(
+def test_stack_user_may_not_call_other_routes(
     service: LocalService, stack_id: str, method: str, subpath: str
 ) -> None:
     path = f"/v1/users/stacks/s/{stack_id}{subpath}"
-    assert ask(service, user_of(stack_id), method, path).status_int == 403
+    assert send_request(service, user_of(stack_id), method, path).status_int == 403
 
 
 @pytest.mark.parametrize(
@@ -222,59 +235,61 @@ def test_a_stacks_user_may_do_nothing_else(
         "heat-domain/users/{}/reader",
     ],
 )
-def test_others_do_not_reach_the_stack(service: LocalService, stack_id: str, token: str) -> None:
-    path = f"/v1/users/stacks/s/{stack_id}/resources/bell/signal"
-    answer = ask(service, token.format(stack_id), "POST", path, {})
-    assert answer.status_int == 404
+def test_other_tokens_do_not_find_the_stack(
+    service: LocalService, stack_id: str, token: str
+) -> None:
+    path = f"/v1/users/stacks/s/{stack_id}/resources/receiver/signal"
+    response = send_request(service, token.format(stack_id), "POST", path, {})
+    assert response.status_int == 404
     assert signal_count(service, stack_id) == 0
 
 
 def signed(
-    stack_id: str, *, resource: str = "bell", verb: str = "POST", kind: str = "signal"
+    stack_id: str, *, resource: str = "receiver", verb: str = "POST", route: str = "signal"
 ) -> str:
     arn = f"arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/s/{stack_id}/resources/{resource}"
-    url = f"http://localhost/v1/{kind}/{arn}"
+    url = f"http://localhost/v1/{route}/{arn}"
     return signed_urls.sign_url(url, KEYS, http_method=verb)
 
 
-def test_a_signed_url_signals(
+def test_signed_url_sends_a_signal(
     service: LocalService, keystone: FakeTokenValidation, stack_id: str
 ) -> None:
     keystone.signer = replace(keystone.signer, project_name=stack_id)
     url = signed(stack_id)
     request = Request.blank(url, method="POST", body=b'{"a": 1}')
     request.content_type = "application/x-www-form-urlencoded"  # as curl sends it
-    answer = request.get_response(service.app)
-    assert answer.status_int == 200, answer.text
-    url = signed(stack_id, verb="PUT", kind="waitcondition")
-    assert ask(service, None, "PUT", url, {}).status_int == 200
+    response = request.get_response(service.app)
+    assert response.status_int == 200, response.text
+    url = signed(stack_id, verb="PUT", route="waitcondition")
+    assert send_request(service, None, "PUT", url, {}).status_int == 200
     assert signal_count(service, stack_id) == 2
 
 
-def test_a_signature_is_for_one_resource_and_one_verb(
+def test_signature_is_valid_for_one_resource_and_one_method(
     service: LocalService, keystone: FakeTokenValidation, stack_id: str
 ) -> None:
     keystone.signer = replace(keystone.signer, project_name=stack_id)
     url = signed(stack_id)
     for changed, method in (
-        (url.replace("/bell", "/deaf"), "POST"),
+        (url.replace("/receiver", "/plain"), "POST"),
         (url, "PUT"),
         (url.replace("Signature=", "Signature=x"), "POST"),
         (url.partition("?")[0], "POST"),
     ):
-        answer = ask(service, None, method, changed, {})
-        assert answer.status_int == 403
-        assert answer.json["error"]["type"] == "HTTPForbidden"
-    assert ask(service, None, "GET", url).status_int == 405
-    assert ask(service, None, "POST", "/v1/signal/arn:nonsense", {}).status_int == 404
+        response = send_request(service, None, method, changed, {})
+        assert response.status_int == 403
+        assert response.json["error"]["type"] == "HTTPForbidden"
+    assert send_request(service, None, "GET", url).status_int == 405
+    assert send_request(service, None, "POST", "/v1/signal/arn:nonsense", {}).status_int == 404
     assert signal_count(service, stack_id) == 0
 
 
-def test_keys_of_another_stack_signal_nothing(
+def test_keys_of_another_stack_do_not_find_the_stack(
     service: LocalService, keystone: FakeTokenValidation, stack_id: str
 ) -> None:
     keystone.signer = replace(keystone.signer, project_name="another-stack")
-    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
+    assert send_request(service, None, "POST", signed(stack_id), {}).status_int == 404
     keystone.signer = replace(keystone.signer, project_name=stack_id, project_domain_id="x")
-    assert ask(service, None, "POST", signed(stack_id), {}).status_int == 404
+    assert send_request(service, None, "POST", signed(stack_id), {}).status_int == 404
     assert signal_count(service, stack_id) == 0

@@ -29,7 +29,7 @@ def handle(url: str, inner: Any = application) -> None:
     assert request.get_response(AccessLog(inner, lambda: next(times))).body is not None
 
 
-def test_a_request_is_logged_once_with_its_fields(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_is_logged_once_with_its_fields(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger=LOGGER):
         handle("/v1/p/stacks?X-Amz-Signature=secret")
     (record,) = caplog.records
@@ -45,13 +45,13 @@ def test_a_request_is_logged_once_with_its_fields(caplog: pytest.LogCaptureFixtu
     assert "secret" not in record.getMessage()
 
 
-def test_a_path_cannot_forge_a_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_path_cannot_forge_a_log_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger=LOGGER):
         handle("/v1/p/stacks%0Arequest%20handled")
     assert "\n" not in caplog.records[0].getMessage()
 
 
-def test_a_request_without_a_caller_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_request_without_a_caller_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def refuse(_environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("401 Unauthorized", [])
         return []

@@ -1,7 +1,7 @@
-"""Every method and path of the Orchestration API is here, under its rule.
+"""Every method and path of the Orchestration API exists, with its policy rule.
 
 ``data/routes.txt`` has a line for each: method, path, status, rule, query names.
-What is not here yet is in ``MISSING``, and nothing else is.
+The routes that are not implemented yet are in ``MISSING``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from heat_convergence.api.routes import RouteTable
 
 S = "/stacks/{stack_name}/{stack_id}"
 MISSING: frozenset[tuple[str, str]] = frozenset()
-# The rule of these depends on what the body says; the handler asks for it.
+# The rule of these depends on the body; the handler checks it.
 RULE_BY_BODY = frozenset({("POST", S + "/actions"), ("PATCH", S)})
 SAMPLES = {
     "{stack_name:arn:.*}": ["arn:openstack:heat::p:stacks/a/1"],
@@ -59,7 +59,7 @@ TABLE = RouteTable()
 
 
 def paths(fact: RouteFact) -> list[str]:
-    """The fact's path with a word for every variable part."""
+    """Return the path of the route with a value for every parameter."""
     for pattern, words in SAMPLES.items():
         if pattern in fact.path:
             return [
@@ -69,7 +69,7 @@ def paths(fact: RouteFact) -> list[str]:
     return ["/".join(parts)]
 
 
-def test_the_table_of_routes_is_complete():
+def test_table_of_routes_is_complete():
     assert len(ROUTE_FACTS) == len({fact.key for fact in ROUTE_FACTS}) == 61
     assert {fact.key for fact in ROUTE_FACTS} >= MISSING | RULE_BY_BODY
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: whole, and without two ways to read a path."""
+"""The OpenAPI document: complete, and with unambiguous paths."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def test_no_two_paths_have_the_same_shape() -> None:
     assert len(set(shapes)) == len(shapes)
 
 
-def test_operations_are_named_once() -> None:
+def test_operation_ids_are_unique() -> None:
     names = [operation["operationId"] for _path, _method, operation in OPERATIONS]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.method} {r.path}".replace(":", ""))
-def test_routes_name_schemas_that_exist(route) -> None:
+def test_schemas_of_routes_exist(route) -> None:
     assert route.query_schema == "" or route.query_schema in QUERIES
     assert route.body_schema == "" or route.body_schema in BODIES
     assert route.response_schema in {"text", "empty", *RESPONSES}
 
 
-def test_path_parameters_are_those_of_the_path() -> None:
+def test_described_path_parameters_match_the_path() -> None:
     for path, _method, operation in OPERATIONS:
         reported = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
         assert reported == set(re.findall(r"\{(\w+)\}", path))
 
 
-def test_words_are_paths_of_their_own() -> None:
+def test_alternative_subpaths_are_separate_paths() -> None:
     assert "get" in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]
     assert "post" not in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]

@@ -1,4 +1,4 @@
-"""Bodies and query strings: what is taken and what is refused, by name of type."""
+"""Accepted and refused bodies and query strings, with the type of the error."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ def body(use: BodyPurpose = BodyPurpose.CREATE, /, **fields: Any) -> stack_body.
 
 
 @pytest.mark.parametrize("text", ["true", "True", "TRUE"])
-def test_boolean(text: str) -> None:
+def test_boolean_is_case_insensitive(text: str) -> None:
     assert query(("show_deleted", text)).boolean("show_deleted") is True
 
 
 @pytest.mark.parametrize("text", ["1", "0", "yes", "on", " true"])
-def test_boolean_in_other_words(text: str) -> None:
+def test_other_boolean_values_are_refused(text: str) -> None:
     with pytest.raises(errors.InvalidRequestValue, match="show_deleted"):
         query(("show_deleted", text)).boolean("show_deleted")
 
 
-def test_empty_values_are_absent() -> None:
+def test_empty_parameters_are_ignored() -> None:
     assert query(("limit", ""), ("marker", "")).names == frozenset()
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "1.5"])
-def test_limit(text: str) -> None:
+def test_invalid_limit_is_refused(text: str) -> None:
     with pytest.raises(errors.HTTPBadRequest, match="limit"):
         query(("limit", text)).non_negative_int("limit")
 
 
-def test_status_in_both_forms() -> None:
+def test_status_filter_accepts_both_forms() -> None:
     requested = list_queries.parse_stack_list_query(
         query(("status", "CREATE_FAILED"), ("status", "COMPLETE")), "p", ()
     )
     assert requested.filters.matches == {"status": ("FAILED", "COMPLETE"), "action": ("CREATE",)}
 
 
-def test_status_that_looks_like_two() -> None:
+def test_status_in_progress_has_no_action() -> None:
     requested = list_queries.parse_stack_list_query(query(("status", "IN_PROGRESS")), "p", ())
     assert requested.filters.matches == {"status": ("IN_PROGRESS",)}
 
 
-def test_hidden_tags_unless_shown() -> None:
+def test_stacks_with_hidden_tags_are_excluded_by_default() -> None:
     assert list_queries.parse_stack_list_query(query(), "p", ("h",)).filters.not_tags_any == ("h",)
     shown = list_queries.parse_stack_list_query(query(("show_hidden", "true")), "p", ("h",))
     assert shown.filters.not_tags_any == ()
 
 
-def test_unknown_sort_key_is_dropped_and_direction_checked() -> None:
+def test_unknown_sort_key_is_ignored_and_direction_is_checked() -> None:
     requested = list_queries.parse_stack_list_query(
         query(("sort_keys", "x"), ("sort_dir", "asc")), "p", ()
     )
@@ -70,19 +70,19 @@ def test_unknown_sort_key_is_dropped_and_direction_checked() -> None:
         list_queries.parse_stack_list_query(query(("sort_dir", "up")), "p", ())
 
 
-def test_resource_list_refuses_what_it_does_not_know() -> None:
+def test_resource_list_refuses_unknown_parameters() -> None:
     with pytest.raises(errors.HTTPBadRequest, match='"limit"'):
         list_queries.parse_resource_list_query(query(("limit", "1")), 5)
 
 
-def test_nested_depth_is_capped() -> None:
+def test_nested_depth_is_limited() -> None:
     assert (
         list_queries.parse_resource_list_query(query(("nested_depth", "50")), 5).nested_depth == 5
     )
 
 
 @pytest.mark.parametrize(
-    ("fields", "kind", "place"),
+    ("fields", "error_type", "message"),
     [
         ({"stack_name": None}, "HTTPBadRequest", "stack name"),
         ({"stack_name": 5}, "HTTPBadRequest", "stack name"),
@@ -103,25 +103,27 @@ def test_nested_depth_is_capped() -> None:
         ({"adopt_stack_data": []}, "HTTPBadRequest", "adopt_stack_data"),
     ],
 )
-def test_refused_bodies(fields: dict[str, Any], kind: str, place: str) -> None:
-    with pytest.raises(errors.Error, match=place) as refused:
+def test_invalid_stack_body_is_refused(
+    fields: dict[str, Any], error_type: str, message: str
+) -> None:
+    with pytest.raises(errors.Error, match=message) as refused:
         body(**fields)
-    assert getattr(refused.value, "wire_type", type(refused.value).__name__) == kind
+    assert getattr(refused.value, "wire_type", type(refused.value).__name__) == error_type
     assert refused.value.http_status == 400
 
 
-def test_zero_minutes_mean_the_default() -> None:
+def test_timeout_of_zero_minutes_is_the_default() -> None:
     assert body(timeout_mins=0).timeout_mins is None
     assert body(timeout_mins="5").timeout_mins == 5
 
 
-def test_absent_tags_differ_from_none_given() -> None:
+def test_absent_tags_differ_from_empty_tags() -> None:
     assert body().tags is None
     assert body(tags="").tags == ()
     assert body(tags="a, b").tags == ("a", "b")
 
 
-def test_patch_without_anything() -> None:
+def test_only_a_patch_may_have_no_body() -> None:
     assert stack_body.parse_stack_body(None, BodyPurpose.PATCH).is_empty_patch
     assert not stack_body.parse_stack_body({"timeout_mins": 3}, BodyPurpose.PATCH).is_empty_patch
     with pytest.raises(errors.HTTPBadRequest, match="no body"):
@@ -132,7 +134,7 @@ def test_patch_without_anything() -> None:
     ("values", "message"),
     [({}, "No action"), ({"a": 1, "b": 1}, "Multiple"), ({"reboot": None}, '"reboot"')],
 )
-def test_refused_actions(values: dict[str, Any], message: str) -> None:
+def test_invalid_action_body_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.HTTPBadRequest, match=message):
         actions.parse_action_name(values)
 
@@ -146,6 +148,6 @@ def test_refused_actions(values: dict[str, Any], message: str) -> None:
         {"mark_unhealthy": True, "resource_status_reason": 5},
     ],
 )
-def test_refused_health(values: dict[str, Any]) -> None:
+def test_invalid_health_body_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(errors.HTTPBadRequest):
         actions.parse_health_body(values)

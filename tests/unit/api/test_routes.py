@@ -45,7 +45,9 @@ def table() -> RouteTable:
         ),
     ],
 )
-def test_match(table: RouteTable, method: str, path: str, handler: str, arguments: dict) -> None:
+def test_path_matches_its_handler(
+    table: RouteTable, method: str, path: str, handler: str, arguments: dict
+) -> None:
     match = table.match(method, path)
     assert match is not None
     assert match.route is not None
@@ -62,7 +64,7 @@ def test_match(table: RouteTable, method: str, path: str, handler: str, argument
         ("POST", f"{S}/outputs/o", ("GET",)),
     ],
 )
-def test_known_path_wrong_method(
+def test_wrong_method_has_the_allowed_methods(
     table: RouteTable, method: str, path: str, allowed: tuple
 ) -> None:
     match = table.match(method, path)
@@ -75,16 +77,16 @@ def test_known_path_wrong_method(
     ("method", "path"),
     [("GET", "/nothing"), ("GET", "/stacks/"), ("GET", f"{S}/"), ("POST", "/services")],
 )
-def test_unknown_path(table: RouteTable, method: str, path: str) -> None:
+def test_unknown_path_has_no_match(table: RouteTable, method: str, path: str) -> None:
     assert table.match(method, path) is None
 
 
-def test_every_rule_is_registered() -> None:
+def test_every_policy_rule_is_registered() -> None:
     registered = {rule.name for rule in list_rules()}
     assert {route.policy_rule for route in ROUTES if route.policy_rule} <= registered
 
 
-def test_paths_name_each_part_once() -> None:
+def test_path_parameters_are_unique() -> None:
     for route in ROUTES:
         names = path_parameters(route.path)
         assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""A template by URL: from a small server on loopback, and from nowhere inside."""
+"""Templates fetched by URL from a server on loopback; private addresses are refused."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ PRIVATE_REFUSED = FetchLimits(max_bytes=100, timeout_s=5)
 class _Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/moved":
-            self._answer(302, b"", {"Location": "/template"})
+            self._respond(302, b"", {"Location": "/template"})
         elif self.path == "/inside":
-            self._answer(302, b"", {"Location": "http://inside.example/secret"})
+            self._respond(302, b"", {"Location": "http://inside.example/secret"})
         elif self.path == "/loop":
-            self._answer(302, b"", {"Location": "/loop"})
+            self._respond(302, b"", {"Location": "/loop"})
         elif self.path == "/large":
-            self._answer(200, b"x" * 101, {})
+            self._respond(200, b"x" * 101, {})
         elif self.path in ("/trickle", "/trickling-headers"):
             self._trickle(in_headers=self.path != "/trickle")
         elif self.path == "/binary":
-            self._answer(200, b"\xff\xfe", {})
+            self._respond(200, b"\xff\xfe", {})
         elif self.path == "/template":
-            self._answer(200, f"host: {self.headers['Host']}".encode(), {})
+            self._respond(200, f"host: {self.headers['Host']}".encode(), {})
         else:
-            self._answer(404, b"", {})
+            self._respond(404, b"", {})
 
     def _trickle(self, *, in_headers: bool) -> None:
-        """Never ends, and never pauses for longer than a read may take."""
+        """Send an endless response without a pause longer than the read timeout."""
         with suppress(OSError):
             self.wfile.write(b"HTTP/1.0 200 OK\r\n")
             self.wfile.write(b"X: " if in_headers else b"\r\n")
@@ -45,7 +45,7 @@ class _Pages(BaseHTTPRequestHandler):
                 self.wfile.write(b"x")
                 time.sleep(0.02)
 
-    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+    def _respond(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
@@ -71,7 +71,7 @@ def resolve_to_localhost(host: str, port: int) -> list[str]:
     return ["127.0.0.1"]
 
 
-def test_fetches_from_the_checked_address_under_its_name(port: int) -> None:
+def test_fetch_connects_to_the_checked_address_with_the_host_name(port: int) -> None:
     text = fetch_url(
         f"http://some.example:{port}/template",
         PRIVATE_ALLOWED,
@@ -80,7 +80,7 @@ def test_fetches_from_the_checked_address_under_its_name(port: int) -> None:
     assert text == f"host: some.example:{port}"
 
 
-def test_follows_a_redirect(port: int) -> None:
+def test_fetch_follows_a_redirect(port: int) -> None:
     assert fetch_url(
         f"http://some.example:{port}/moved",
         PRIVATE_ALLOWED,
@@ -89,7 +89,7 @@ def test_follows_a_redirect(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "why"),
+    ("path", "message"),
     [
         ("/large", "larger than 100 bytes"),
         ("/loop", "more than 5 redirects"),
@@ -97,8 +97,8 @@ def test_follows_a_redirect(port: int) -> None:
         ("/binary", "not UTF-8"),
     ],
 )
-def test_refuses(port: int, path: str, why: str) -> None:
-    with pytest.raises(HTTPBadRequest, match=why):
+def test_invalid_response_is_refused(port: int, path: str, message: str) -> None:
+    with pytest.raises(HTTPBadRequest, match=message):
         fetch_url(
             f"http://some.example:{port}{path}",
             PRIVATE_ALLOWED,
@@ -107,7 +107,7 @@ def test_refuses(port: int, path: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/trickle", "/trickling-headers"])
-def test_time_is_for_all_reads_together(port: int, path: str) -> None:
+def test_timeout_covers_all_reads_together(port: int, path: str) -> None:
     limits = FetchLimits(max_bytes=10_000, timeout_s=0.3, allow_private_addresses=True)
     with pytest.raises(HTTPBadRequest, match="took too long"):
         fetch_url(
@@ -116,7 +116,7 @@ def test_time_is_for_all_reads_together(port: int, path: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "http://", "template"])
-def test_refuses_other_schemes(url: str) -> None:
+def test_other_url_schemes_are_refused(url: str) -> None:
     with pytest.raises(HTTPBadRequest, match="must begin with http"):
         fetch_url(url, PRIVATE_ALLOWED)
 
@@ -137,7 +137,7 @@ def test_refuses_other_schemes(url: str) -> None:
         "100.64.0.1",
     ],
 )
-def test_refuses_addresses_inside(address: str) -> None:
+def test_private_addresses_are_refused(address: str) -> None:
     with pytest.raises(HTTPBadRequest, match="not a public one"):
         fetch_url(
             "http://some.example/x",
@@ -146,7 +146,7 @@ def test_refuses_addresses_inside(address: str) -> None:
         )
 
 
-def test_one_bad_address_among_good_ones_is_enough() -> None:
+def test_host_with_one_private_address_is_refused() -> None:
     with pytest.raises(HTTPBadRequest, match="not a public one"):
         fetch_url(
             "http://a.example/",
@@ -155,13 +155,17 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
         )
 
 
-def test_checks_the_target_of_a_redirect(port: int) -> None:
+def test_target_of_a_redirect_is_checked(port: int) -> None:
     requested = []
 
-    def look_up(host: str, port: int) -> list[str]:
+    def resolve_addresses(host: str, port: int) -> list[str]:
         requested.append(host)
         return ["127.0.0.1"] if host == "some.example" else []
 
     with pytest.raises(HTTPBadRequest, match="no address"):
-        fetch_url(f"http://some.example:{port}/inside", PRIVATE_ALLOWED, resolve_addresses=look_up)
+        fetch_url(
+            f"http://some.example:{port}/inside",
+            PRIVATE_ALLOWED,
+            resolve_addresses=resolve_addresses,
+        )
     assert requested == ["some.example", "inside.example"]

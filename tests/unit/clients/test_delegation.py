@@ -133,7 +133,7 @@ def test_repr_shows_no_secret(fake: FakeKeystone) -> None:
     assert Credential.load(credential.dump()) == credential
 
 
-def test_expired_token_is_renewed(build: Build, fake: FakeKeystone, requester: Requester) -> None:
+def test_expired_token_is_replaced(build: Build, fake: FakeKeystone, requester: Requester) -> None:
     clouds, delegation = build()
     fake.expires_at = "2026-01-01T00:00:10.000000Z"  # in the past
     delegation.grant("s", requester, NOW)
