@@ -64,12 +64,12 @@ def fill(service: LocalService) -> None:
             tx.goals.insert(goal)
         tx.resources.insert(
             resource_row(
-                uid(100 + number), stack_id=stack_id, name=name, type=kind,
+                uid(100 + number), stack_id=stack_id, name=name, type=rtype,
                 implementation="OS::Heat::None", action=action, status=status,
-                physical_id=physical, definition={"type": kind, "description": f"the {name}"},
+                physical_id=physical, definition={"type": rtype, "description": f"the {name}"},
                 requires=("x",) if name == "y" else (),
             )
-            for number, (name, stack_id, kind, action, status, physical) in enumerate(RESOURCES)
+            for number, (name, stack_id, rtype, action, status, physical) in enumerate(RESOURCES)
         )  # fmt: skip
         tx.events.insert(tuple(_events()))
 
@@ -78,10 +78,10 @@ def _events() -> Iterator[Any]:
     """Nine of "a": three rounds over its resources, and two of the nested stack."""
     number = 0
     for round_ in range(3):
-        for name, kind in (("n", "My::Nested"), ("x", "OS::Nova::Server"), ("y", "K")):
+        for name, rtype in (("n", "My::Nested"), ("x", "OS::Nova::Server"), ("y", "K")):
             number += 1
             yield event_row(
-                uid(200 + number), stack_id=uid(1), resource_name=name, resource_type=kind,
+                uid(200 + number), stack_id=uid(1), resource_name=name, resource_type=rtype,
                 action=Action.UPDATE if round_ == 2 else Action.CREATE,
                 status=Status.FAILED if name == "y" else Status.COMPLETE,
                 created_at=START_TIME + timedelta(seconds=round_),

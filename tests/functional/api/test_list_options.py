@@ -118,7 +118,7 @@ def test_stacks(service: LocalService, query: str, expected: str | list[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("query", "kind"),
+    ("query", "expected_type"),
     [
         ("limit=-1", "HTTPBadRequest"),
         ("limit=x", "HTTPBadRequest"),
@@ -130,9 +130,9 @@ def test_stacks(service: LocalService, query: str, expected: str | list[str]) ->
           for word in ("1", "0", "yes")),
     ],
 )  # fmt: skip
-def test_wrong_words(service: LocalService, query: str, kind: str) -> None:
+def test_malformed_query_is_refused(service: LocalService, query: str, expected_type: str) -> None:
     answer = service.send("GET", f"/stacks?{query}")
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, kind)
+    assert (answer.status_int, answer.json["error"]["type"]) == (400, expected_type)
 
 
 def test_policy_decides_who_lists_all_projects(service: LocalService) -> None:
