@@ -15,8 +15,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from heat_convergence.sandbox.frames import receive_frame, send_frame
@@ -51,12 +49,19 @@ class ExpressionSandbox:
     def run(self, call: YaqlCall) -> YaqlResult:
         """Return the result of the expression, or the reason why there is none."""
         request = json.dumps(asdict(call)).encode()
-        with self._borrowed_child() as child:
+        with self._free:
+            child = self._take()
             try:
-                return child.ask(request, call.max_seconds)
+                result = child.ask(request, call.max_seconds)
             except (OSError, EOFError, ValueError) as error:
                 child.kill()
                 return _killed(call, error)
+            except BaseException:
+                child.kill()
+                raise
+            with self._guard:
+                self._idle.append(child)
+            return result
 
     def close(self) -> None:
         """End the children that have nothing to do."""
@@ -65,25 +70,16 @@ class ExpressionSandbox:
         for child in children:
             child.kill()
 
-    @contextmanager
-    def _borrowed_child(self) -> Iterator[_Child]:
-        with self._free:
-            child = self._take()
-            try:
-                yield child
-            except BaseException:
-                child.kill()
-                raise
-            with self._guard:
-                if child.is_alive:
-                    self._idle.append(child)
-
     def _take(self) -> _Child:
+        """Return a child that is alive: an idle one, or a new one."""
         with self._guard:
             if self._owner_pid != os.getpid():  # a fork has copied the parent's children
                 self._owner_pid, self._idle = os.getpid(), []
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive:
+                    return child
+                child.kill()
         return _Child(self._settings.memory_bytes)
 
 
@@ -105,8 +101,8 @@ class _Child:
 
     @property
     def is_alive(self) -> bool:
-        """True until the child is killed."""
-        return self._connection.fileno() >= 0
+        """False when the process has ended, for example for want of memory."""
+        return self._process.poll() is None
 
     def ask(self, request: bytes, max_seconds: float) -> YaqlResult:
         """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""

@@ -28,6 +28,7 @@ def main() -> None:
     _limit_process(int(sys.argv[1]))
     yaql.preload_grammar()
     with socket.socket(fileno=0) as connection:
+        connection.setblocking(True)  # eventlet's sockets are not, on both ends of a pair
         while (frame := receive_frame(connection)) is not None:
             send_frame(connection, json.dumps(_answer(json.loads(frame))).encode())
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -84,11 +86,36 @@ def test_results_that_cannot_be_stored_are_errors(
     assert reason in str(result.error)
 
 
-def test_child_that_is_killed_from_outside_is_replaced(sandbox: ExpressionSandbox) -> None:
-    (child, *_rest) = sandbox._idle
-    os.kill(child._process.pid, signal.SIGKILL)
-    answers = [sandbox.run(call("1 + 1")) for _ in range(2)]
-    assert answers[-1].value == 2
+def test_idle_child_that_has_ended_is_replaced(sandbox: ExpressionSandbox) -> None:
+    assert sandbox.run(call("1")).value == 1
+    for child in sandbox._idle:
+        os.kill(child._process.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, child._process.pid, os.WEXITED | os.WNOWAIT)
+    assert [sandbox.run(call("1 + 1")).value for _ in range(3)] == [2, 2, 2]
+
+
+EVENTLET_PROGRAM = """
+import eventlet
+eventlet.monkey_patch()
+import time
+from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
+from heat_convergence.template.limits import YaqlCall
+
+sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
+for number in range(4):
+    result = sandbox.run(YaqlCall("$.data + 1", number, 200, 10000, 1000, 5.0))
+    assert result.value == number + 1, result
+    child = sandbox._idle[0]
+    time.sleep(0.3)  # the child waits for its next request meanwhile
+    assert sandbox._idle == [child] and child.is_alive
+sandbox.close()
+"""
+
+
+def test_child_serves_several_requests_under_eventlet() -> None:
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", EVENTLET_PROGRAM], check=True, timeout=120
+    )
 
 
 def test_expressions_beside_an_endless_one_are_answered(sandbox: ExpressionSandbox) -> None:
