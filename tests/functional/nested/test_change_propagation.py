@@ -1,4 +1,4 @@
-"""What happens by itself in a stack is heard of in all stacks above, one after the other."""
+"""Changes in a nested stack reach all stacks above it, one after the other."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def through(resource: Json) -> Json:
+def wrap(resource: Json) -> Json:
     return hot_template({"n": resource}, outputs={"size": {"get_attr": ["n", "size"]}})
 
 
-TREE = through({"type": "mid.yaml"})
+TREE = wrap({"type": "mid.yaml"})
 LOWEST = hot_template(
     {"g": group(resource={"type": "Test::Brittle"}), "up": policy(1)},
     outputs={"size": {"get_attr": ["g", "current_size"]}},
 )
 FILES = {
-    "mid.yaml": json.dumps(through({"type": "low.yaml"})),
+    "mid.yaml": json.dumps(wrap({"type": "low.yaml"})),
     "low.yaml": json.dumps(LOWEST),
 }
 
 
 @pytest.fixture
 def lowest(heat: ProjectClient) -> str:
-    """Id of the stack that has the group, two below ``s``."""
+    """Return the id of the stack with the group, two levels under ``s``."""
     heat.create("s", TREE, files=FILES)
     return _lowest(heat)
 
@@ -50,25 +50,23 @@ def _lowest(heat: ProjectClient) -> str:
     return str(heat.nested_stack(heat.nested_stack("s", "n")["id"], "n")["id"])
 
 
-def _pull(heat: ProjectClient, lowest: str) -> None:
-    answer = heat.send("POST", f"{heat.path(lowest)}/resources/up/signal")
-    assert answer.status_int == 200, answer.text
+def _scale_up(heat: ProjectClient, lowest: str) -> None:
+    response = heat.send("POST", f"{heat.path(lowest)}/resources/up/signal")
+    assert response.status_int == 200, response.text
 
 
-def test_a_scaling_shows_in_the_outputs_of_the_root(heat: ProjectClient, lowest: str) -> None:
+def test_scaling_changes_the_outputs_of_the_root(heat: ProjectClient, lowest: str) -> None:
     assert heat.outputs("s") == {"size": 1}
-    _pull(heat, lowest)
+    _scale_up(heat, lowest)
     assert heat.outputs("s") == {"size": 2}
     before = len(heat.events("s", "?nested_depth=4"))
     heat.update("s", TREE, files=FILES)
     assert len(heat.events("s", "?nested_depth=4")) == before + 2  # nothing is left to do
 
 
-def test_an_update_of_the_root_repairs_a_failed_descendant(
-    heat: ProjectClient, lowest: str
-) -> None:
+def test_update_of_the_root_repairs_a_failed_descendant(heat: ProjectClient, lowest: str) -> None:
     FlakyMemberType.broken = True
-    _pull(heat, lowest)
+    _scale_up(heat, lowest)
     assert heat.nested_stack(lowest, "g")["stack_status"] == "UPDATE_FAILED"
     FlakyMemberType.broken = False
     heat.update("s", TREE, files=FILES)
@@ -77,7 +75,7 @@ def test_an_update_of_the_root_repairs_a_failed_descendant(
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_an_update_of_the_root_recreates_a_deleted_descendant(
+def test_update_of_the_root_recreates_a_deleted_descendant(
     heat: ProjectClient, lowest: str, deep: bool
 ) -> None:
     deleted = heat.nested_stack(lowest, "g")["id"] if deep else lowest
@@ -89,7 +87,7 @@ def test_an_update_of_the_root_recreates_a_deleted_descendant(
     assert heat.outputs("s") == {"size": 1}
 
 
-def test_an_update_of_the_root_replaces_an_unhealthy_member(
+def test_update_of_the_root_replaces_an_unhealthy_member(
     heat: ProjectClient,
 ) -> None:
     inner = {"in.yaml": json.dumps(hot_template({"g": resource_group(2), "n": {"type": "leaf.yaml"}})),  # noqa: E501

@@ -1,4 +1,4 @@
-"""Trees that are handed over, and another goal that comes before anybody has looked."""
+"""Adopted trees of stacks, and requests that arrive before the adoption is processed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.functional.harness import LocalService
 
 Json = Any
 
-STREET = json.dumps(
+SERVER_TEMPLATE = json.dumps(
     {
         "heat_template_version": "2016-10-14",
         "parameters": {"colour": {"type": "string"}},
         "resources": {
-            "house": {"type": "Test::House", "properties": {"colour": {"get_param": "colour"}}}
+            "server": {"type": "Test::House", "properties": {"colour": {"get_param": "colour"}}}
         },
     }
 )
 
 
-def town(colour: str, count: int) -> Json:
+def root_template(colour: str, count: int) -> Json:
     street = {"type": "street.yaml", "properties": {"colour": colour}}
     group = {
         "type": "OS::Heat::ResourceGroup",
@@ -56,57 +56,59 @@ def service(tmp_path: Any, server: FakeServer) -> Iterator[LocalService]:
     service.close()
 
 
-def given_up(service: LocalService) -> Json:
-    path = create_stack(service, template=town("blue", 2), files={"street.yaml": STREET})
+def abandon_stack(service: LocalService) -> Json:
+    path = create_stack(
+        service, template=root_template("blue", 2), files={"street.yaml": SERVER_TEMPLATE}
+    )
     assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
     return service.send("DELETE", f"{path}/abandon").json
 
 
 def adopt_later(service: LocalService, document: Json) -> str:
-    """Nobody has looked at what is adopted when this returns."""
+    """Send the request to adopt a document and process nothing of it."""
     body = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
-    answer = service.send("POST", "/stacks", body, leave_pending=True)
-    assert answer.status_int == 201, answer.text
-    return f"/stacks/s/{answer.json['stack']['id']}"
+    response = service.send("POST", "/stacks", body, leave_pending=True)
+    assert response.status_int == 201, response.text
+    return f"/stacks/s/{response.json['stack']['id']}"
 
 
 def change(service: LocalService, path: str, colour: str, count: int) -> None:
-    body = {"template": town(colour, count), "files": {"street.yaml": STREET}}
+    body = {"template": root_template(colour, count), "files": {"street.yaml": SERVER_TEMPLATE}}
     assert service.send("PUT", path, body).status_int == 202
     service.run_until_idle()
 
 
-def test_an_update_that_comes_first_changes_what_is_there(
+def test_update_before_the_adoption_updates_existing_resources(
     service: LocalService, server: FakeServer
 ) -> None:
-    document = given_up(service)
+    document = abandon_stack(service)
     path = adopt_later(service, document)
     change(service, path, "red", 3)
     stack = get_body(service, path)
     assert stack["stack_status"] == "UPDATE_COMPLETE", stack["stack_status_reason"]
-    plots = [f"plot-{number}" for number in range(4)]
-    assert server.servers == dict.fromkeys(plots, "red")
-    made = [server_number for verb, server_number in server.calls if verb == "create"]
+    server_ids = [f"plot-{number}" for number in range(4)]
+    assert server.servers == dict.fromkeys(server_ids, "red")
+    created = [server_number for verb, server_number in server.calls if verb == "create"]
     changed = sorted(server_number for verb, server_number in server.calls if verb == "update")
-    assert (made, changed) == (plots, plots[:3])
+    assert (created, changed) == (server_ids, server_ids[:3])
     service.send("DELETE", path)
     assert server.servers == {}
 
 
-def test_a_deletion_that_comes_first_deletes_all(
+def test_deletion_before_the_adoption_deletes_all_resources(
     service: LocalService, server: FakeServer
 ) -> None:
-    path = adopt_later(service, given_up(service))
+    path = adopt_later(service, abandon_stack(service))
     assert service.send("DELETE", path).status_int == 204
     service.run_until_idle()
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     assert server.servers == {}
 
 
-def test_abandoning_keeps_resources_that_were_not_adopted_yet(
+def test_abandoned_document_includes_resources_not_adopted_yet(
     service: LocalService, server: FakeServer
 ) -> None:
-    document = given_up(service)
+    document = abandon_stack(service)
     path = adopt_later(service, document)
     again = service.send("DELETE", f"{path}/abandon").json
     assert again["resources"] == document["resources"]
@@ -115,10 +117,10 @@ def test_abandoning_keeps_resources_that_were_not_adopted_yet(
     assert {verb for verb, _server_number in server.calls} == {"create"}
 
 
-def test_an_adoption_that_goes_back_leaves_no_stack_of_the_tree(
+def test_rolled_back_adoption_leaves_no_nested_stacks(
     service: LocalService, server: FakeServer
 ) -> None:
-    document = given_up(service)
+    document = abandon_stack(service)
     document["resources"]["group"]["resources"]["1"]["resources"].clear()
     path = adopt_stack(service, document, disable_rollback=False)
     service.run_until_idle()
@@ -129,12 +131,12 @@ def test_an_adoption_that_goes_back_leaves_no_stack_of_the_tree(
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_a_stack_that_somebody_wrote_down_is_not_touched(
+def test_document_that_names_another_stack_does_not_change_it(
     service: LocalService, server: FakeServer, later: bool
 ) -> None:
-    document = given_up(service)
+    document = abandon_stack(service)
     server.calls.clear()
-    other = _victim(service)
+    other = _create_other_stack(service)
     entry = {"type": "street.yaml", "resource_id": other.rsplit("/", 1)[1]}
     document["resources"] = {"street": entry}
     path = adopt_later(service, document) if later else adopt_stack(service, document)
@@ -145,16 +147,16 @@ def test_a_stack_that_somebody_wrote_down_is_not_touched(
     assert [verb for verb, _server_number in server.calls] == ["create"]
 
 
-def _victim(service: LocalService) -> str:
+def _create_other_stack(service: LocalService) -> str:
     template = {
         "heat_template_version": "2016-10-14",
-        "resources": {"house": {"type": "Test::House"}},
+        "resources": {"server": {"type": "Test::House"}},
     }
     return create_stack(service, stack_name="victim", template=template)
 
 
 @pytest.mark.parametrize(
-    ("nested", "piece"),
+    ("nested", "message"),
     [
         ({"template": 1}, "resources.street has no template"),
         ({"template": {}}, "resources.street has no template"),
@@ -163,8 +165,10 @@ def _victim(service: LocalService) -> str:
         ({"template": "x", "resources": 1}, "resources.street: resources must be a map"),
     ],
 )
-def test_bad_documents_of_nested_stacks(service: LocalService, nested: Json, piece: str) -> None:
-    document = {"template": town("blue", 1), "resources": {"street": nested}}
+def test_invalid_document_of_a_nested_stack_is_refused(
+    service: LocalService, nested: Json, message: str
+) -> None:
+    document = {"template": root_template("blue", 1), "resources": {"street": nested}}
     body = {"stack_name": "s", "adopt_stack_data": json.dumps(document)}
-    assert piece in assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
+    assert message in assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
     assert service.send("GET", "/stacks").json["stacks"] == []

@@ -28,7 +28,7 @@ def slow() -> Json:
     return resource_definition(action_wait_secs={"create": 3000})
 
 
-def test_update_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None:
+def test_parent_is_updated_while_its_child_is_created(heat: ProjectClient) -> None:
     heat.create("s", parent(v="one"), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
     assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_IN_PROGRESS"
@@ -38,7 +38,7 @@ def test_update_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None
     assert heat.nested_stack("s", "n")["id"] == descendant
 
 
-def test_delete_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None:
+def test_parent_is_deleted_while_its_child_is_created(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
     descendant = heat.nested_stack("s", "n")["id"]
@@ -46,7 +46,7 @@ def test_delete_of_a_parent_while_its_child_is_made(heat: ProjectClient) -> None
     assert (heat.stack("s"), heat.status(descendant)) == (None, "DELETE_COMPLETE")
 
 
-def test_a_deadlock_while_a_child_is_read_is_not_its_mistake(heat: ProjectClient) -> None:
+def test_deadlock_while_a_child_is_read_does_not_fail_it(heat: ProjectClient) -> None:
     refused = [ConcurrentTransaction("deadlock found")]
     store = heat.service.services.store
     original = type(store).transaction
@@ -76,7 +76,7 @@ class _Refusing:
         return getattr(self._tx, name)
 
 
-def test_cancelling_a_parent_stops_its_children(heat: ProjectClient) -> None:
+def test_cancelled_parent_stops_its_children(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
     descendant = heat.nested_stack("s", "n")["id"]
@@ -88,7 +88,7 @@ def test_cancelling_a_parent_stops_its_children(heat: ProjectClient) -> None:
     assert heat.stack(descendant)["stack_status_reason"] == "Stack CREATE cancelled"
 
 
-def test_a_lost_word_to_stop_is_found_by_the_sweep(heat: ProjectClient) -> None:
+def test_sweep_repeats_a_lost_message_to_stop(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()
     descendant = heat.nested_stack("s", "n")["id"]
@@ -100,7 +100,7 @@ def test_a_lost_word_to_stop_is_found_by_the_sweep(heat: ProjectClient) -> None:
     assert heat.status(descendant) == "CREATE_FAILED"
 
 
-def test_a_lost_word_of_completion_is_found_by_the_sweep(heat: ProjectClient) -> None:
+def test_sweep_repeats_a_lost_message_of_completion(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()), hold=True)
     heat.service.handle_pending(drop_observe_for_stack=heat.stack("s")["id"])
     assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_COMPLETE"
@@ -110,11 +110,11 @@ def test_a_lost_word_of_completion_is_found_by_the_sweep(heat: ProjectClient) ->
 
 
 class EngineKilled(BaseException):
-    """What a kill looks like from inside."""
+    """Raised in place of the signal that kills an engine."""
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_engine_is_killed_while_it_starts_a_nested_stack(
+def test_engine_is_killed_while_it_starts_a_nested_stack(
     heat: ProjectClient, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """Between the claim and the stack, or between the stack and the messages."""
@@ -140,7 +140,7 @@ def test_an_engine_is_killed_while_it_starts_a_nested_stack(
     assert len(heat.send("GET", "/stacks?show_nested=True").json["stacks"]) == 2
 
 
-def test_nothing_looks_while_a_child_is_at_work(heat: ProjectClient) -> None:
+def test_parent_is_not_polled_while_a_child_is_in_progress(heat: ProjectClient) -> None:
     """No polling: a row that waits for its stack has no time set."""
     heat.create("s", parent(), files=files(child(b=slow())), hold=True)
     heat.service.handle_pending()

@@ -55,7 +55,7 @@ def files(template: Json, **others: Json) -> dict[str, str]:
     return {name: json.dumps(each) for name, each in found.items()}
 
 
-def test_properties_go_down_and_outputs_come_up(heat: ProjectClient) -> None:
+def test_properties_are_parameters_and_outputs_are_attributes(heat: ProjectClient) -> None:
     heat.create("s", parent(v="hello"), files=files(child()))
     assert heat.status("s") == "CREATE_COMPLETE"
     outputs = heat.outputs("s")
@@ -68,7 +68,7 @@ def test_properties_go_down_and_outputs_come_up(heat: ProjectClient) -> None:
     assert heat.resource("s", "n")["attributes"] == {"out": "hello"}
 
 
-def test_the_list_shows_nested_stacks_only_on_request(heat: ProjectClient) -> None:
+def test_stack_list_shows_nested_stacks_only_on_request(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     names = [each["stack_name"] for each in heat.send("GET", "/stacks").json["stacks"]]
     assert names == ["s"]
@@ -93,14 +93,14 @@ def test_changed_properties_update_the_nested_stack_in_place(heat: ProjectClient
     assert heat.outputs("s")["out"] == "two"
 
 
-def test_a_changed_file_alone_updates_the_nested_stack(heat: ProjectClient) -> None:
+def test_changed_file_alone_updates_the_nested_stack(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     heat.update("s", parent(), files=files(child(b=resource_definition(value="b"))))
     inside = {each["resource_name"] for each in heat.resources("s", "?nested_depth=1")}
     assert inside == {"n", "after", "a", "b"}
 
 
-def test_another_template_for_the_same_type_is_an_update(heat: ProjectClient) -> None:
+def test_new_template_for_the_same_type_is_an_update(heat: ProjectClient) -> None:
     template = hot_template({"n": {"type": "My::Type"}})
     texts = files(child(), other=child(b=resource_definition()))
     texts = {**texts, "file:///t/other.yaml": json.dumps(child(b=resource_definition()))}
@@ -116,7 +116,7 @@ def test_another_template_for_the_same_type_is_an_update(heat: ProjectClient) ->
     assert {each["resource_name"] for each in heat.resources(before)} == {"a", "b"}
 
 
-def test_a_newly_read_output_needs_no_change_of_the_nested_stack(heat: ProjectClient) -> None:
+def test_newly_read_output_does_not_change_the_nested_stack(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": {"type": FILE}}), files=files(child()))
     more = hot_template(
         {"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "resource.a.output"]}}
@@ -132,7 +132,7 @@ def test_unread_attributes_are_shown_on_request(heat: ProjectClient) -> None:
     assert (reported["resource.a.output"], reported["resource.z"]) == ("d", None)
 
 
-def test_a_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
+def test_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
     inner = hot_template({"a": resource_definition(value={"list_join": ["|", {"get_param": "v"}]})},  # noqa: E501
                 parameters={"v": {"type": "comma_delimited_list"}},
                 outputs={"o": {"get_attr": ["a", "output"]}})  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_list_of_maps_becomes_a_list_of_members(heat: ProjectClient) -> None:
     assert heat.outputs("s") == {"o": ".member.0.k=x|.member.0.q=1|.member.1.k=y"}
 
 
-def test_a_resource_that_is_not_inside_is_not_found(heat: ProjectClient) -> None:
+def test_missing_nested_resource_is_reported(heat: ProjectClient) -> None:
     outputs = {"o": {"get_attr": ["n", "resource.z.output"]}}
     heat.create("s", hot_template({"n": {"type": FILE}}, outputs=outputs), files=files(child()))
     (reported,) = heat.stack("s")["outputs"]
@@ -151,7 +151,7 @@ def test_a_resource_that_is_not_inside_is_not_found(heat: ProjectClient) -> None
     assert "n has no resource z inside" in reported["output_error"]
 
 
-def test_an_output_that_has_no_value_fails_who_reads_it(heat: ProjectClient) -> None:
+def test_output_without_a_value_fails_its_readers(heat: ProjectClient) -> None:
     template = child()
     template["outputs"]["out"] = {"value": {"yaql": {
         "expression": "$.data.a / 0", "data": {"a": {"get_attr": ["a", "output"]}}}}}  # fmt: skip
@@ -167,7 +167,7 @@ def test_an_output_that_has_no_value_fails_who_reads_it(heat: ProjectClient) -> 
     assert preview.status_int == 200, preview.text
 
 
-def test_nested_outputs_have_the_limits_of_the_service(tmp_path: Any) -> None:
+def test_limits_of_the_service_apply_to_nested_outputs(tmp_path: Any) -> None:
     many = {"str_split": [",", {"get_attr": ["a", "output"]}]}
     template = child()
     template["parameters"]["v"].pop("constraints")
@@ -182,7 +182,7 @@ def test_nested_outputs_have_the_limits_of_the_service(tmp_path: Any) -> None:
     service.close()
 
 
-def test_verbs_go_down(heat: ProjectClient) -> None:
+def test_actions_apply_to_nested_stacks(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     for verb in ("suspend", "resume", "check"):
         heat.perform_action("s", verb)
@@ -190,7 +190,7 @@ def test_verbs_go_down(heat: ProjectClient) -> None:
         assert (heat.status("s"), heat.nested_stack("s", "n")["stack_status"]) == (expected,) * 2
 
 
-def test_delete_takes_the_tree(heat: ProjectClient) -> None:
+def test_delete_includes_nested_stacks(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     descendant = heat.nested_stack("s", "n")["id"]
     heat.delete("s")
@@ -198,14 +198,14 @@ def test_delete_takes_the_tree(heat: ProjectClient) -> None:
     assert heat.status(descendant) == "DELETE_COMPLETE"
 
 
-def test_a_resource_that_goes_takes_its_stack_along(heat: ProjectClient) -> None:
+def test_removed_resource_deletes_its_nested_stack(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", hot_template({"x": resource_definition()}))
     assert heat.status(descendant) == "DELETE_COMPLETE"
 
 
-def test_a_failure_is_reported_with_its_whole_path(heat: ProjectClient) -> None:
+def test_failure_is_reported_with_its_whole_path(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
     stack = heat.stack("s")
     assert stack["stack_status"] == "CREATE_FAILED"
@@ -214,7 +214,7 @@ def test_a_failure_is_reported_with_its_whole_path(heat: ProjectClient) -> None:
     assert heat.nested_stack("s", "n")["stack_status"] == "CREATE_FAILED"
 
 
-def test_a_failed_nested_stack_is_updated_not_replaced(heat: ProjectClient) -> None:
+def test_failed_nested_stack_is_updated_not_replaced(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child(bad=resource_definition(fail=True))))
     descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", parent(), files=files(child(bad=resource_definition())))
@@ -222,7 +222,7 @@ def test_a_failed_nested_stack_is_updated_not_replaced(heat: ProjectClient) -> N
     assert heat.outputs("s")["out"] == "d"
 
 
-def test_a_tree_whose_create_fails_rolls_back(heat: ProjectClient) -> None:
+def test_failed_create_of_a_tree_rolls_back(heat: ProjectClient) -> None:
     heat.create(
         "s",
         parent(),
@@ -234,7 +234,7 @@ def test_a_tree_whose_create_fails_rolls_back(heat: ProjectClient) -> None:
     assert [each["stack_name"] for each in shown] == ["s"]
 
 
-def test_a_tree_whose_update_fails_rolls_back(heat: ProjectClient) -> None:
+def test_failed_update_of_a_tree_rolls_back(heat: ProjectClient) -> None:
     heat.create("s", parent(v="one"), files=files(child()))
     heat.update(
         "s",
@@ -248,7 +248,7 @@ def test_a_tree_whose_update_fails_rolls_back(heat: ProjectClient) -> None:
     assert [each["resource_name"] for each in heat.resources(descendant)] == ["a"]
 
 
-def test_resource_facade(heat: ProjectClient) -> None:
+def test_resource_facade_has_values_of_the_parent(heat: ProjectClient) -> None:
     inner = hot_template(
         {"a": resource_definition(value={"list_join": [" ", [
             {"resource_facade": "deletion_policy"},
@@ -283,7 +283,7 @@ def test_parameter_defaults_reach_every_level(heat: ProjectClient) -> None:
     assert heat.outputs("s") == {"out": "from far"}
 
 
-def test_parameter_defaults_stand_for_properties_that_are_required(heat: ProjectClient) -> None:
+def test_parameter_defaults_replace_required_properties(heat: ProjectClient) -> None:
     template = child()
     del template["parameters"]["v"]["default"]
     environment = {"parameter_defaults": {"v": "all"}}
@@ -294,7 +294,7 @@ def test_parameter_defaults_stand_for_properties_that_are_required(heat: Project
     assert heat.outputs("s")["out"] == "some"
 
 
-def test_the_tree_in_lists(heat: ProjectClient) -> None:
+def test_resource_and_event_lists_include_the_tree(heat: ProjectClient) -> None:
     middle = hot_template({"n": {"type": "file:///t/leaf.yaml"}})
     texts = {FILE: json.dumps(middle), "file:///t/leaf.yaml": json.dumps(child())}
     heat.create("s", hot_template({"n": {"type": FILE}}), files=texts)

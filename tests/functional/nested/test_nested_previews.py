@@ -1,4 +1,4 @@
-"""What previews tell of the stacks below, where they are asked to."""
+"""Previews that include nested stacks on request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def scaling(desired: int, value: str) -> Json:
 
 def preview_update(heat: ProjectClient, template: Json, query: str = "?show_nested=true",
             **body: Json) -> dict[str, list[str]]:  # fmt: skip
-    """Fate → names, with a mark for each stack above them but the first, sorted."""
+    """Return the sorted names by change, with a mark for each level of nesting."""
     found = heat.send("PUT", f"{heat.path('s')}/preview{query}", {"template": template, **body})
     assert found.status_int == 200, found.text
 
@@ -64,7 +64,7 @@ def preview_update(heat: ProjectClient, template: Json, query: str = "?show_nest
 
     changes = found.json["resource_changes"]
     return {
-        change_kind: sorted(map(reported, each)) for change_kind, each in changes.items() if each
+        change_type: sorted(map(reported, each)) for change_type, each in changes.items() if each
     }
 
 
@@ -72,7 +72,7 @@ def names(entries: list[Json]) -> list[Json]:
     return [names(each) if isinstance(each, list) else each["resource_name"] for each in entries]
 
 
-def test_a_new_tree(heat: ProjectClient) -> None:
+def test_preview_of_a_create_shows_nested_resources(heat: ProjectClient) -> None:
     template = hot_template(
         {"n": nested("x"), "g": group(2, "m%index%"), "p": resource_definition(value="y")}
     )
@@ -84,7 +84,7 @@ def test_a_new_tree(heat: ProjectClient) -> None:
     assert heat.stack("s") is None
 
 
-def test_the_preview_shows_changes_in_nested_stacks(heat: ProjectClient) -> None:
+def test_preview_shows_changes_in_nested_stacks(heat: ProjectClient) -> None:
     before = hot_template({"n": nested("x"), "still": nested("z"), "g": group(2, "m%index%")})
     heat.create("s", before, files=files())
     after = hot_template({"n": nested("y"), "still": nested("z"), "g": group(3, "m%index%")})
@@ -100,14 +100,14 @@ def test_the_preview_shows_changes_in_nested_stacks(heat: ProjectClient) -> None
     assert set(preview_update(heat, after, files=files())) == {"unchanged"}
 
 
-def test_a_deletion_includes_the_nested_stacks(heat: ProjectClient) -> None:
+def test_preview_of_a_deletion_includes_nested_stacks(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": nested("x"), "m": nested("x")}), files=files())
     after = hot_template({"m": {"type": "OS::Heat::Value", "properties": {"value": 1}}})
     reported = preview_update(heat, after, files=files())
     assert reported == {"replaced": ["m"], "deleted": [">a", ">a", ">b", ">b", "n"]}
 
 
-def test_a_changed_file(heat: ProjectClient) -> None:
+def test_preview_shows_changes_of_a_file(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"n": nested("x")}), files=files())
     reported = preview_update(
         heat,
@@ -117,11 +117,11 @@ def test_a_changed_file(heat: ProjectClient) -> None:
     assert reported == {"updated": ["n"], "unchanged": [">a", ">b"], "added": [">c"]}
 
 
-def test_values_that_only_the_update_shows(heat: ProjectClient) -> None:
+def test_preview_shows_updates_of_values_not_known_yet(heat: ProjectClient) -> None:
     def template(value: str, count: int = 1) -> Json:
-        made = {"get_attr": ["p", "output"]}
+        output = {"get_attr": ["p", "output"]}
         return hot_template(
-            {"p": resource_definition(value=value), "n": nested(made), "g": group(count, made)}
+            {"p": resource_definition(value=value), "n": nested(output), "g": group(count, output)}
         )
 
     heat.create("s", template("1"), files=files())
@@ -129,16 +129,16 @@ def test_values_that_only_the_update_shows(heat: ProjectClient) -> None:
     assert reported == {"updated": [">0", ">>a", ">a", "g", "n", "p"], "unchanged": [">>b", ">b"]}
 
 
-def test_a_scaling_group_keeps_its_members(heat: ProjectClient) -> None:
+def test_preview_of_a_scaling_group_keeps_its_members(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"g": scaling(2, "x")}))
     reported = preview_update(heat, hot_template({"g": scaling(3, "y")}))
-    assert {change_kind: len(each) for change_kind, each in reported.items()} == {
+    assert {change_type: len(each) for change_type, each in reported.items()} == {
         "updated": 3,
         "added": 1,
     }
 
 
-def test_statements_do_not_grow_with_the_tree(heat: ProjectClient) -> None:
+def test_statements_do_not_increase_with_the_size_of_the_tree(heat: ProjectClient) -> None:
     def counted(count: int) -> int:
         heat.create(f"s{count}", hot_template({"g": group(count, "x")}), files=files())
         body = {"template": hot_template({"g": group(count, "y")}), "files": files()}

@@ -1,4 +1,4 @@
-"""Users' requests about nested stacks themselves, and what the stacks above make of them."""
+"""Users' requests to nested stacks themselves, and their effect on the stacks above."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def test_a_child_that_stayed_suspended_is_updated(heat: ProjectClient) -> None:
+def test_suspended_nested_stack_is_updated_by_its_parent(heat: ProjectClient) -> None:
     heat.create("s", parent(v="one"), files=files(child()))
     descendant = heat.nested_stack("s", "n")["id"]
     heat.perform_action(descendant, "suspend")
@@ -28,18 +28,18 @@ def test_a_child_that_stayed_suspended_is_updated(heat: ProjectClient) -> None:
     heat.update("s", parent(v="two"), files=files(child()))
     assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "two")
     heat.perform_action(descendant, "suspend")
-    answer = heat.send("PUT", heat.path(descendant), {"template": child()})
-    assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
+    response = heat.send("PUT", heat.path(descendant), {"template": child()})
+    assert (response.status_int, response.json["error"]["type"]) == (400, "NotSupported")
 
 
-def test_a_nested_stack_that_a_user_updates_shows_through(heat: ProjectClient) -> None:
+def test_update_of_a_nested_stack_changes_outputs_of_the_parent(heat: ProjectClient) -> None:
     heat.create("s", parent(), files=files(child()))
     descendant = heat.nested_stack("s", "n")["stack_name"]
     heat.update(descendant, child(), parameters={"v": "direct"})
     assert heat.outputs("s")["inner"] == "direct"
 
 
-def test_a_nested_stack_that_was_deleted_directly_is_recreated(heat: ProjectClient) -> None:
+def test_nested_stack_that_was_deleted_directly_is_recreated(heat: ProjectClient) -> None:
     heat.create("s", parent(v="one"), files=files(child()))
     descendant = heat.nested_stack("s", "n")
     heat.delete(descendant["stack_name"])
@@ -48,8 +48,8 @@ def test_a_nested_stack_that_was_deleted_directly_is_recreated(heat: ProjectClie
     assert heat.nested_stack("s", "n")["id"] != descendant["id"]
 
 
-def test_a_nested_stack_that_a_user_takes_back_is_no_success(heat: ProjectClient) -> None:
-    """It goes back, and is well; the update above has not come about, and comes about next."""
+def test_cancelled_update_of_a_nested_stack_fails_its_parent(heat: ProjectClient) -> None:
+    """The nested stack rolls back; the parent's update fails and succeeds when repeated."""
     heat.create("s", parent(v="one"), files=files(child()))
     descendant = heat.nested_stack("s", "n")["id"]
     heat.update("s", parent(v="two"), files=files(child(b=slow())), hold=True)

@@ -1,4 +1,4 @@
-"""Nested stacks that one message begins: what is sent of each, and when."""
+"""Nested stacks started by one message, and the messages sent for each."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
 
 @pytest.fixture
 def started(heat: ProjectClient, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[Sent]]:
-    """Has the nester refuse the ``nth`` job for good; what was on the bus before each."""
+    """Return a function that fails the ``nth`` job; it returns the messages before each."""
 
     def patch(nth: int) -> list[Sent]:
-        (nester,) = heat.service.nested_executors
-        do, before = nester.execute, list[Sent]()
+        (executor,) = heat.service.nested_executors
+        execute, before = executor.execute, list[Sent]()
 
-        def watched(job: Any, token: str) -> Any:
+        def record_and_execute(job: Any, token: str) -> Any:
             before.append(_sent(heat))
             if len(before) >= nth:
                 raise Unavailable("the database is gone")
-            return do(job, token)
+            return execute(job, token)
 
-        monkeypatch.setattr(nester, "execute", watched)
+        monkeypatch.setattr(executor, "execute", record_and_execute)
         return before
 
     return patch
@@ -51,19 +51,19 @@ def _sent(heat: ProjectClient) -> Sent:
     return [(topic, stack, len(ids)) for topic, stack, _version, ids in heat.service.bus.pending]
 
 
-def _make(heat: ProjectClient, child: Json) -> str:
-    nests = hot_template({name: {"type": FILE} for name in ("k", "l", "m", "n")})
-    made = heat.create("s", nests, files=files(child), hold=True)
+def _create_stack(heat: ProjectClient, child: Json) -> str:
+    template = hot_template({name: {"type": FILE} for name in ("k", "l", "m", "n")})
+    stack_id = heat.create("s", template, files=files(child), hold=True)
     (message,) = heat.service.bus.pending
     assert len(message[3]) == 4  # one message with all of them
-    return made
+    return stack_id
 
 
-def test_the_jobs_of_each_stack_are_sent_before_the_next_starts(
+def test_jobs_of_a_stack_are_sent_before_the_next_stack_starts(
     heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
     before = started(100)
-    _make(heat, FULL)
+    _create_stack(heat, FULL)
     heat.service.handle_next()
     assert [len(sent) for sent in before] == [0, 1, 2, 3]
     after = _sent(heat)
@@ -72,22 +72,22 @@ def test_the_jobs_of_each_stack_are_sent_before_the_next_starts(
     assert len({stack for _topic, stack, _number in after}) == 4
 
 
-def test_nested_stacks_that_end_at_once_are_reported_together(
+def test_stacks_that_complete_immediately_are_reported_together(
     heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
     before = started(100)
-    stack_id = _make(heat, EMPTY)
+    stack_id = _create_stack(heat, EMPTY)
     heat.service.handle_next()
     assert before == [[], [], [], []]
     assert _sent(heat) == [("observe", stack_id, 4)]
 
 
-def test_nested_stacks_before_one_that_fails_are_reported(
+def test_stacks_started_before_a_failure_are_reported(
     heat: ProjectClient, started: Callable[[int], list[Sent]]
 ) -> None:
-    """Nobody has to sweep for them."""
+    """No sweep is necessary for them."""
     before = started(3)
-    stack_id = _make(heat, EMPTY)
+    stack_id = _create_stack(heat, EMPTY)
     heat.service.handle_next()
     assert before[0] == []
     assert len(before) > 2

@@ -1,4 +1,4 @@
-"""What of nested stacks is refused, and with which path."""
+"""Validation errors of nested stacks and the path in their messages."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
 
 def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> tuple[int, str]:
     body = {"stack_name": "bad", "template": template, "files": texts, **body}
-    answer = heat.send("POST", "/stacks", body)
-    reported = answer.json["error"]
-    return answer.status_int, f"{reported['type']}: {reported['message']}"
+    response = heat.send("POST", "/stacks", body)
+    reported = response.json["error"]
+    return response.status_int, f"{reported['type']}: {reported['message']}"
 
 
 @pytest.mark.parametrize(
-    ("properties", "template", "pieces"),
+    ("properties", "template", "messages"),
     [
         ({"w": 1}, child(), ("Property error: resources.n.properties: Unknown Property w",)),
         ({"v": "far too long a value"}, child(), ("resources.n.properties.v",)),
@@ -49,15 +49,15 @@ def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> t
         ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
     ],
 )
-def test_a_mistake_is_reported_with_its_path(
-    heat: ProjectClient, properties: Json, template: Json, pieces: tuple[str, ...]
+def test_error_in_a_nested_stack_has_its_path(
+    heat: ProjectClient, properties: Json, template: Json, messages: tuple[str, ...]
 ) -> None:
     status, reported = refusal(heat, hot_template({"n": {"type": FILE, "properties": properties}}),
                            files(template))  # fmt: skip
     assert status == 400
     assert reported.startswith("StackValidationFailed")
-    for piece in pieces:
-        assert piece in reported, reported
+    for message in messages:
+        assert message in reported, reported
 
 
 def test_required_parameters_are_required_properties(heat: ProjectClient) -> None:
@@ -66,20 +66,20 @@ def test_required_parameters_are_required_properties(heat: ProjectClient) -> Non
     assert "Property v not assigned" in reported
 
 
-def test_a_missing_file(heat: ProjectClient) -> None:
+def test_missing_file_is_reported_with_its_path(heat: ProjectClient) -> None:
     status, reported = refusal(heat, hot_template({"n": {"type": FILE}}), {})
     assert (status, "resources.n.type" in reported, FILE in reported) == (400, True, True), (
         reported
     )
 
 
-def test_an_attribute_that_is_no_output(heat: ProjectClient) -> None:
+def test_attribute_without_an_output_is_refused(heat: ProjectClient) -> None:
     template = hot_template({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
     status, reported = refusal(heat, template, files(child()))
     assert (status, "Referenced Attribute (n ouch)" in reported) == (400, True), reported
 
 
-def test_a_template_that_nests_itself(heat: ProjectClient) -> None:
+def test_recursive_template_is_refused(heat: ProjectClient) -> None:
     status, reported = refusal(
         heat, hot_template({"n": {"type": FILE}}), files(hot_template({"n": {"type": FILE}}))
     )
@@ -90,7 +90,7 @@ def test_a_template_that_nests_itself(heat: ProjectClient) -> None:
     ), reported
 
 
-def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
+def test_number_of_resources_in_a_tree_is_limited(tmp_path: Any) -> None:
     service = LocalService(
         f"sqlite:///{tmp_path}/few.sqlite", ApiOptions(max_resources_per_stack=4)
     )
@@ -105,19 +105,19 @@ def test_too_many_resources_in_the_tree(tmp_path: Any) -> None:
     service.close()
 
 
-def test_a_facade_must_fit(heat: ProjectClient) -> None:
+def test_template_must_match_the_type_it_replaces(heat: ProjectClient) -> None:
     environment = {"resource_registry": {"OS::Heat::Value": FILE}}
     inner = hot_template({}, parameters={"extra": {"type": "string"}})
     _status, reported = refusal(
         heat, hot_template({"n": {"type": "OS::Heat::Value", "properties": {"value": 1}}}),
         files(inner), environment=environment,
     )  # fmt: skip
-    for piece in ("Required property value", "property extra", "Attribute value"):
-        assert piece in reported, reported
+    for message in ("Required property value", "property extra", "Attribute value"):
+        assert message in reported, reported
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameter"),
+    ("property_type", "parameter"),
     [
         ("string", "json"),
         ("string", "comma_delimited_list"),
@@ -127,24 +127,28 @@ def test_a_facade_must_fit(heat: ProjectClient) -> None:
         ("integer", "string"),
     ],
 )
-def test_a_facade_of_another_type(heat: ProjectClient, kind: str, parameter: str) -> None:
+def test_parameter_type_must_match_the_replaced_property(
+    heat: ProjectClient, property_type: str, parameter: str
+) -> None:
     name, real = {
         "string": ("value", "OS::Heat::TestResource"),
         "map": ("resource_properties", "OS::Heat::ResourceChain"),
         "list": ("resources", "OS::Heat::ResourceChain"),
         "integer": ("length", "OS::Heat::RandomString"),
-    }[kind]
+    }[property_type]
     default = {"json": {}, "comma_delimited_list": [], "string": "s"}[parameter]
     inner = hot_template({}, parameters={name: {"type": parameter, "default": default}})
     environment = {"resource_registry": {real: FILE}}
     _status, reported = refusal(
         heat, hot_template({"n": {"type": real}}), files(inner), environment=environment
     )
-    assert f"Property {name} type mismatch between facade {real} ({kind})" in reported, reported
+    assert f"Property {name} type mismatch between facade {real} ({property_type})" in reported, (
+        reported
+    )
 
 
-def test_a_forbidden_mistake_made_late_fails_the_resource(heat: ProjectClient) -> None:
-    """A value that only a resource gives is checked when the stack is made."""
+def test_invalid_value_of_an_attribute_fails_the_resource(heat: ProjectClient) -> None:
+    """The value of an attribute is checked when the nested stack is created."""
     template = hot_template(
         {
             "long": resource_definition(value="far too long a value"),
@@ -157,14 +161,14 @@ def test_a_forbidden_mistake_made_late_fails_the_resource(heat: ProjectClient) -
     assert f"StackValidationFailed: resources.n<{FILE}>" in reason, reason
 
 
-def test_mistakes_of_a_group_are_reported_once(heat: ProjectClient) -> None:
+def test_error_in_a_group_is_reported_once(heat: ProjectClient) -> None:
     chain = {"type": "OS::Heat::ResourceChain", "properties": {"resources": "OS::Heat::None"}}
     _status, reported = refusal(heat, hot_template({"n": chain}), {})
     assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in reported
     assert "\n" not in reported, reported
 
 
-def test_no_function_is_meant_by_a_property(heat: ProjectClient) -> None:
+def test_missing_property_has_no_suggestion(heat: ProjectClient) -> None:
     group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 1}}
     _status, reported = refusal(heat, hot_template({"n": group}), {})
     assert "Property resource_def not assigned" in reported

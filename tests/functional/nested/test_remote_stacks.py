@@ -17,7 +17,7 @@ Json = Any
 
 
 class RemoteServiceCloud:
-    """``View.cloud`` whose Orchestration API is another service's."""
+    """A cloud whose Orchestration API is provided by another service."""
 
     key = project_id = "p"
     region = "here"
@@ -25,7 +25,7 @@ class RemoteServiceCloud:
     def __init__(self, service: LocalService) -> None:
         self.service = service
         self.requests: list[tuple[str, str]] = []
-        self.lost = 0  # answers that are still to get lost
+        self.responses_to_lose = 0  # responses that will still get lost
 
     def send(self, request: CloudRequest) -> CloudResponse:
         self.requests.append((request.method, request.path))
@@ -36,23 +36,23 @@ class RemoteServiceCloud:
             raise error_from_response(
                 ErrorResponse(request.method, path, found.status_int, found.headers, found.text)
             )
-        if request.method != "GET" and self.lost:
-            self.lost -= 1
+        if request.method != "GET" and self.responses_to_lose:
+            self.responses_to_lose -= 1
             raise error_from_response(ErrorResponse("POST", path, 503, text="lost"))
         reported = found.json if found.content_type == "application/json" else None
         return CloudResponse(found.status_int, dict(found.headers), reported)
 
 
 @pytest.fixture
-def beyond(tmp_path: Any) -> Iterator[RemoteServiceCloud]:
-    service = LocalService(f"sqlite:///{tmp_path}/beyond.sqlite")
+def remote(tmp_path: Any) -> Iterator[RemoteServiceCloud]:
+    service = LocalService(f"sqlite:///{tmp_path}/remote.sqlite")
     yield RemoteServiceCloud(service)
     service.close()
 
 
 @pytest.fixture
-def heat(tmp_path: Any, beyond: RemoteServiceCloud) -> Iterator[ProjectClient]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", cloud_of=lambda _tree_id: beyond)
+def heat(tmp_path: Any, remote: RemoteServiceCloud) -> Iterator[ProjectClient]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", cloud_of=lambda _tree_id: remote)
     yield ProjectClient(service)
     service.close()
 
@@ -74,122 +74,126 @@ def template(value: str = "1", **properties: Json) -> Json:
     )
 
 
-def work(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
-    """Both services, until nothing is left to do."""
+def run_both(heat: ProjectClient, remote: RemoteServiceCloud) -> None:
+    """Run both services until no work is left."""
     for _round in range(8):
         heat.service.run_due_work()
-        beyond.service.run_until_idle()
+        remote.service.run_until_idle()
         heat.service.clock.advance(20)
     heat.service.run_due_work()
 
 
-def begin(heat: ProjectClient, beyond: RemoteServiceCloud, body: Json) -> str:
+def create_stack(heat: ProjectClient, remote: RemoteServiceCloud, body: Json) -> str:
     heat.create("s", body, hold=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     return str(heat.outputs("s")["id"])
 
 
-def stacks(beyond: RemoteServiceCloud) -> list[Json]:
-    return list(beyond.service.send("GET", "/stacks").json["stacks"])
+def stacks(remote: RemoteServiceCloud) -> list[Json]:
+    return list(remote.service.send("GET", "/stacks").json["stacks"])
 
 
-def test_create_update_and_delete(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
-    remote_id = begin(heat, beyond, template())
-    (stack,) = stacks(beyond)
+def test_remote_stack_is_created_updated_and_deleted(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
+    remote_id = create_stack(heat, remote, template())
+    (stack,) = stacks(remote)
     assert heat.status("s") == "CREATE_COMPLETE"
     assert heat.outputs("s") == {"out": "1", "name": stack["stack_name"], "id": stack["id"]}
     assert stack["id"] == remote_id
     heat.update("s", template("2"), hold=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     assert (heat.status("s"), heat.outputs("s")["out"]) == ("UPDATE_COMPLETE", "2")
     for action, state in (("suspend", "SUSPEND"), ("resume", "RESUME"), ("check", "CHECK")):
         heat.perform_action("s", action, leave_pending=True)
-        work(heat, beyond)
-        assert (heat.status("s"), stacks(beyond)[0]["stack_status"]) == (
+        run_both(heat, remote)
+        assert (heat.status("s"), stacks(remote)[0]["stack_status"]) == (
             f"{state}_COMPLETE",
             f"{state}_COMPLETE",
         )
     own_id = heat.stack("s")["id"]
     heat.delete("s", leave_pending=True)
-    work(heat, beyond)
-    assert (heat.status(own_id), stacks(beyond)) == ("DELETE_COMPLETE", [])
+    run_both(heat, remote)
+    assert (heat.status(own_id), stacks(remote)) == ("DELETE_COMPLETE", [])
 
 
-def test_a_failure_of_the_remote_stack_is_reported(
-    heat: ProjectClient, beyond: RemoteServiceCloud
+def test_failure_of_the_remote_stack_is_reported(
+    heat: ProjectClient, remote: RemoteServiceCloud
 ) -> None:
     inner = hot_template({"a": resource_definition(fail=True)})
     heat.create("s", template(template=json.dumps(inner), parameters={}), hold=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     assert heat.status("s") == "CREATE_FAILED"
     assert "Test Resource failed a" in heat.resource("s", "r")["resource_status_reason"]
 
 
-def test_a_template_that_is_refused_there(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
+def test_template_refused_by_the_remote_service_fails_the_stack(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
     heat.create("s", template(parameters={"w": 1}), hold=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     assert heat.status("s") == "CREATE_FAILED"
     assert '"w"' in heat.resource("s", "r")["resource_status_reason"] or (
         "(w)" in heat.resource("s", "r")["resource_status_reason"]
     )
-    assert stacks(beyond) == []
+    assert stacks(remote) == []
 
 
-def test_the_stack_of_a_lost_answer_is_found(
-    heat: ProjectClient, beyond: RemoteServiceCloud
+def test_remote_stack_is_found_after_a_lost_response(
+    heat: ProjectClient, remote: RemoteServiceCloud
 ) -> None:
-    beyond.lost = 1
-    begin(heat, beyond, template())
+    remote.responses_to_lose = 1
+    create_stack(heat, remote, template())
     assert heat.status("s") == "CREATE_COMPLETE"
-    assert len(stacks(beyond)) == 1
+    assert len(stacks(remote)) == 1
 
 
 @pytest.mark.parametrize("action", ["suspend", "resume", "check", "update", "delete"])
-def test_an_answer_may_get_lost(
-    heat: ProjectClient, beyond: RemoteServiceCloud, action: str
+def test_action_completes_after_a_lost_response(
+    heat: ProjectClient, remote: RemoteServiceCloud, action: str
 ) -> None:
-    begin(heat, beyond, template())
+    create_stack(heat, remote, template())
     own_id = heat.stack("s")["id"]
     if action == "resume":
         heat.perform_action("s", "suspend", leave_pending=True)
-        work(heat, beyond)
-    beyond.lost = 1
+        run_both(heat, remote)
+    remote.responses_to_lose = 1
     if action == "update":
         heat.update("s", template("2"), hold=True)
     elif action == "delete":
         heat.delete("s", leave_pending=True)
     else:
         heat.perform_action("s", action, leave_pending=True)
-    work(heat, beyond)
-    assert beyond.lost == 0
+    run_both(heat, remote)
+    assert remote.responses_to_lose == 0
     assert heat.status(own_id) == f"{action.upper()}_COMPLETE"
 
 
-def test_a_remote_stack_that_was_deleted_directly_is_missing(
-    heat: ProjectClient, beyond: RemoteServiceCloud
+def test_delete_succeeds_after_the_remote_stack_was_deleted(
+    heat: ProjectClient, remote: RemoteServiceCloud
 ) -> None:
-    remote_id = begin(heat, beyond, template())
-    (stack,) = stacks(beyond)
-    beyond.service.send("DELETE", f"/stacks/{stack['stack_name']}/{remote_id}")
+    remote_id = create_stack(heat, remote, template())
+    (stack,) = stacks(remote)
+    remote.service.send("DELETE", f"/stacks/{stack['stack_name']}/{remote_id}")
     own_id = heat.stack("s")["id"]
     heat.delete("s", leave_pending=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     assert heat.status(own_id) == "DELETE_COMPLETE"
 
 
-def test_another_region_is_refused(heat: ProjectClient, beyond: RemoteServiceCloud) -> None:
+def test_unknown_region_is_refused(heat: ProjectClient, remote: RemoteServiceCloud) -> None:
     heat.create("s", template(context={"region_name": "there"}), hold=True)
-    work(heat, beyond)
+    run_both(heat, remote)
     assert heat.status("s") == "CREATE_FAILED"
     assert "there" in heat.resource("s", "r")["resource_status_reason"]
-    begin_here = template(context={"region_name": "here"})
-    heat.update("s", begin_here, hold=True)
-    work(heat, beyond)
+    own_region = template(context={"region_name": "here"})
+    heat.update("s", own_region, hold=True)
+    run_both(heat, remote)
     assert heat.status("s") == "UPDATE_COMPLETE"
 
 
-def test_another_cloud_is_refused_before_anything_is_made(heat: ProjectClient) -> None:
+def test_credential_of_another_cloud_is_refused(heat: ProjectClient) -> None:
     body = template(context={"credential_secret_id": "x"})
-    answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
-    assert answer.status_int == 400
-    assert "credential_secret_id" in answer.json["error"]["message"]
+    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
+    assert response.status_int == 400
+    assert "credential_secret_id" in response.json["error"]["message"]

@@ -21,7 +21,7 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def test_none_and_more_and_fewer(heat: ProjectClient) -> None:
+def test_count_of_members_may_grow_and_shrink(heat: ProjectClient) -> None:
     heat.create("s", template(group(0)))
     assert (heat.status("s"), values(heat)) == ("CREATE_COMPLETE", [])
     for number in (3, 5, 2):
@@ -32,13 +32,13 @@ def test_none_and_more_and_fewer(heat: ProjectClient) -> None:
         assert all(after[name] == before[name] for name in after.keys() & before.keys())
 
 
-def test_a_changed_definition_changes_all_members_at_once(heat: ProjectClient) -> None:
+def test_changed_definition_updates_all_members_together(heat: ProjectClient) -> None:
     heat.create("s", template(group(3)))
     heat.update("s", template(group(3, "w%index%")))
     assert values(heat) == ["w0", "w1", "w2"]
 
 
-def test_another_index_word_replaces_the_group(heat: ProjectClient) -> None:
+def test_changed_index_variable_replaces_the_group(heat: ProjectClient) -> None:
     heat.create("s", template(group(2)))
     before = heat.nested_stack("s", "g")["id"]
     heat.update("s", template(group(2, "v@@@", index_var="@@@")))
@@ -47,11 +47,11 @@ def test_another_index_word_replaces_the_group(heat: ProjectClient) -> None:
     assert heat.status(before) == "DELETE_COMPLETE"
 
 
-def remove(*which: Json) -> Json:
-    return [{"resource_list": list(which)}]
+def remove(*members: Json) -> Json:
+    return [{"resource_list": list(members)}]
 
 
-def test_removed_names_are_not_used_again(heat: ProjectClient) -> None:
+def test_removed_names_are_not_reused(heat: ProjectClient) -> None:
     heat.create("s", template(group(3)))
     heat.update("s", template(group(3, removal_policies=remove("1"))))
     assert (names(heat), heat.outputs("s")["removed"]) == (["0", "2", "3"], ["1"])
@@ -61,7 +61,7 @@ def test_removed_names_are_not_used_again(heat: ProjectClient) -> None:
     assert names(heat) == ["2", "3", "4", "5"]
 
 
-def test_removals_in_the_place_of_earlier_ones(heat: ProjectClient) -> None:
+def test_new_removals_may_replace_earlier_ones(heat: ProjectClient) -> None:
     heat.create("s", template(group(3)))
     mode = {"removal_policies_mode": "update"}
     heat.update("s", template(group(3, removal_policies=remove("1"), **mode)))
@@ -69,7 +69,7 @@ def test_removals_in_the_place_of_earlier_ones(heat: ProjectClient) -> None:
     assert (names(heat), heat.outputs("s")["removed"]) == (["1", "2", "3"], ["0"])
 
 
-def test_a_member_is_removed_by_its_reference(heat: ProjectClient) -> None:
+def test_member_is_removed_by_its_reference(heat: ProjectClient) -> None:
     heat.create("s", template(group(3)))
     deleted = heat.outputs("s")["refs"][0]
     heat.update("s", template(group(3, removal_policies=remove(deleted))))
@@ -104,7 +104,7 @@ def sizes(heat: ProjectClient) -> list[tuple[int, int]]:
     return found
 
 
-def test_members_change_in_batches(heat: ProjectClient) -> None:
+def test_members_are_updated_in_batches(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"max_batch_size": 2, "pause_time": 7}}
     heat.create("s", template(group(5, update_policy=policy)))
     heat.update("s", template(group(5, "w%index%", update_policy=policy)))
@@ -112,7 +112,7 @@ def test_members_change_in_batches(heat: ProjectClient) -> None:
     assert sizes(heat) == [(5, 0), (5, 2), (5, 2), (5, 1)]
 
 
-def test_enough_members_stay_in_service(heat: ProjectClient) -> None:
+def test_minimum_of_members_stays_in_service(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"min_in_service": 3, "max_batch_size": 1}}
     heat.create("s", template(group(3, update_policy=policy)))
     heat.update("s", template(group(3, "w%index%", update_policy=policy)))
@@ -120,7 +120,7 @@ def test_enough_members_stay_in_service(heat: ProjectClient) -> None:
     assert sizes(heat) == [(3, 0), (4, 0), (4, 1), (4, 1), (4, 1), (3, 0)]
 
 
-def test_members_are_made_in_batches(heat: ProjectClient) -> None:
+def test_members_are_created_in_batches(heat: ProjectClient) -> None:
     policy = {"batch_create": {"max_batch_size": 2, "pause_time": 3}}
     heat.create("s", template(group(5, update_policy=policy)))
     assert heat.status("s") == "CREATE_COMPLETE"
@@ -128,7 +128,7 @@ def test_members_are_made_in_batches(heat: ProjectClient) -> None:
     assert sizes(heat) == [(2, 0), (4, 0), (5, 0)]
 
 
-def test_a_pause_holds_nobody_up(heat: ProjectClient) -> None:
+def test_pause_does_not_block_a_worker(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"max_batch_size": 2, "pause_time": 100}}
     heat.create("s", template(group(5, update_policy=policy)))
     began = heat.service.clock()
@@ -146,7 +146,7 @@ def test_a_pause_holds_nobody_up(heat: ProjectClient) -> None:
     assert 200 <= (heat.service.clock() - began).total_seconds() < 300
 
 
-def test_a_pause_is_left_by_another_update_and_by_a_delete(heat: ProjectClient) -> None:
+def test_update_and_delete_interrupt_a_pause(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"max_batch_size": 1, "pause_time": 1000}}
     heat.create("s", template(group(3, update_policy=policy)))
     heat.update("s", template(group(3, "w%index%", update_policy=policy)), hold=True)
@@ -162,7 +162,7 @@ def test_a_pause_is_left_by_another_update_and_by_a_delete(heat: ProjectClient) 
     assert (heat.service.clock() - began).total_seconds() < 100
 
 
-def test_pauses_that_outlast_the_action(heat: ProjectClient) -> None:
+def test_pauses_longer_than_the_timeout_fail_the_update(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"max_batch_size": 1, "pause_time": 60}}
     heat.create("s", template(group(3, update_policy=policy)))
     body = template(group(3, "w%index%", update_policy=policy))
@@ -174,14 +174,14 @@ def test_pauses_that_outlast_the_action(heat: ProjectClient) -> None:
     assert values(heat) == ["w0", "w1", "w2"]
 
 
-def test_a_count_alone_does_not_roll(heat: ProjectClient) -> None:
+def test_changed_count_alone_starts_no_rolling_update(heat: ProjectClient) -> None:
     policy = {"rolling_update": {"max_batch_size": 1}}
     heat.create("s", template(group(2, update_policy=policy)))
     heat.update("s", template(group(6, update_policy=policy)))
     assert sizes(heat) == [(2, 0), (6, 0)]
 
 
-def test_a_failing_member_is_reported_with_its_path_and_repaired(heat: ProjectClient) -> None:
+def test_failed_member_is_reported_with_its_path_and_repaired(heat: ProjectClient) -> None:
     bad = {"resource_def": resource_definition(value="x", fail=True)}
     heat.create("s", template(group(2, **bad)))
     assert heat.status("s") == "CREATE_FAILED"
@@ -192,7 +192,7 @@ def test_a_failing_member_is_reported_with_its_path_and_repaired(heat: ProjectCl
     assert heat.nested_stack("s", "g")["id"] == before
 
 
-def test_an_unhealthy_group_is_replaced(heat: ProjectClient) -> None:
+def test_unhealthy_group_is_replaced(heat: ProjectClient) -> None:
     heat.create("s", template(group(1)))
     before = heat.nested_stack("s", "g")["id"]
     body = {"mark_unhealthy": True, "resource_status_reason": "ill"}

@@ -53,7 +53,7 @@ def values(heat: ProjectClient) -> list[str]:
     return list(heat.outputs("s")["values"])
 
 
-def test_members_are_numbered_and_read_in_their_order(heat: ProjectClient) -> None:
+def test_members_are_numbered_and_read_in_order(heat: ProjectClient) -> None:
     heat.create("s", template(
         group(12),
         one={"get_attr": ["g", "resource.3"]},
@@ -84,7 +84,7 @@ def test_unread_group_attributes_are_shown_on_request(heat: ProjectClient) -> No
     assert shown("attributes") is None  # takes the name of another
 
 
-def test_a_member_that_is_not_there_is_not_found(heat: ProjectClient) -> None:
+def test_missing_member_is_not_found(heat: ProjectClient) -> None:
     body = template(
         group(2),
         ref={"get_attr": ["g", "resource.2"]},
@@ -133,7 +133,7 @@ def test_members_may_be_templates(heat: ProjectClient) -> None:
     assert len(heat.resources("s", "?nested_depth=5")) == 1 + 2 + 2
 
 
-def test_values_that_only_resources_give_reach_members(heat: ProjectClient) -> None:
+def test_attributes_of_resources_reach_members(heat: ProjectClient) -> None:
     source = hot_template(
         {
             "first": resource_definition(value="given"),
@@ -163,7 +163,7 @@ def test_values_that_only_resources_give_reach_members(heat: ProjectClient) -> N
         (group(2000), ("Maximum resources per stack",)),
     ],
 )
-def test_a_mistake_is_reported_with_its_path(
+def test_error_in_a_group_has_its_path(
     heat: ProjectClient, body: Json, pieces: tuple[str, ...]
 ) -> None:
     answer = heat.send(
@@ -176,7 +176,7 @@ def test_a_mistake_is_reported_with_its_path(
 
 
 @pytest.mark.parametrize("size", [20, 2000])
-def test_long_properties_stand_once_in_the_template(heat: ProjectClient, size: int) -> None:
+def test_long_properties_are_stored_once_in_the_template(heat: ProjectClient, size: int) -> None:
     """However many members have them, a template has its bound."""
     value = {"text": "x" * size, "list": [1, 2.5, True, None, "%index%"[:-1]]}
     chain = {"type": "OS::Heat::ResourceChain", "properties": {
@@ -197,12 +197,12 @@ def test_long_properties_stand_once_in_the_template(heat: ProjectClient, size: i
     assert (len(members), updated) == (4, [])
 
 
-def test_a_group_of_none_is_not_checked(heat: ProjectClient) -> None:
+def test_definition_of_an_empty_group_is_not_validated(heat: ProjectClient) -> None:
     heat.create("s", hot_template({"g": group(0, resource_def={"type": "No::Such"})}))
     assert heat.status("s") == "CREATE_COMPLETE"
 
 
-def test_attributes_takes_a_name(heat: ProjectClient) -> None:
+def test_attribute_of_members_requires_a_name(heat: ProjectClient) -> None:
     body = {"stack_name": "bad", "template": template(group(1), x={"get_attr": [
         "g", "attributes"]})}  # fmt: skip
     answer = heat.send("POST", "/stacks", body)
@@ -213,7 +213,7 @@ def chain(**properties: Json) -> Json:
     return {"type": "OS::Heat::ResourceChain", "properties": properties}
 
 
-def test_a_chain_is_made_in_its_order(heat: ProjectClient) -> None:
+def test_chain_is_created_in_order(heat: ProjectClient) -> None:
     types = ["OS::Heat::TestResource", "OS::Heat::Value", "OS::Heat::TestResource"]
     heat.create("s", hot_template(
         {"g": chain(resources=types, resource_properties={"value": "x"})},
@@ -237,7 +237,7 @@ def test_a_chain_is_made_in_its_order(heat: ProjectClient) -> None:
     assert [each["resource_name"] for each in heat.resources(descendant)] == ["0"]
 
 
-def test_a_cloudformation_stack(heat: ProjectClient) -> None:
+def test_cloudformation_stack_is_a_nested_stack(heat: ProjectClient) -> None:
     inner = {
         "HeatTemplateFormatVersion": "2012-12-12",
         "Parameters": {"P": {"Type": "String"}},
@@ -261,7 +261,9 @@ def test_a_cloudformation_stack(heat: ProjectClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["Outputs.Other", "Out"])
-def test_what_is_no_output_of_a_cloudformation_stack(heat: ProjectClient, name: str) -> None:
+def test_missing_output_of_a_cloudformation_stack_is_reported(
+    heat: ProjectClient, name: str
+) -> None:
     inner = {"HeatTemplateFormatVersion": "2012-12-12",
              "Outputs": {"Out": {"Value": "x"}}}  # fmt: skip
     n = {"type": "AWS::CloudFormation::Stack", "properties": {"TemplateURL": "in.json"}}
@@ -275,8 +277,10 @@ def test_what_is_no_output_of_a_cloudformation_stack(heat: ProjectClient, name: 
 
 @pytest.mark.parametrize("at_once", [False, True])  # changed before it was adopted
 @pytest.mark.parametrize("old", [False, True])
-def test_an_adopted_group_uses_no_removed_name(tmp_path: Any, old: bool, at_once: bool) -> None:
-    """Also one whose document is of before such were told, but for the highest."""
+def test_adopted_group_does_not_reuse_removed_names(
+    tmp_path: Any, old: bool, at_once: bool
+) -> None:
+    """Older documents do not list removed names; new names then follow the highest one."""
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
     heat = ProjectClient(service)

@@ -19,7 +19,7 @@ def heat(tmp_path: Path) -> Iterator[ProjectClient]:
     service.close()
 
 
-def test_a_retained_nested_stack_becomes_a_root(heat: ProjectClient) -> None:
+def test_retained_nested_stack_becomes_a_root_stack(heat: ProjectClient) -> None:
     n = {"type": "n.yaml", "deletion_policy": "retain"}
     inner = json.dumps(
         hot_template({"x": resource_definition(value="1"), "m": {"type": "m.yaml"}})
@@ -52,7 +52,7 @@ def test_a_retained_nested_stack_becomes_a_root(heat: ProjectClient) -> None:
     assert heat.send("GET", "/stacks?show_nested=true", leave_pending=True).json["stacks"] == []
 
 
-def test_a_name_in_use_keeps_a_nested_stack_from_being_retained(heat: ProjectClient) -> None:
+def test_nested_stack_cannot_be_retained_when_its_name_is_in_use(heat: ProjectClient) -> None:
     n = {"type": "n.yaml", "deletion_policy": "retain"}
     heat.create(
         "s",
@@ -69,7 +69,7 @@ def test_a_name_in_use_keeps_a_nested_stack_from_being_retained(heat: ProjectCli
     assert heat.status(name) == "CREATE_COMPLETE"
 
 
-def test_the_next_update_recreates_a_nested_stack_that_users_deleted(
+def test_next_update_recreates_a_nested_stack_that_users_deleted(
     heat: ProjectClient,
 ) -> None:
     body = hot_template({"n": {"type": "n.yaml"}})

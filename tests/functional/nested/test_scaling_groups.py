@@ -39,25 +39,25 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def group(value: str = "v", least: int = 1, most: int = 5, **properties: Json) -> Json:
+def group(value: str = "v", minimum: int = 1, maximum: int = 5, **properties: Json) -> Json:
     definition = properties.pop("resource", resource_definition(value=value))
     return {
         "type": "OS::Heat::AutoScalingGroup",
         "properties": {
             "resource": definition,
-            "min_size": least,
-            "max_size": most,
+            "min_size": minimum,
+            "max_size": maximum,
             **properties,
         },
     }
 
 
-def policy(amount: float, kind: str = "change_in_capacity", **properties: Json) -> Json:
+def policy(amount: float, adjustment_type: str = "change_in_capacity", **properties: Json) -> Json:
     return {
         "type": "OS::Heat::ScalingPolicy",
         "properties": {
             "auto_scaling_group_id": {"get_resource": "g"},
-            "adjustment_type": kind,
+            "adjustment_type": adjustment_type,
             "scaling_adjustment": amount,
             **properties,
         },
@@ -78,7 +78,7 @@ def template(body: Json, policies: Json = None, **outputs: Json) -> Json:
 
 
 def names(heat: ProjectClient) -> list[str]:
-    """The oldest first."""
+    """Return the names of the members, the oldest first."""
     found = heat.outputs("s")["map"]
     return [name for ref in heat.outputs("s")["refs"] for name in found if found[name] == ref]
 
@@ -103,14 +103,14 @@ def scale(heat: ProjectClient, name: str, *, hold: bool = False) -> None:
 
 
 def signals(heat: ProjectClient, name: str) -> int:
-    """How many events tell of signals to it."""
+    """Return the number of events about signals to a resource."""
     return sum(
         event["resource_name"] == name and event["resource_status"].startswith("SIGNAL_")
         for event in heat.events("s")
     )
 
 
-def test_members_and_what_is_read_of_them(heat: ProjectClient) -> None:
+def test_group_has_members_and_attributes(heat: ProjectClient) -> None:
     heat.create("s", template(
         group(desired_capacity=3),
         first={"get_attr": ["g", "resource.0"]},
@@ -130,39 +130,41 @@ def test_members_and_what_is_read_of_them(heat: ProjectClient) -> None:
 @pytest.mark.parametrize(
     ("settings", "number"), [({}, 2), ({"desired_capacity": 0}, 2), ({"desired_capacity": 4}, 4)]
 )
-def test_the_size_it_begins_with(heat: ProjectClient, settings: Json, number: int) -> None:
+def test_initial_size_follows_the_properties(
+    heat: ProjectClient, settings: Json, number: int
+) -> None:
     if settings.get("desired_capacity") == 0:
-        settings = {"desired_capacity": 0, "least": 0}
+        settings = {"desired_capacity": 0, "minimum": 0}
         number = 0
-    heat.create("s", template(group(**{"least": 2, **settings})))
+    heat.create("s", template(group(**{"minimum": 2, **settings})))
     assert size(heat) == number
 
 
 @pytest.mark.parametrize(
     ("settings", "where"),
     [
-        ({"least": 4, "most": 3}, "min_size"),
+        ({"minimum": 4, "maximum": 3}, "min_size"),
         ({"desired_capacity": 6}, "desired_capacity"),
-        ({"desired_capacity": 1, "least": 2}, "desired_capacity"),
+        ({"desired_capacity": 1, "minimum": 2}, "desired_capacity"),
     ],
 )
-def test_sizes_that_do_not_fit(heat: ProjectClient, settings: Json, where: str) -> None:
+def test_inconsistent_sizes_are_refused(heat: ProjectClient, settings: Json, where: str) -> None:
     body = {"stack_name": "s", "template": template(group(**settings))}
     answer = heat.send("POST", "/stacks", body)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
     assert f"resources.g.properties.{where}" in answer.json["error"]["message"]
 
 
-def test_a_mistake_in_a_member_is_found_before_anything_is_made(heat: ProjectClient) -> None:
+def test_error_in_a_member_is_found_before_the_create(heat: ProjectClient) -> None:
     body = template(group(resource={"type": "OS::Heat::TestResource", "properties": {"x": 1}}))
     answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
     assert answer.status_int == 400
     assert "resources.g<nested_stack>.resources." in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("kind", ["change_in_capacity", "exact_capacity"])
-def test_a_least_step_goes_with_percents(heat: ProjectClient, kind: str) -> None:
-    body = template(group(), {"up": policy(1, kind, min_adjustment_step=2)})
+@pytest.mark.parametrize("adjustment_type", ["change_in_capacity", "exact_capacity"])
+def test_minimum_step_requires_a_percentage(heat: ProjectClient, adjustment_type: str) -> None:
+    body = template(group(), {"up": policy(1, adjustment_type, min_adjustment_step=2)})
     answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
     error = answer.json["error"]
     assert (answer.status_int, error["type"]) == (400, "ResourcePropertyValueDependency")
@@ -170,27 +172,27 @@ def test_a_least_step_goes_with_percents(heat: ProjectClient, kind: str) -> None
     assert "percent_change_in_capacity" in error["message"]
 
 
-def test_attributes_that_take_a_name(heat: ProjectClient) -> None:
+def test_attributes_of_members_require_a_name(heat: ProjectClient) -> None:
     body = template(group(), all={"get_attr": ["g", "outputs"]})
     answer = heat.send("POST", "/stacks", {"stack_name": "s", "template": body})
     assert answer.json["error"]["type"] == "InvalidTemplateAttribute"
 
 
-def test_an_update_without_a_size_keeps_the_size(heat: ProjectClient) -> None:
+def test_update_without_a_size_keeps_the_size(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     scale(heat, "up")
     scale(heat, "up")
     before = names(heat)
     heat.update("s", template(group(cooldown=5)))
     assert names(heat) == before
-    heat.update("s", template(group(most=2)))
+    heat.update("s", template(group(maximum=2)))
     assert names(heat) == before[1:]
-    heat.update("s", template(group(most=6, desired_capacity=5)))
+    heat.update("s", template(group(maximum=6, desired_capacity=5)))
     assert names(heat)[:2] == before[1:]
     assert size(heat) == 5
 
 
-def test_a_changed_definition_rolls_out_in_batches(heat: ProjectClient) -> None:
+def test_changed_definition_is_applied_in_batches(heat: ProjectClient) -> None:
     rolling = {"max_batch_size": 2, "min_in_service": 1, "pause_time": 0}
     heat.create("s", template(group(desired_capacity=5, rolling_updates=rolling)))
     before = names(heat)
@@ -207,7 +209,7 @@ def test_a_changed_definition_rolls_out_in_batches(heat: ProjectClient) -> None:
     assert updates == 3
 
 
-def test_rolling_pauses_hold_nobody_up(heat: ProjectClient) -> None:
+def test_pauses_of_rolling_updates_do_not_block_a_worker(heat: ProjectClient) -> None:
     rolling = {"max_batch_size": 1, "pause_time": 100}
     heat.create("s", template(group(desired_capacity=3, rolling_updates=rolling)))
     began = heat.service.clock()
@@ -222,7 +224,7 @@ def test_rolling_pauses_hold_nobody_up(heat: ProjectClient) -> None:
     assert signals(heat, "up") == 0
 
 
-def test_an_adopted_group_keeps_its_members(tmp_path: Any) -> None:
+def test_adopted_group_keeps_its_members(tmp_path: Any) -> None:
     options = ApiOptions(enable_stack_abandon=True, enable_stack_adopt=True)
     service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", options)
     heat = ProjectClient(service)
@@ -240,18 +242,18 @@ def test_an_adopted_group_keeps_its_members(tmp_path: Any) -> None:
     service.close()
 
 
-def test_the_preview_of_a_group(heat: ProjectClient) -> None:
+def test_preview_shows_changes_of_a_group(heat: ProjectClient) -> None:
     body = {"stack_name": "s", "template": template(group(desired_capacity=2))}
     shown = heat.send("POST", "/stacks/preview", body).json["stack"]["resources"]
     (members,) = [each for each in shown if isinstance(each, list)]  # in the group's place
     assert [each["resource_type"] for each in members] == ["OS::Heat::TestResource"] * 2
     heat.create("s", template(group()))
-    changed = {"template": template(group(most=9))}
+    changed = {"template": template(group(maximum=9))}
     found = heat.send("PUT", f"{heat.path('s')}/preview", changed).json["resource_changes"]
     assert [each["resource_name"] for each in found["updated"]] == ["g"]
 
 
-def test_not_more_than_a_tree_may_have(tmp_path: Any) -> None:
+def test_group_size_is_limited_by_the_tree(tmp_path: Any) -> None:
     service = LocalService(f"sqlite:///{tmp_path}/x.sqlite", ApiOptions(max_resources_per_stack=5))
     heat = ProjectClient(service)
     heat.create("s", template(group()))

@@ -31,7 +31,7 @@ def heat(tmp_path: Any) -> Iterator[ProjectClient]:
     service.close()
 
 
-def test_up_and_down_by_signal(heat: ProjectClient) -> None:
+def test_signals_scale_up_and_down(heat: ProjectClient) -> None:
     heat.create("s", template(group(desired_capacity=2)))
     before = names(heat)
     scale(heat, "up")
@@ -48,14 +48,14 @@ def test_up_and_down_by_signal(heat: ProjectClient) -> None:
     assert (signals(heat, "up"), signals(heat, "down")) == (2, 1)
 
 
-def test_bounds_hold_and_a_signal_without_effect_has_no_event(heat: ProjectClient) -> None:
+def test_bounds_apply_and_a_signal_without_effect_has_no_event(heat: ProjectClient) -> None:
     policies = {
         "up": policy(9),
         "down": policy(-9),
         "to": policy(3, "exact_capacity"),
         "more": policy(50, "percent_change_in_capacity", min_adjustment_step=2),
     }
-    heat.create("s", template(group(least=1, most=5), policies))
+    heat.create("s", template(group(minimum=1, maximum=5), policies))
     for name, number in (("to", 3), ("more", 5), ("up", 5), ("to", 3), ("down", 1), ("down", 1)):
         scale(heat, name)
         assert size(heat) == number
@@ -67,7 +67,7 @@ def test_bounds_hold_and_a_signal_without_effect_has_no_event(heat: ProjectClien
     }
 
 
-def test_the_event_of_a_signal_has_its_details(heat: ProjectClient) -> None:
+def test_event_of_a_signal_has_its_details(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     signal(heat, "up", {"previous": "ok", "current": "alarm", "reason": "busy"})
     reported = [
@@ -79,7 +79,7 @@ def test_the_event_of_a_signal_has_its_details(heat: ProjectClient) -> None:
     assert size(heat) == 2
 
 
-def test_cooldown(heat: ProjectClient) -> None:
+def test_signals_during_the_cooldown_are_ignored(heat: ProjectClient) -> None:
     heat.create("s", template(group(cooldown=60), {"up": policy(1), "own": policy(1, cooldown=0)}))
     scale(heat, "up")
     assert size(heat) == 2
@@ -96,7 +96,7 @@ def test_cooldown(heat: ProjectClient) -> None:
     assert size(heat) == 4
 
 
-def test_an_update_does_not_wait_for_the_cooldown(heat: ProjectClient) -> None:
+def test_update_does_not_wait_for_the_cooldown(heat: ProjectClient) -> None:
     heat.create("s", template(group(cooldown=3600)))
     scale(heat, "up")
     heat.update("s", template(group(cooldown=3600, desired_capacity=4)))
@@ -108,7 +108,7 @@ def test_an_update_does_not_wait_for_the_cooldown(heat: ProjectClient) -> None:
 SLOW = resource_definition(value="v", action_wait_secs={"create": 500})
 
 
-def test_a_signal_while_it_scales_is_passed_over(heat: ProjectClient) -> None:
+def test_signal_during_a_scaling_is_ignored(heat: ProjectClient) -> None:
     heat.create("s", template(group(resource=SLOW)))
     scale(heat, "up", hold=True)
     heat.service.run_due_work()
@@ -124,7 +124,7 @@ def test_a_signal_while_it_scales_is_passed_over(heat: ProjectClient) -> None:
     assert size(heat) == 3
 
 
-def test_an_update_goes_over_a_scaling(heat: ProjectClient) -> None:
+def test_update_supersedes_a_scaling(heat: ProjectClient) -> None:
     heat.create("s", template(group(resource=SLOW)))
     scale(heat, "up", hold=True)
     heat.service.run_due_work()
@@ -136,7 +136,7 @@ def test_an_update_goes_over_a_scaling(heat: ProjectClient) -> None:
     assert signals(heat, "up") == 1
 
 
-def test_an_update_of_others_leaves_a_scaling_alone(heat: ProjectClient) -> None:
+def test_update_of_other_resources_does_not_stop_a_scaling(heat: ProjectClient) -> None:
     heat.create("s", template(group(resource=SLOW)))
     scale(heat, "up", hold=True)
     heat.service.run_due_work()
@@ -146,7 +146,7 @@ def test_an_update_of_others_leaves_a_scaling_alone(heat: ProjectClient) -> None
     assert (heat.status("s"), size(heat)) == ("UPDATE_COMPLETE", 2)
 
 
-def test_a_stack_that_scales_is_deleted(heat: ProjectClient) -> None:
+def test_stack_is_deleted_during_a_scaling(heat: ProjectClient) -> None:
     heat.create("s", template(group(resource=SLOW)))
     scale(heat, "up", hold=True)
     heat.service.run_due_work()
@@ -155,11 +155,11 @@ def test_a_stack_that_scales_is_deleted(heat: ProjectClient) -> None:
     assert (heat.status(stack), heat.status(descendant)) == ("DELETE_COMPLETE", "DELETE_COMPLETE")
 
 
-def test_the_next_scaling_repairs_a_failed_one(heat: ProjectClient) -> None:
+def test_next_scaling_repairs_a_failed_scaling(heat: ProjectClient) -> None:
     heat.create(
         "s",
         template(
-            group(resource={"type": "Test::Brittle"}, most=3),
+            group(resource={"type": "Test::Brittle"}, maximum=3),
             {"up": policy(1), "to": policy(1, "exact_capacity")},
         ),
     )
@@ -181,7 +181,7 @@ def test_the_next_scaling_repairs_a_failed_one(heat: ProjectClient) -> None:
     assert names(heat) == kept[1:]
 
 
-def test_what_is_no_group_is_not_found(heat: ProjectClient) -> None:
+def test_policy_without_a_group_is_not_found(heat: ProjectClient) -> None:
     lost = policy(1)
     lost["properties"]["auto_scaling_group_id"] = "elsewhere"
     heat.create("s", template(group(), {"up": lost}))
@@ -190,7 +190,7 @@ def test_what_is_no_group_is_not_found(heat: ProjectClient) -> None:
     assert "elsewhere" in answer.json["error"]["message"]
 
 
-def test_the_group_of_another_stack_is_out_of_reach(heat: ProjectClient) -> None:
+def test_policy_cannot_scale_the_group_of_another_stack(heat: ProjectClient) -> None:
     heat.create("other", template(group()))
     foreign = policy(1)
     foreign["properties"]["auto_scaling_group_id"] = heat.nested_stack("other", "g")["id"]
@@ -199,7 +199,7 @@ def test_the_group_of_another_stack_is_out_of_reach(heat: ProjectClient) -> None
     assert heat.outputs("other")["size"] == 1
 
 
-def test_no_scaling_while_suspended(heat: ProjectClient) -> None:
+def test_suspended_stack_is_not_scaled(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     heat.perform_action("s", "suspend")
     answer = signal(heat, "up")
@@ -209,7 +209,7 @@ def test_no_scaling_while_suspended(heat: ProjectClient) -> None:
     assert size(heat) == 2
 
 
-def test_a_lost_message_costs_no_scaling(heat: ProjectClient) -> None:
+def test_scaling_completes_after_a_lost_message(heat: ProjectClient) -> None:
     heat.create("s", template(group()))
     scale(heat, "up", hold=True)
     heat.service.bus.pending.clear()
