@@ -63,7 +63,7 @@ def _is_visible(request: ApiRequest, stack: Stack) -> bool:
 
 
 def require_own_resource(request: ApiRequest, row: ResourceRow) -> None:
-    """Refuse a user that a stack has created every resource but the one it was created for.
+    """Let a user that a stack has created reach only the resource it was created for.
 
     Raises:
         Forbidden: the caller is such a user, of another resource.

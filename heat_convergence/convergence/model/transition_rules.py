@@ -29,7 +29,7 @@ OWNED_COLUMNS = frozenset(
 """Columns of a resource that transitions alone may set."""
 
 PLANNED_COLUMNS = ("job_state", "posted_at", "observed", "observe_at", "hook")
-"""Those of them that a new traversal sets; a lease stays with the worker that holds it."""
+"""The owned columns that a new traversal sets; a lease stays with the worker that holds it."""
 
 _LEASE = ("lease_owner", "lease_token", "lease_expires_at")
 NO_LEASE: Mapping[str, None] = dict.fromkeys(_LEASE)
