@@ -30,6 +30,8 @@ CONNECT_TIMEOUT_S = 5
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# For tox -e unit, which is to end in seconds; the whole suite tries more examples.
+settings.register_profile("quick", settings.get_profile("any machine"), max_examples=20)
 settings.load_profile("any machine")
 
 

@@ -45,17 +45,18 @@ from heat_convergence.api.middleware.access_log import AccessLog, log_project_of
 from heat_convergence.api.middleware.ec2_signature import Ec2SignatureAuth
 from heat_convergence.api.middleware.faults import FaultWrapper, WsgiApplication
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
+from heat_convergence.api.middleware.overload import HEALTHCHECK_PATH, OverloadRefusal
+from heat_convergence.api.middleware.public_endpoint import PublicEndpoint
 from heat_convergence.api.middleware.version_negotiation import VersionNegotiation
 from heat_convergence.api.openapi import build_openapi_document
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.routes import ROUTES
+from heat_convergence.api.routes.table import ROUTES
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import cloud_access_as_user
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import retry_transaction
 
 OPENAPI_PATH = "/openapi.json"
-HEALTHCHECK_PATH = "/healthcheck"
 _OUR_HEADERS = ["X-Auth-Token", "X-Auth-User", "X-Auth-Key", "X-Auth-Url", "X-Region-Name"]
 
 
@@ -81,6 +82,7 @@ def build_app(
             enforcer,
             _read_retry(services),
             ROUTES,
+            services.limits,
             partial(cloud_access_as_user, services),
         ),
         hooks=[JsonContentTypeHook()],
@@ -98,6 +100,7 @@ def build_app(
     app = VersionNegotiation(app, {OPENAPI_PATH: build_openapi_document(ROUTES)})
     if services.find_signer is not None:
         app = Ec2SignatureAuth(app, inner, services.find_signer, users)
+    app = OverloadRefusal(PublicEndpoint(app, services.options.public_endpoint))
     app = _PathDispatcher(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,
@@ -117,23 +120,23 @@ def _read_retry(services: ApiServices) -> ReadRetry:
 
 def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, Any]:
     return {
-        "actions": StackActionsController(services, enforcer),
-        "changes": StackWritesController(services, enforcer),
-        "configs": SoftwareConfigsController(services, enforcer),
-        "deployments": SoftwareDeploymentsController(services),
+        "build_info": BuildInfoController(services),
         "events": EventsController(services),
-        "handover": ExportController(services),
-        "health": ResourceHealthController(services),
-        "info": BuildInfoController(services),
-        "lookup": StackLookupController(services),
+        "export": ExportController(services),
         "outputs": OutputsController(services),
         "previews": PreviewsController(services, enforcer),
-        "resources": ResourcesController(services),
+        "resource_health": ResourceHealthController(services),
+        "resource_types": ResourceTypesController(services, enforcer),
+        "resources": ResourcesController(services, enforcer),
         "signals": SignalsController(services),
         "snapshots": SnapshotsController(services, enforcer),
-        "stacks": StackReadsController(services, enforcer),
+        "software_configs": SoftwareConfigsController(services, enforcer),
+        "software_deployments": SoftwareDeploymentsController(services, enforcer),
+        "stack_actions": StackActionsController(services, enforcer),
+        "stack_lookup": StackLookupController(services),
+        "stack_reads": StackReadsController(services, enforcer),
+        "stack_writes": StackWritesController(services, enforcer),
         "templates": TemplatesController(services),
-        "types": ResourceTypesController(services, enforcer),
     }
 
 

@@ -7,7 +7,6 @@ every controller; must not know any noun of the service.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,17 +15,17 @@ import webob
 from webob.exc import status_map
 
 from heat_convergence.api.context import Caller
-from heat_convergence.api.routes import RouteMatch
+from heat_convergence.api.routes.table import RouteMatch
 from heat_convergence.common import errors
+from heat_convergence.common.strict_json import parse_json
 
 Json = Any
 MAX_BODY_BYTES_KEY = "heat_convergence.max_body_bytes"
 CALLER_KEY = "heat_convergence.caller"
+BASE_URL_KEY = "heat_convergence.base_url"
 _PARSED_TYPES = frozenset({"", "application/json", "text/plain", "json"})
 _ENCODER = json.JSONEncoder(separators=(", ", ": "), ensure_ascii=False)
 _ITEMS_PER_CHUNK = 200
-_ESCAPES = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
-_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 
 
 class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
@@ -50,9 +49,9 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
 
     @property
     def base_url(self) -> str:
-        """Scheme, host and mount point, without a slash at the end."""
-        url: str = self.application_url
-        return url.rstrip("/")
+        """The base of links, as ``middleware.public_endpoint`` has decided it."""
+        url: str = self.environ[BASE_URL_KEY]
+        return url
 
     @property
     def json_object(self) -> Mapping[str, Json] | None:
@@ -91,11 +90,7 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
             return None
         try:
             # Not from bytes, which json would take for UTF-16 or let half characters pass.
-            document: Mapping[str, Json] = json.loads(
-                text.decode(), parse_constant=_refuse_constant
-            )
-            if _ESCAPES.search(text):
-                _check_storable(document)
+            document: Mapping[str, Json] = parse_json(text.decode())
         except RecursionError as error:
             raise errors.HTTPBadRequest("The request body is nested too deeply.") from error
         except ValueError as error:
@@ -156,18 +151,6 @@ def stream_list_response(key: str, items: Iterable[Json]) -> webob.Response:
 def encode_json(document: Json) -> bytes:
     """Return the document as UTF-8 text."""
     return _ENCODER.encode(document).encode()
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _check_storable(document: Json) -> None:
-    """Raise ``ValueError`` for strings that no database stores as text."""
-    text = json.dumps(document, ensure_ascii=False)
-    text.encode()  # halves of surrogate pairs
-    if _NUL.search(text):
-        raise ValueError("a string holds the character NUL")
 
 
 def _chunks(key: str, items: Iterable[Json]) -> Iterator[bytes]:

@@ -12,12 +12,24 @@ from http import HTTPStatus
 from typing import Any
 
 from heat_convergence.api.openapi_schemas import BODIES, ERROR_ENVELOPE, QUERIES, RESPONSES
-from heat_convergence.api.routes import Route, openapi_path, path_parameters
+from heat_convergence.api.routes.route import Route
+from heat_convergence.api.routes.table import openapi_path, path_parameters
 
 Json = Any
 _JSON = "application/json"
 _FREE = re.compile(r"\{\w+:[^}|]*\*\}")
 _OPTIONAL_BODIES = frozenset({"patch", "signal"})
+# The tag is the name of the controller, except where several controllers serve one noun.
+_TAGS = {
+    "export": "stacks",
+    "previews": "stacks",
+    "resource_health": "resources",
+    "signals": "resources",
+    "stack_actions": "stacks",
+    "stack_lookup": "stacks",
+    "stack_reads": "stacks",
+    "stack_writes": "stacks",
+}
 _WORDS = re.compile(r"\{\w+:([\w|]+)\}")
 
 
@@ -61,7 +73,7 @@ def _paths(route: Route) -> list[str]:
 def _operation(route: Route, path: str) -> dict[str, Json]:
     operation: dict[str, Json] = {
         "operationId": f"{route.method.lower()}_{path[1:].replace('/', '_')}",
-        "tags": [route.handler.partition(".")[0]],
+        "tags": [_tag(route)],
         "parameters": [*_path_parameters(path), *_query_parameters(route)],
         "responses": _responses(route),
     }
@@ -73,6 +85,11 @@ def _operation(route: Route, path: str) -> dict[str, Json]:
             "content": {_JSON: {"schema": BODIES[route.body_schema]}},
         }
     return operation
+
+
+def _tag(route: Route) -> str:
+    controller = route.handler.partition(".")[0]
+    return _TAGS.get(controller, controller)
 
 
 def _path_parameters(path: str) -> list[Json]:

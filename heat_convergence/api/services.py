@@ -32,6 +32,8 @@ class ApiOptions(StackOptions):
         max_software_configs_per_tenant: negative for no limit.
         max_software_deployments_per_tenant: negative for no limit.
         observe_on_update: whether every update behaves as if it said ``converge``.
+        public_endpoint: URL that links begin with, without version and project; None for the
+            address of each request.
         access_log: whether to log every request at INFO.
         transaction_tries: how often to try what the database refused or did not answer.
     """
@@ -45,6 +47,7 @@ class ApiOptions(StackOptions):
     revision: str = "unknown"
     transaction_tries: int = 3
     access_log: bool = True
+    public_endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from heat_convergence.resources.driver.request_cloud import use_request_cloud
 
 LOG = logging.getLogger(__name__)
 _SLOTS = RequestLimiter(32)  # requests that a process has open at one service
-TOKEN_AUTH_KEY = "keystone.token_auth"  # where keystonemiddleware leaves it
+# The place where keystonemiddleware leaves the token's plug-in, not a token.
+TOKEN_AUTH_KEY = "keystone.token_auth"  # nosec B105
 
 
 def requester_from_request(request: ApiRequest) -> Requester:
@@ -69,7 +70,7 @@ def delegation_for_new_stack(
 def renew_delegation(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
     """Replace a revoked grant by one of the caller's before an action on a stack.
 
-    An intact grant is kept, whoever the caller is.
+    An intact grant is kept, also if another user sends the request.
     """
     if services.delegation is None:
         return

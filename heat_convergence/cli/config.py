@@ -12,6 +12,11 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
+from heat_convergence.cli.components.required_modules import (
+    LOGGING_MODULES,
+    describe_missing,
+    find_missing,
+)
 from heat_convergence.cli.concurrency import PROJECT_NAME
 from heat_convergence.conf import opts
 from heat_convergence.db.connection import database
@@ -20,13 +25,13 @@ from heat_convergence.rpc import transport
 _QUIET = [
     "alembic=WARNING",
     "amqp=WARNING",
-    "cheroot=WARNING",
     "cotyledon=WARNING",
     "oslo.messaging=WARNING",
     "oslo.service=WARNING",
     "oslo_messaging=WARNING",
     "oslo_service=WARNING",
     "stevedore=WARNING",
+    "waitress=ERROR",  # its warnings say that requests or connections wait
 ]
 
 
@@ -39,6 +44,9 @@ def load_config(
         arguments: Arguments of the command line.
         prog: Name of the program.
         files: Files to read instead of those in /etc/heat-convergence and the like.
+
+    Raises:
+        SystemExit: The module that logging needs is not installed.
     """
     conf = cfg.ConfigOpts()
     opts.register_all_opts(conf)
@@ -52,6 +60,9 @@ def load_config(
         prog=prog,
         default_config_files=None if files is None else list(files),
     )
+    missing = find_missing(conf, LOGGING_MODULES)
+    if missing:
+        raise SystemExit(describe_missing(missing))
     configure_logging(conf)
     return conf
 

@@ -142,6 +142,18 @@ def _credential_plugin(credential: Credential, service: ServiceAuth) -> Any:
     )
 
 
+def create_user_auth(
+    service: ServiceAuth, user_id: str, *, password: str, project_id: str
+) -> Password:
+    """Return the plug-in that logs in as a user, with the user's own password alone."""
+    return Password(
+        keystone_v3_url(service.auth_url),
+        user_id=user_id,
+        password=password,
+        project_id=project_id,
+    )
+
+
 def keystone_v3_url(url: str) -> str:
     """Return the URL of version 3 of Keystone, for plug-ins without version discovery."""
     url = url.rstrip("/")

@@ -12,6 +12,13 @@ from typing import Any
 
 from heat_convergence.clients.settings import DeferredAuthMethod
 
+_SHARED = "shared"
+
+
+def shared_trust_secret(trust_id: str) -> dict[str, str]:
+    """Return the secret of a credential that uses the trust of another stack."""
+    return {"trust_id": trust_id, _SHARED: "yes"}
+
 
 @dataclass(frozen=True, slots=True)
 class Credential:
@@ -25,7 +32,8 @@ class Credential:
         user_id: The user on whose behalf the service acts.
         project_id: Project of the stack.
         secret: By method, ``trust_id``; ``id`` and ``secret`` of an application
-            credential; or ``password``. Of an intent, ``mark``, its name.
+            credential; or ``password``. Of an intent, ``mark``, its name. ``shared`` marks a
+            trust of another stack.
         region: Region of the request that created the stack.
         auth_url: Where to log in, if not at the service's own Keystone.
     """
@@ -41,6 +49,11 @@ class Credential:
     def intent_name(self) -> str | None:
         """Name of the intent; None for a usable credential."""
         return self.secret.get("mark")
+
+    @property
+    def is_shared(self) -> bool:
+        """True if another stack created the trust, which it also revokes."""
+        return _SHARED in self.secret
 
     def dump(self) -> dict[str, Any]:
         """Return the credential as JSON for ``load``."""

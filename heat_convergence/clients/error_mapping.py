@@ -66,8 +66,18 @@ class ErrorResponse:
 
 
 def error_from_response(response: ErrorResponse) -> Error:
-    """Return the error for an unsuccessful response, from status, headers and body."""
-    error_type, message = _parse_document(response.text)
+    """Return the error for an unsuccessful response, from status, headers and body.
+
+    Its ``summary`` is the service's own text, without the status.
+    """
+    found = _parse_document(response.text)
+    error = _error_for(response, found)
+    error.summary = found.summary
+    return error
+
+
+def _error_for(response: ErrorResponse, found: _ErrorDocument) -> Error:
+    error_type, message = found.type, found.message
     reason = message or response.text[:MAX_MESSAGE_CHARACTERS] or "no reason given"
     text = f"{reason} (HTTP {response.status})"
     retry_after_s = response.retry_after_s
@@ -145,18 +155,32 @@ def _is_quota_error(status: int, error_type: str, message: str) -> bool:
     return status in (403, 409, 413) and names_quota
 
 
-def _parse_document(text: str) -> tuple[str, str]:
-    """Return the error's type and message; empty texts where the document has none."""
+@dataclass(frozen=True, slots=True)
+class _ErrorDocument:
+    """The parts of an error document; empty texts where it has none."""
+
+    type: str = ""
+    message: str = ""
+    summary: str = ""
+
+
+def _parse_document(text: str) -> _ErrorDocument:
     try:
         document = json.loads(text)
     except ValueError:
-        return "", ""
+        return _ErrorDocument()
     if not isinstance(document, Mapping):
-        return "", ""
+        return _ErrorDocument()
     for key, value in document.items():
         if isinstance(value, Mapping) and any(name in value for name in _TEXT_KEYS):
-            return str(value.get("type") or value.get("title") or key), _message_of(value)
-    return str(document.get("faultcode") or ""), _message_of(document)
+            error_type, message = (
+                value.get("type") or value.get("title") or key,
+                _message_of(value),
+            )
+            summary = str(value.get("summary") or message)[:MAX_MESSAGE_CHARACTERS]
+            return _ErrorDocument(str(error_type), message, summary)
+    message = _message_of(document)
+    return _ErrorDocument(str(document.get("faultcode") or ""), message, message)
 
 
 def _message_of(document: Mapping[str, Json]) -> str:

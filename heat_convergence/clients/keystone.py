@@ -7,23 +7,23 @@ Decides by ``deferred_auth_method`` what is requested from Keystone; stores noth
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from keystoneauth1 import exceptions
-from keystoneauth1.adapter import Adapter
-from keystoneauth1.session import Session
 
 from heat_convergence.clients import auth
-from heat_convergence.clients.credentials import Credential
+from heat_convergence.clients.credentials import Credential, shared_trust_secret
+from heat_convergence.clients.identity_api import (
+    create_identity_adapter,
+    translate_keystone_errors,
+)
+from heat_convergence.clients.service_account import ServiceAccount
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
 
 Json = Any
-_REFUSED = (400, 401, 403, 404)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class CredentialIssuer:
     def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
         self._settings = settings
         self._service = service
+        self._account = ServiceAccount(settings, service)
 
     def create_intent(self, requester: Requester, name: str) -> Credential:
         """Return the intent to store before ``issue`` is called with the same arguments."""
@@ -99,20 +100,37 @@ class CredentialIssuer:
         if credential.intent_name is not None:
             for each in self._created_for(credential, credential.intent_name):
                 self.revoke(each)
+        elif credential.is_shared:
+            return  # the stack that created the trust revokes it
         elif credential.method is DeferredAuthMethod.TRUSTS:
-            trust_id = credential.secret["trust_id"]
-            self._delete(credential, f"/OS-TRUST/trusts/{trust_id}")
+            trust_id, region = credential.secret["trust_id"], credential.region
+            self._delete(
+                credential,
+                f"/OS-TRUST/trusts/{trust_id}",
+                lambda: self._account.delete_trust(trust_id, region),
+            )
         elif credential.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
-            user_id, own_id = credential.user_id, credential.secret["id"]
-            self._delete(credential, f"/users/{user_id}/application_credentials/{own_id}")
+            user_id, own_id, region = (
+                credential.user_id,
+                credential.secret["id"],
+                credential.region,
+            )
+            self._delete(
+                credential,
+                f"/users/{user_id}/application_credentials/{own_id}",
+                lambda: self._account.delete_application_credential(user_id, own_id, region),
+            )
 
     # -- one method for each DeferredAuthMethod
 
     def _trust(self, requester: Requester, name: str) -> Mapping[str, str]:
+        own_trust_id = self._trust_of_own_token(requester)
+        if own_trust_id is not None:
+            return shared_trust_secret(own_trust_id)
         role_names = self._delegated_roles(requester)
         body = {
             "trustor_user_id": requester.user_id,
-            "trustee_user_id": self.trustee_user_id,
+            "trustee_user_id": self._account.user_id,
             "project_id": requester.project_id,
             "impersonation": True,
             "allow_redelegation": self._settings.allow_redelegation,
@@ -121,6 +139,21 @@ class CredentialIssuer:
         }
         response = self._as_user(requester, "/OS-TRUST/trusts", {"trust": body})
         return {"trust_id": response["trust"]["id"]}
+
+    def _trust_of_own_token(self, requester: Requester) -> str | None:
+        """Return the trust of a token that this service itself requested, or None.
+
+        Such a token comes from an ``OS::Heat::Stack`` of another stack.  Keystone creates no
+        trust for it unless trusts may be redelegated, but the same trust serves both stacks.
+        """
+        if self._settings.allow_redelegation or requester.auth is None:
+            return None
+        session = auth.create_session(self._settings, requester.auth)
+        with translate_keystone_errors("Keystone did not tell the token's trust"):
+            access = requester.auth.get_access(session)
+        if access.trust_id is None or access.trustee_user_id != self._account.user_id:
+            return None
+        return str(access.trust_id)
 
     def _application_credential(self, requester: Requester, name: str) -> Mapping[str, str]:
         # Unique, since Keystone keeps the names of those that could not be deleted.
@@ -164,41 +197,18 @@ class CredentialIssuer:
         """Return the credentials that were created for an intent: mostly none, or one."""
         found: list[Mapping[str, str]] = []
         if intent.method is DeferredAuthMethod.TRUSTS:
-            query = {"trustee_user_id": self.trustee_user_id}
-            known = self._list(intent, "/OS-TRUST/trusts", "trusts", **query)
+            known = self._account.list_trusts(intent.region)
             found = [{"trust_id": each["id"]} for each in known
                      if each.get("description") == _record_name(intent_name)
                      and each["trustor_user_id"] == intent.user_id]  # fmt: skip
         elif intent.method is DeferredAuthMethod.APPLICATION_CREDENTIAL:
-            what = "application_credentials"
-            known = self._list(intent, f"/users/{intent.user_id}/{what}", what)
-            found = [{"id": each["id"], "secret": ""} for each in known
+            known = self._account.list_application_credentials(intent.user_id, intent.region)
+            found = [{"id": each["id"], "secret": ""}  # nosec B105  # it was never stored
+                     for each in known
                      if each["name"].startswith(f"{_record_name(intent_name)}-")]  # fmt: skip
         return [replace(intent, secret=secret) for secret in found]
 
-    def _list(
-        self, intent: Credential, path: str, key: str, **query: str
-    ) -> list[dict[str, Json]]:
-        """Return records that the service lists; none where it may not list."""
-        client = create_identity_adapter(self._own_session, self._settings, intent.region)
-        with translate_keystone_errors("Keystone did not list the credentials"):
-            try:
-                found: list[dict[str, Json]] = client.get(path, params=query).json()[key]
-            except (exceptions.Forbidden, exceptions.NotFound):
-                return []
-        return found
-
     # -- HTTP
-
-    @cached_property
-    def trustee_user_id(self) -> str:
-        """Id of the service's own user, to which trusts are given."""
-        with translate_keystone_errors("the service's user could not log in"):
-            return str(self._own_session.get_user_id())
-
-    @cached_property
-    def _own_session(self) -> Session:
-        return auth.create_session(self._settings, self._service.load_plugin())
 
     def _as_user(self, requester: Requester, path: str, body: Json) -> Json:
         session = auth.create_session(self._settings, requester.auth)
@@ -206,64 +216,22 @@ class CredentialIssuer:
         with translate_keystone_errors("Keystone did not let the service act for the user"):
             return client.post(path, json=body).json()
 
-    def _delete(self, credential: Credential, path: str) -> None:
+    def _delete(
+        self, credential: Credential, path: str, delete_as_service: Callable[[], None]
+    ) -> None:
         """Delete a record as the user acted for or as the service, whichever may."""
         stack_auth = auth.create_stack_auth(credential, self._service)
-        acting = auth.create_session(self._settings, stack_auth)
+        session = auth.create_session(self._settings, stack_auth)
+        client = create_identity_adapter(session, self._settings, credential.region)
         with translate_keystone_errors("Keystone did not revoke the credential"):
-            for session in (acting, self._own_session):
-                try:
-                    create_identity_adapter(session, self._settings, credential.region).delete(
-                        path
-                    )
-                except (errors.AuthorizationFailure, exceptions.Forbidden):
-                    continue  # the credential is revoked, or this user may not delete it
-                except exceptions.NotFound:
-                    pass
-                return
+            try:
+                client.delete(path)
+            except (errors.AuthorizationFailure, exceptions.Forbidden):
+                # The credential is revoked already, or may not delete itself.
+                delete_as_service()
+            except exceptions.NotFound:
+                pass
 
 
 def _record_name(name: str) -> str:
     return f"heat-{name}"
-
-
-class _SilentAdapter(Adapter):
-    """An adapter that logs nothing, since passwords and keys pass through it."""
-
-    def request(self, url: str, method: str, **kwargs: Any) -> Any:
-        """Send a request without logging it."""
-        return super().request(url, method, **{"log": False, **kwargs})
-
-
-def create_identity_adapter(
-    session: Session, settings: ClientSettings, region: str | None = None
-) -> Adapter:
-    """Return an adapter for version 3 of Keystone's API.
-
-    The region is that of the request, else the configured one, else the first of the catalog.
-    """
-    interface = settings.interfaces.get("identity", settings.interface)
-    return _SilentAdapter(
-        session,
-        service_type="identity",
-        region_name=region or settings.region,
-        interface=interface.removesuffix("URL"),
-        min_version="3",
-        max_version="3.latest",
-        connect_retries=settings.connect_retries,
-    )
-
-
-@contextmanager
-def translate_keystone_errors(failure: str) -> Iterator[None]:
-    """Translate errors of Keystone into errors of this service that begin with ``failure``."""
-    try:
-        yield
-    except exceptions.HttpError as error:
-        if error.http_status not in _REFUSED:
-            raise errors.TemporaryFailure(f"{failure}: {error}") from error
-        raise errors.AuthorizationFailure(f"{failure}: {error}") from error
-    except exceptions.ConnectionError as error:
-        raise errors.TemporaryFailure(f"{failure}: Keystone did not answer") from error
-    except exceptions.ClientException as error:
-        raise errors.AuthorizationFailure(f"{failure}: {error}") from error

@@ -17,6 +17,8 @@ import requests
 from keystoneauth1 import exceptions as auth_errors
 from keystoneauth1.adapter import Adapter
 from openstack import exceptions as sdk_errors
+from openstack.config.cloud_region import from_session
+from openstack.connection import Connection
 
 from heat_convergence.clients import error_mapping
 from heat_convergence.common.errors import (
@@ -118,6 +120,10 @@ class CloudClient(Protocol):
         """Return the endpoint of the service."""
         ...
 
+    def in_region(self, region: str) -> CloudClient:
+        """Return a client of the same cloud, user and project in another region."""
+        ...
+
 
 class RequestLimiter:
     """Limit on the requests that a process has open at each service."""
@@ -143,6 +149,7 @@ class SdkCloudClient:
         project_id: Project of the requests.
         connect: Function that returns the connection.
         request_limiter: The process's limit on open requests.
+        region: Region of the connection, where the resource names one.
     """
 
     def __init__(
@@ -151,9 +158,11 @@ class SdkCloudClient:
         project_id: str | None,
         connect: Callable[[], Any],
         request_limiter: RequestLimiter,
+        region: str | None = None,
     ) -> None:
         self.cache_key = cache_key
         self.project_id = project_id
+        self.region = region
         self._connect = connect
         self._request_limiter = request_limiter
 
@@ -173,6 +182,16 @@ class SdkCloudClient:
             )
         return CloudResponse(
             response.status_code, dict(response.headers), _body(response), response.content
+        )
+
+    def in_region(self, region: str) -> SdkCloudClient:
+        """Return a client of the same cloud, user and project in another region."""
+        return SdkCloudClient(
+            f"{self.cache_key} {region}",
+            self.project_id,
+            lambda: _connection_in_region(self._connect(), region),
+            self._request_limiter,
+            region,
         )
 
     def _send(self, request: CloudRequest) -> requests.Response:
@@ -204,10 +223,21 @@ class SdkCloudClient:
             service, lambda: Adapter.get_endpoint(getattr(self._connect(), service))
         )
         if not found:
-            raise ResourceTypeUnavailable(
-                f"HEAT-E99001 Service {service} is not in the service catalog."
-            )
+            raise ResourceTypeUnavailable(self._absence_of(service))
         return str(found)
+
+    def _absence_of(self, service: str) -> str:
+        if self.region is None:
+            return f"HEAT-E99001 Service {service} is not in the service catalog."
+        interface = getattr(self._connect(), service).interface or "public"
+        return f"{interface} endpoint for {service} service in {self.region} region not found"
+
+
+def _connection_in_region(connection: Connection, region: str) -> Connection:
+    config = connection.config
+    options = {**config.config, "region_name": region}
+    regional = from_session(config.get_session(), app_name="heat-convergence", **options)
+    return Connection(config=regional)
 
 
 def _translate_errors(service: str, call: Callable[[], Any]) -> Any:

@@ -19,7 +19,7 @@ class DeferredAuthMethod(Enum):
 
     TRUSTS = "trusts"
     APPLICATION_CREDENTIAL = "application_credential"
-    PASSWORD = "password"
+    PASSWORD = "password"  # nosec B105  # the name of the method
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from heat_convergence.clients import auth
-from heat_convergence.clients.keystone import create_identity_adapter, translate_keystone_errors
+from heat_convergence.clients.service_account import ServiceAccount
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import Ec2Keys
 
@@ -91,8 +91,7 @@ class Ec2SignatureVerifier:
     """Verification of signatures by Keystone, requested as the service itself."""
 
     def __init__(self, settings: ClientSettings, service: auth.ServiceAuth) -> None:
-        self._settings = settings
-        self._service = service
+        self._account = ServiceAccount(settings, service)
 
     def identify_signer(self, credentials: Mapping[str, Any]) -> Signer:
         """Return the signer of a request.
@@ -103,10 +102,7 @@ class Ec2SignatureVerifier:
         Raises:
             AuthorizationFailure: The signature is invalid.
         """
-        session = auth.create_session(self._settings, self._service.load_plugin())
-        with translate_keystone_errors("Keystone rejected the signature"):
-            client = create_identity_adapter(session, self._settings)
-            token = client.post("/ec2tokens", json={"credentials": credentials}).json()["token"]
+        token = self._account.validate_signature(credentials)
         project = token["project"]
         return Signer(
             user_id=token["user"]["id"],

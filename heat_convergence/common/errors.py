@@ -26,18 +26,30 @@ class Error(Exception):
         retry: How a worker repeats the attempt.
         message: Text without the path.
         path: Location in the request or template; empty when unknown.
+        detail: Text for the log alone, such as the statement that the database refused.
+        summary: The first mistake alone, without position or hint, to quote in another error;
+            empty where the whole text is that.
     """
 
     http_status = 500
     retry = Retry.NEVER
 
-    def __init__(self, message: str = "", *, path: str = "") -> None:
+    detail = ""
+    summary = ""
+
+    def __init__(self, message: str = "", *, path: str = "", detail: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.path = path
+        self.detail = detail
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
+
+    @property
+    def log_text(self) -> str:
+        """The text for the log: that for users, and what users must not see."""
+        return f"{self} ({self.detail})" if self.detail else str(self)
 
 
 # -- 400: the request is invalid ------------------------------------------------
@@ -74,6 +86,10 @@ class MissingRequestKey(HTTPBadRequest):
 class StackValidationFailed(Invalid):
     """An inconsistency in a template, its parameters or its properties."""
 
+    def __str__(self) -> str:
+        """Return the text in the form that clients match."""
+        return f"{self.path}: : {self.message}" if self.path else self.message
+
 
 class InvalidSchemaError(Invalid):
     """An invalid declaration of a parameter."""
@@ -83,9 +99,7 @@ class InvalidTemplateReference(Invalid):
     """A reference to a resource that the template does not have."""
 
     def __init__(self, resource: str, key: str = "", hint: str = "") -> None:
-        super().__init__(
-            f'The specified reference "{resource}" (in {key}) is incorrect{hint or "."}'
-        )
+        super().__init__(f'The specified reference "{resource}" (in {key}) is incorrect.{hint}')
         self.resource = resource
         self.key = key
         self.hint = hint
@@ -165,6 +179,10 @@ class ResourcePropertyValueDependency(Invalid):
 
 class InvalidBreakPointHook(Invalid):
     """A hook that does not exist or is not set."""
+
+
+class JobTakeoversExceeded(Error):
+    """A job whose workers ended while they ran it, again and again."""
 
 
 class ResourceActionRestricted(Invalid):

@@ -37,7 +37,9 @@ def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10
         try:
             return work()
         except ConcurrentTransaction as error:
-            LOG.info("transaction retried after a conflict: error=%(error)s", {"error": error})
+            LOG.info(
+                "transaction retried after a conflict: error=%(error)s", {"error": error.log_text}
+            )
             if not left:
                 raise
         except Unavailable:

@@ -20,7 +20,8 @@ OPTS = [
         "action_retry_limit",
         default=5,
         min=1,
-        help="Maximum number of attempts at a resource in one traversal before it fails.",
+        help="Number of retries of a resource's action in one traversal, each after a longer pause"
+        " than the last. A new resource that ends in an error state is deleted and created anew.",
     ),
     cfg.IntOpt(
         "stack_action_timeout",
@@ -91,6 +92,14 @@ ENGINE_OPTS = [
         min=1.0,
         help="Seconds without a renewal after which a worker is considered dead and its resources "
         "may be taken over by another worker.",
+    ),
+    cfg.IntOpt(
+        "max_job_takeovers",
+        default=3,
+        min=1,
+        help="Number of times that a job of a resource is taken over, in one traversal, from a "
+        "worker that died or was stalled while it ran the job. When that happens once more, the "
+        "job is not repeated and the resource fails.",
     ),
     cfg.FloatOpt(
         "repost_after",

@@ -19,6 +19,15 @@ OPTS = [
         "template_url.",
     ),
     cfg.IntOpt(
+        "max_template_evaluation_steps",
+        default=500000,
+        min=1000,
+        help="Maximum work of evaluating one template, or one value that is read later: about"
+        " one step for each member of the arguments and the result of each function. A step"
+        " takes a microsecond or two. All evaluations of one API request together may take ten"
+        " times as many.",
+    ),
+    cfg.IntOpt(
         "max_json_body_size",
         default=1048576,
         min=1,

@@ -37,6 +37,14 @@ OPTS = [
         " database. All daemons need the same keys. The option may be repeated: the first"
         " key encrypts, all keys decrypt, so that keys can be rotated.",
     ),
+    cfg.URIOpt(
+        "public_endpoint",
+        schemes=["http", "https"],
+        help="URL of the API as clients reach it, without version and project, such as"
+        " https://cloud.example/orchestration. Links in responses begin with it. Without it"
+        " they repeat the Host header of the request, which must then be a host name with an"
+        " optional port; behind a proxy, see [oslo_middleware] enable_proxy_headers_parsing.",
+    ),
     cfg.StrOpt(
         "environment_dir",
         default="/etc/heat-convergence/environment.d",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -266,6 +267,7 @@ resource_graph = Table(
     Column("stack_id", _ID, nullable=False),
     Column("version", Integer, nullable=False),
     Column("retry_count", Integer, nullable=False, default=0, server_default="0"),
+    Column("takeover_count", Integer, nullable=False, default=0, server_default="0"),
     Column("observed_ready", Boolean, nullable=False, default=False),
     UniqueConstraint("resource_id", "needed_by", "version"),
     Index("ix_resource_graph_needed_by", "needed_by"),
@@ -315,5 +317,14 @@ service = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
+    **_OPTIONS,
+)
+
+# A row is changed to lock what its project has, while it is counted.
+quota_lock = Table(
+    "quota_lock",
+    metadata,
+    Column("project_id", String(64), primary_key=True),
+    Column("turn", BigInteger, nullable=False),
     **_OPTIONS,
 )

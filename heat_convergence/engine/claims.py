@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.resource_columns import ResourceColumns
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.planning.job_steps import JobStep
-from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.jobs import Job
 
@@ -24,8 +24,8 @@ def record_claims(
 ) -> None:
     """Claim the rows of jobs, and show their actions IN_PROGRESS, with events."""
     for job in jobs:
-        if job.row.lease_token is not None:  # its worker has not renewed it in time
-            reason = f"the lease of {job.row.lease_owner} has expired"
+        if job.row.lease.token is not None:  # its worker has not renewed it in time
+            reason = f"the lease of {job.row.lease.owner} has expired"
             context.report(Report(job.row, "lease taken over", job.action, reason))
     silent = [job for job in jobs if not job.step.traits.shows_progress]
     tx.jobs.apply([job.row.id for job in silent], claim)
@@ -41,7 +41,7 @@ def record_claims(
         [
             context.resource_event(job.row, Action.ADOPT, status, _STARTED)
             for job in jobs
-            if job.step is JobStep.EXTERNAL and job.row.action is Action.INIT
+            if job.step is JobStep.EXTERNAL and job.row.state.action is Action.INIT
             for status in (Status.IN_PROGRESS, Status.COMPLETE)
         ]
     )
@@ -75,4 +75,4 @@ def _columns(
 
 def _goes_on(job: Job) -> bool:
     """Return whether the row shows the job's action already."""
-    return job.row.action is job.action and job.row.status is Status.IN_PROGRESS
+    return job.row.state.action is job.action and job.row.state.status is Status.IN_PROGRESS

@@ -29,7 +29,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
-from heat_convergence.engine.jobs import ClaimContext, Job, create_job
+from heat_convergence.engine.jobs import ClaimContext, Job, create_job, reject_poisoned_job
 from heat_convergence.engine.leases import LeaseTracker
 from heat_convergence.engine.nested_executor import (
     NestedStackExecutor,
@@ -109,7 +109,11 @@ class Engine:
             )
             send_messages(self._bus, outgoing_messages, self._settings)
             self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
-            flat = [job for job in jobs if not is_nested_stack_job(job)]
+            flat = [
+                self._nested_executor.with_stack_source(job)
+                for job in jobs
+                if not is_nested_stack_job(job)
+            ]
             for outcomes in self._pool.run(lambda job: execute_job(job, lease_held), flat):
                 self._finish([outcome for outcome in outcomes if not outcome.lease_lost], token)
         except Unavailable as error:
@@ -117,7 +121,7 @@ class Engine:
             LOG.warning(
                 "jobs not finished, a sweep repeats them:"
                 " stack=%(stack)s version=%(version)s error=%(error)s",
-                {"stack": stack_id, "version": version, "error": str(error)},
+                {"stack": stack_id, "version": version, "error": error.log_text},
             )
 
     def renew_leases(self) -> None:
@@ -180,8 +184,8 @@ class Engine:
         # RULE 2: a job starts when everything that it needs is ready.
         blocked = tx.readiness.find_with_unready_requirements(version, [row.id for row in rows])
         rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
-        names = {name for row in rows for name in row.referenced_names}
-        keys = {key for row in rows for key in collect_definition_hashes(row.definition)}
+        names = {name for row in rows for name in row.desired.referenced_names}
+        keys = {key for row in rows for key in collect_definition_hashes(row.desired.definition)}
         claim_context = ClaimContext(
             stack=stack,
             inputs=tx.incarnations.get_inputs(stack.id, names),
@@ -193,7 +197,16 @@ class Engine:
             limits=self._limits,
             predecessors=find_predecessors(tx, stack.id, rows, self._registry),
         )
-        return [create_job(row, claim_context) for row in rows]
+        limit = self._settings.max_job_takeovers
+        # A lease that was not given back: its worker has ended, or was stalled.
+        taken_over = [row.id for row in rows if row.lease.token is not None]
+        takeovers = tx.graph.count_takeovers(version, taken_over)
+        return [
+            reject_poisoned_job(row, takeovers[row.id], limit)
+            if takeovers.get(row.id, 0) > limit
+            else create_job(row, claim_context)
+            for row in rows
+        ]
 
     def _write_claims(
         self, tx: Transaction, jobs: Sequence[Job], token: str, context: TraversalContext
@@ -236,7 +249,7 @@ class Engine:
         self._notify_observer(job_outcomes[0].job, self._record_each(job_outcomes, token))
 
     def _notify_observer(self, job: Job, recorded: outcomes.RecordedOutcomes) -> None:
-        stack_id, version = job.row.stack_id, job.row.version
+        stack_id, version = job.row.stack_id, job.row.job.version
         if recorded.current:
             self._bus.observe(stack_id, version, recorded.current)
         for newer, ids in sorted(recorded.superseded.items()):
@@ -254,6 +267,10 @@ class Engine:
             return retry_transaction(lambda: self._record(job_outcomes, token), wait=self._wait)
         except (StorageRefused, InvalidEncryptionKey) as error:
             if len(job_outcomes) == 1:
+                LOG.error(
+                    "result of a job not stored: resource=%(resource)s error=%(error)s",
+                    {"resource": job_outcomes[0].job.row.id, "error": error.log_text},
+                )
                 failed = [job_outcomes[0].as_storage_failure(error)]
                 return retry_transaction(lambda: self._record(failed, token), wait=self._wait)
         parts = [self._record_each([outcome], token) for outcome in job_outcomes]
@@ -273,9 +290,9 @@ class Engine:
 
 def _is_claimable(row: Resource, version: int, now: datetime) -> bool:
     return (
-        row.version == version
-        and row.job is not None
-        and row.job_state is JobState.POSTED
-        and row.observe_at is None
-        and not row.is_leased(now)
+        row.job.version == version
+        and row.job.verb is not None
+        and row.job.state is JobState.POSTED
+        and row.observation.observe_at is None
+        and not row.lease.is_active(now)
     )

@@ -62,7 +62,7 @@ class Outcome:
             else VerbResult(ObservedState.FAILED, physical_id=result.physical_id)
         )
         return Outcome(
-            replace(self.job, desired_properties=self.job.row.properties or {}),
+            replace(self.job, desired_properties=self.job.row.physical.properties or {}),
             result=kept,
             error=ResourceFailure(f"its values can't be stored: {error}"),
         )
@@ -81,7 +81,8 @@ class Outcome:
     @property
     def retry_with_new_incarnation(self) -> bool:
         """True if another incarnation may succeed where this one failed."""
-        return self._failed and self.result is not None and self.result.retry_with_new_incarnation
+        new = self.job.action is Action.CREATE and self._failed
+        return new and self.result is not None and self.result.retry_with_new_incarnation
 
     @property
     def _failed(self) -> bool:
@@ -91,7 +92,9 @@ class Outcome:
 def execute_job(job: Job, lease_held: LeaseCheck) -> Outcome:
     """Do the step of a job, as long as its lease is held."""
     outcome = _perform(job, lease_held)
-    restricted = job.action is Action.UPDATE and "replace" in job.row.hooks_and_restrictions
+    restricted = (
+        job.action is Action.UPDATE and "replace" in job.row.desired.hooks_and_restrictions
+    )
     if not outcome.needs_replacement or not restricted:
         return outcome
     # The call has shown it; a replacement that was known before was rejected with the job.
@@ -125,7 +128,7 @@ def _perform(job: Job, lease_held: LeaseCheck) -> Outcome:
         return Outcome(job, error=error)
     except Exception as error:
         # RULE 11: whatever a resource type raises fails this resource, never the worker.
-        if job.row.sensitive:
+        if job.row.desired.sensitive:
             _log_without_text(job, error)
         else:
             LOG.exception(
@@ -167,11 +170,11 @@ def _replace_inherited_failure(outcome: Outcome) -> Outcome:
     """Replace, rather than fail, a resource whose failure predates this traversal."""
     job, result = outcome.job, outcome.result
     continues = job.step in (JobStep.OBSERVE, JobStep.FIND_OR_CREATE)
-    whole = job.row.status is Status.COMPLETE and job.row.applied_hash is not None
+    whole = job.row.state.status is Status.COMPLETE and job.row.physical.applied_hash is not None
     repairs = job.step is JobStep.UPDATE and not whole
     lost = result is not None and result.observed in (ObservedState.FAILED, ObservedState.ABSENT)
     started_before = job.started_in_earlier_traversal and (continues or repairs)
-    adopted = job.step is JobStep.ADOPT and job.row.job is Verb.CONVERGE
+    adopted = job.step is JobStep.ADOPT and job.row.job.verb is Verb.CONVERGE
     resumed = job.step is JobStep.RESUME_FIRST  # and found missing
     successor = lost and (started_before or job.has_unknown_state or adopted or resumed)
     return replace(outcome, needs_replacement=successor)

@@ -11,12 +11,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.errors import Error, ResourceActionRestricted, StackValidationFailed
+from heat_convergence.common.errors import (
+    Error,
+    JobTakeoversExceeded,
+    NotSupported,
+    ResourceActionRestricted,
+    StackValidationFailed,
+)
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.planning.incarnations import REPLACE_FORBIDDEN
+from heat_convergence.convergence.planning.incarnations import (
+    EXTERNAL_ID_CHANGED,
+    REPLACE_FORBIDDEN,
+)
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.convergence.planning.step_selection import (
     PropertyChange,
@@ -73,7 +82,7 @@ class Job:
     @property
     def started_in_earlier_traversal(self) -> bool:
         """True if an earlier traversal had started an action of the resource."""
-        started_at = self.row.action_started_at
+        started_at = self.row.state.started_at
         stack_at = None if self.stack is None else self.stack.started_at
         return started_at is not None and stack_at is not None and started_at < stack_at
 
@@ -84,7 +93,7 @@ class Job:
         Nothing that this traversal did can be the cause of a failure.
         """
         observes = self.step is JobStep.OBSERVE and self.action is Action.UPDATE
-        return observes and self.row.applied_hash is None
+        return observes and self.row.physical.applied_hash is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +117,18 @@ class ClaimContext:
 def create_job(row: Resource, claim: ClaimContext) -> Job:
     """Create the job of a claimed row; an error in its values makes it a failed one."""
     step = select_step_before_properties(row)
-    before = row.properties or {}
+    before = row.physical.properties or {}
     try:
-        if (
-            REPLACE_FORBIDDEN in row.hooks_and_restrictions
-            and row.job is Verb.CONVERGE
-            and row.desired is DesiredState.PRESENT
-        ):
-            raise _restricted("replace")
-        resource_type = claim.registry.get(row.implementation)
+        refusal = _refusal(row)
+        if refusal is not None:
+            action = row.state.action
+            return Job(row, JobStep.NO_OP, action, None, None, before, frozenset(), refusal)
+        resource_type = claim.registry.get(row.desired.implementation)
         if step is not None and not _takes_properties(step, row):
             if step is JobStep.FIND_AND_DELETE and not before:
                 before = _sought(row, resource_type, claim)
             return _job(row, step, resource_type, claim, before, frozenset())
-        adopting = step is JobStep.ADOPT and ADOPTED_PROPERTIES in row.definition
+        adopting = step is JobStep.ADOPT and ADOPTED_PROPERTIES in row.desired.definition
         after = _resolved(
             row, resource_type, claim, ADOPTED_PROPERTIES if adopting else "properties"
         )
@@ -139,17 +146,34 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
                 and not resource_type.has_nested_stack
                 and _draws_on_changed(row, claim)
             )
-            sleeps = step is JobStep.ADOPT and row.suspended and row.job is Verb.CONVERGE
+            sleeps = (
+                step is JobStep.ADOPT and row.physical.suspended and row.job.verb is Verb.CONVERGE
+            )
             return replace(
                 job, has_next_step=adopting or unverified or sleeps, unverified=unverified
             )
         return _update(row, resource_type, claim, after)
     except ResourceActionRestricted as error:
-        return Job(row, JobStep.NO_OP, row.action, None, None, before, frozenset(), error)
+        return Job(row, JobStep.NO_OP, row.state.action, None, None, before, frozenset(), error)
     except Error as error:
-        action = Action.CREATE if row.physical_id is None else Action.UPDATE
+        action = Action.CREATE if row.physical.id is None else Action.UPDATE
         _hide(error, row, claim)
         return Job(row, JobStep.REJECT, action, None, None, before, frozenset(), error)
+
+
+def reject_poisoned_job(row: Resource, takeovers: int, limit: int) -> Job:
+    """Return a failed job for a row whose workers have ended too often while they ran its job."""
+    error = JobTakeoversExceeded(
+        f"{takeovers} workers ended while they ran the job of this resource"
+        f" (max_job_takeovers is {limit})"
+    )
+    action = row.state.action
+    if row.desired.state is DesiredState.ABSENT:
+        action = Action.DELETE
+    elif action is Action.INIT:
+        action = Action.CREATE
+    before = row.physical.properties or {}
+    return Job(row, JobStep.REJECT, action, None, None, before, frozenset(), error)
 
 
 def _hide(error: Error, row: Resource, claim: ClaimContext) -> None:
@@ -157,9 +181,13 @@ def _hide(error: Error, row: Resource, claim: ClaimContext) -> None:
 
     All of its values are redacted, as it is not known which of them are secret.
     """
-    if row.sensitive:
-        drawn = [claim.inputs[name] for name in row.referenced_names if name in claim.inputs]
-        shared = [row.definition.get(section) for section in ("properties", ADOPTED_PROPERTIES)]
+    if row.desired.sensitive:
+        drawn = [
+            claim.inputs[name] for name in row.desired.referenced_names if name in claim.inputs
+        ]
+        shared = [
+            row.desired.definition.get(section) for section in ("properties", ADOPTED_PROPERTIES)
+        ]
         values = load_deduplicated(shared, lambda key: claim.contents.get(key, ""))
         read = [(_values(each), each.properties, each.data) for each in drawn]
         error.message = redact(error.message, sensitive_texts([values, read]))
@@ -173,7 +201,7 @@ def _values(drawn: InputResource) -> list[Any]:
 
 def _takes_properties(step: JobStep | None, row: Resource) -> bool:
     """Return whether the step takes properties; those of a deletion may be unknown."""
-    if row.desired is not DesiredState.PRESENT:
+    if row.desired.state is not DesiredState.PRESENT:
         return False
     return step is None or step.traits.needs_properties
 
@@ -191,23 +219,26 @@ def _draws_on_changed(row: Resource, claim: ClaimContext) -> bool:
 
     The resource is then as its definition says, apart from values that are unknown.
     """
-    return row.job is Verb.CONVERGE and not _drawn_actions(row, claim) <= {Action.ADOPT}
+    return row.job.verb is Verb.CONVERGE and not _drawn_actions(row, claim) <= {Action.ADOPT}
 
 
 def _drawn_actions(row: Resource, claim: ClaimContext) -> set[Action]:
-    drawn = (claim.inputs.get(name) for name in row.referenced_names)
+    drawn = (claim.inputs.get(name) for name in row.desired.referenced_names)
     return {found.action for found in drawn if found is not None}
 
 
 def _update(
     row: Resource, resource_type: ResourceType, claim: ClaimContext, after: Mapping[str, Any]
 ) -> Job:
-    before = row.properties or {}
+    before = row.physical.properties or {}
     names = other = props.changed_property_names(before, after)
-    if row.properties_hash is None:
+    if row.physical.properties_hash is None:
         # An earlier update may have happened or not: everything is set again.
         both = before.keys() | after.keys()
         names |= {name for name in both if resource_type.schema.update_allowed(name)}
+    sent_in = resource_type.stack_source_property
+    if sent_in is not None and row.physical.applied_hash != row.desired.definition_hash:
+        names |= {sent_in}  # the stack's files or environment may have changed
     change = PropertyChange(
         changed_names=names,
         updatable_in_place=resource_type.schema.update_allowed,
@@ -222,8 +253,20 @@ def _update(
 
 def _refuse_restricted(row: Resource, step: JobStep | None) -> None:
     action = None if step is None else step.traits.restricted_action
-    if action is not None and action in row.hooks_and_restrictions:
+    if action is not None and action in row.desired.hooks_and_restrictions:
         raise _restricted(action)
+
+
+def _refusal(row: Resource) -> Error | None:
+    """Return why the update leaves the resource as it is, None if it does not."""
+    if row.job.verb is not Verb.CONVERGE or row.desired.state is not DesiredState.PRESENT:
+        return None
+    restrictions, of = row.desired.hooks_and_restrictions, row.identity
+    if EXTERNAL_ID_CHANGED in restrictions:
+        return NotSupported(
+            f"Update to property external_id of {of.name} ({of.type}) is not supported."
+        )
+    return _restricted("replace") if REPLACE_FORBIDDEN in restrictions else None
 
 
 def _restricted(action: str) -> ResourceActionRestricted:
@@ -251,7 +294,7 @@ def _job(
     )
     view = build_context(row, claim.stack, action, claim.now, inputs)
     view = with_name_limit(view, resource_type.physical_name_limit)
-    rivals = [str(other.physical_id) for other in claim.predecessors.get(row.id, ())]
+    rivals = [str(other.physical.id) for other in claim.predecessors.get(row.id, ())]
     if rivals:
         view = replace(view, predecessors=tuple(rivals))
     facade = _facade(row, claim, metadata) if resource_type.has_nested_stack and making else {}
@@ -263,7 +306,7 @@ def _job(
 def _facade(row: Resource, claim: ClaimContext, metadata: Any) -> dict[str, Any]:
     return {
         "metadata": metadata,
-        "deletion_policy": row.definition.get("deletion_policy", DELETE),
+        "deletion_policy": row.desired.definition.get("deletion_policy", DELETE),
         "update_policy": _finished("update_policy", row, claim),
     }
 
@@ -290,9 +333,9 @@ def _resolved(
 
 def _finished(section: str, row: Resource, claim: ClaimContext) -> dict[str, Any]:
     """Return a section of the row's definition with the values that it reads."""
-    if not row.definition.get(section):
+    if not row.desired.definition.get(section):
         return {}
-    value = load_section(row.definition, section, claim.contents, claim.parsed_contents)
+    value = load_section(row.desired.definition, section, claim.contents, claim.parsed_contents)
     inputs = RowInputs(claim.inputs, claim.stack, claim.registry, claim.now)
     found = resolve_value(value, inputs, limits=claim.limits, functions=claim.functions)
     if found is not None and not isinstance(found, dict):

@@ -38,7 +38,6 @@ from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.nested_jobs import (
     adopted_document,
-    adopted_resources,
     is_job_held,
     missing_stack_outcome,
     nested_state_source,
@@ -49,6 +48,9 @@ from heat_convergence.engine.outcomes import RecordedOutcomes
 from heat_convergence.resources.nested.nested_type import NestedType
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_type import VerbResult
+from heat_convergence.resources.protocol.stack_source import StackSource
+from heat_convergence.stacks import quotas
+from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.event_log import EventLog
 from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
@@ -107,7 +109,7 @@ class NestedStackExecutor:
             The recorded outcomes, and messages to send after the commit.
         """
         try:
-            if job.step is JobStep.ADOPT and job.row.job is not Verb.ADOPT:
+            if job.step is JobStep.ADOPT and job.row.job.verb is not Verb.ADOPT:
                 return self._adopt_first(job, token)
             if job.step.traits.creates or job.step is JobStep.ADOPT:
                 return self._create(job, token)
@@ -120,6 +122,24 @@ class NestedStackExecutor:
             raise  # the transaction is tried again
         except Error as error:
             return self._record(Outcome(job, error=error), token), ()
+
+    def with_stack_source(self, job: Job) -> Job:
+        """Return the job with the stack's files and environment, if its call sends them on."""
+        resource_type, context = job.resource_type, job.context
+        if resource_type is None or context is None or not job.step.traits.needs_properties:
+            return job
+        if resource_type.stack_source_property is None:
+            return job
+        try:
+            parent = self._parent(job)
+            texts = self._load_contents(set(parent.files.hashes.values()))
+        except Unavailable:
+            raise  # a sweep repeats the job
+        except Error as error:
+            return replace(job, error=error)
+        files = {name: texts[key] for name, key in parent.files.hashes.items()}
+        source = StackSource(files, parent.environment.for_remote_stack(job.row.name))
+        return replace(job, context=replace(context, stack_source=source))
 
     @property
     def builder(self) -> NestedStackBuilder:
@@ -165,12 +185,15 @@ class NestedStackExecutor:
         stack, adopted = prepared.stack, None
         if job.step is JobStep.ADOPT:
             stack = replace(stack, action=Action.ADOPT)
-            adopted = adopted_resources(job.row, prepared, self._builder.services.registry)
+            adopted = adopted_resources(
+                adopted_document(job.row).get("resources") or {},
+                prepared.desired_resources,
+                self._builder.services.registry,
+            )
         with self._transaction() as (tx, context):
             if not is_job_held(tx, job, token):
                 return _NOTHING_RECORDED, ()
-            if job.row.desired is DesiredState.PRESENT:
-                self._check_size(tx, job.row, prepared)
+            self._check_depth(job.row, prepared)
             recorded = outcomes.record_outcomes(tx, [outcome], token, context)
             tx.contents.put(prepared.contents)
             started = traversal.create_stack(
@@ -181,6 +204,8 @@ class NestedStackExecutor:
                 context=context,
                 adopted_resources=adopted,
             )
+            if job.row.desired.state is DesiredState.PRESENT:
+                quotas.check_tree_size(tx, job.row, self._limits.max_resources, count_before=0)
         return (recorded if outcome.unfinished else _NOTHING_RECORDED), started.outgoing_messages
 
     def _update(
@@ -200,13 +225,40 @@ class NestedStackExecutor:
                 unchanged = VerbResult(ObservedState.BUSY, data=prepared.data, poll_after_s=0.0)
                 return unchanged, None
             busy = VerbResult(ObservedState.BUSY, data=prepared.data, poll_after_s=None)
-            return busy, lambda context: _start_update(tx, job, nested, prepared, context)
+            return busy, lambda context: self._start_update(tx, job, nested, prepared, context)
 
         return self._change(job, token, decide)
 
+    def _start_update(
+        self,
+        tx: Transaction,
+        job: Job,
+        nested: Stack,
+        prepared: PreparedNestedStack,
+        context: TraversalContext,
+    ) -> tuple[OutgoingMessage, ...]:
+        limit = self._limits.max_resources
+        count_before = 0 if limit < 0 else tx.tree.count_resources(job.row.identity.root_id)
+        tx.contents.put(prepared.contents)
+        request = TraversalRequest(
+            nested.id,
+            Action.UPDATE,
+            goal=prepared.goal,
+            desired_resources=prepared.desired_resources,
+            stack_values={"timeout_mins": prepared.stack.timeout_mins},
+            initiator=Initiator.PARENT,
+            state_source=nested_state_source(job),
+        )
+        started = traversal.start_traversal(tx, request, context)
+        quotas.check_tree_size(tx, job.row, limit, count_before)
+        return started.outgoing_messages
+
     def _decide(self, tx: Transaction, job: Job, nested: Stack) -> Decision:
         def start(context: TraversalContext) -> tuple[OutgoingMessage, ...]:
-            if job.action is Action.DELETE and rollback.RETAIN_CONTENTS in job.row.definition:
+            if (
+                job.action is Action.DELETE
+                and rollback.RETAIN_CONTENTS in job.row.desired.definition
+            ):
                 rollback.retain_adopted(tx, tx.resources.lock_by_stack(nested.id))
             request = TraversalRequest(nested.id, job.action, initiator=Initiator.PARENT)
             return traversal.start_traversal(tx, request, context).outgoing_messages
@@ -222,7 +274,7 @@ class NestedStackExecutor:
         notifies the parent.
         """
         with self._transaction() as (tx, context):
-            nested = tx.stacks.lock(job.row.physical_id or "")
+            nested = tx.stacks.lock(job.row.physical.id or "")
             if not is_job_held(tx, job, token):
                 return _NOTHING_RECORDED, ()
             if nested is None or nested.deleted_at is not None or not owns_stack(job.row, nested):
@@ -236,7 +288,7 @@ class NestedStackExecutor:
     def _detach(self, job: Job, token: str) -> RecordedOutcomes:
         """Detach a nested stack that is retained, if it is still this resource's."""
         with self._transaction() as (tx, context):
-            tree = detach.lock_nested_tree(tx, job.row.physical_id or "")
+            tree = detach.lock_nested_tree(tx, job.row.physical.id or "")
             if not is_job_held(tx, job, token):
                 return _NOTHING_RECORDED
             if tree and owns_stack(job.row, tree[-1][0]):
@@ -260,12 +312,12 @@ class NestedStackExecutor:
 
     def _load_members(self, job: Job) -> list[Resource]:
         with self._store.transaction() as tx:
-            rows = tx.resources.get_by_stack(job.row.physical_id or "")
-        return [row for row in rows if row.desired is DesiredState.PRESENT]
+            rows = tx.resources.get_by_stack(job.row.physical.id or "")
+        return [row for row in rows if row.desired.state is DesiredState.PRESENT]
 
     def _load_nested_goal(self, job: Job) -> Goal | None:
         with self._store.transaction() as tx:
-            nested = tx.stacks.get(job.row.physical_id or "")
+            nested = tx.stacks.get(job.row.physical.id or "")
             return None if nested is None else tx.goals.get_row(nested.goal_id)
 
     def _load_goal(self, goal_id: str) -> Goal | None:
@@ -276,19 +328,12 @@ class NestedStackExecutor:
         with self._store.transaction() as tx:
             return tx.contents.get(hashes)
 
-    def _check_size(self, tx: Transaction, row: Resource, prepared: PreparedNestedStack) -> None:
-        path = f"resources.{row.name}"
-        if 0 <= self._limits.max_depth < prepared.stack.depth:
+    def _check_depth(self, row: Resource, prepared: PreparedNestedStack) -> None:
+        is_present = row.desired.state is DesiredState.PRESENT
+        if is_present and 0 <= self._limits.max_depth < prepared.stack.depth:
             raise RequestLimitExceeded(
-                f"Stacks are nested at most {self._limits.max_depth} deep", path=path
-            )
-        limit = self._limits.max_resources
-        if limit < 0:
-            return
-        count = tx.tree.count_resources(row.root_id) + len(prepared.desired_resources)
-        if count > limit:
-            raise RequestLimitExceeded(
-                f"Maximum resources per stack exceeded: {count}, {limit} are allowed", path=path
+                f"Stacks are nested at most {self._limits.max_depth} deep",
+                path=f"resources.{row.name}",
             )
 
     @contextmanager
@@ -304,30 +349,10 @@ class NestedStackExecutor:
 def _is_unchanged(job: Job, prepared: PreparedNestedStack, nested: Stack) -> bool:
     """Return whether the nested stack needs no traversal for this update."""
     row = job.row
-    if prepared.data.get("made_of") != row.data.get("made_of") or row.suspended:
+    if prepared.data.get("made_of") != row.physical.data.get("made_of") or row.physical.suspended:
         return False
     if nested_state_source(job) is not StateSource.RECORDED:
         return False
     # None: something in the nested stack has changed without a request of this one.
-    certain = row.properties_hash is not None
+    certain = row.physical.properties_hash is not None
     return certain and nested.status is not Status.FAILED and reaches_goal(nested)
-
-
-def _start_update(
-    tx: Transaction,
-    job: Job,
-    nested: Stack,
-    prepared: PreparedNestedStack,
-    context: TraversalContext,
-) -> tuple[OutgoingMessage, ...]:
-    tx.contents.put(prepared.contents)
-    request = TraversalRequest(
-        nested.id,
-        Action.UPDATE,
-        goal=prepared.goal,
-        desired_resources=prepared.desired_resources,
-        stack_values={"timeout_mins": prepared.stack.timeout_mins},
-        initiator=Initiator.PARENT,
-        state_source=nested_state_source(job),
-    )
-    return traversal.start_traversal(tx, request, context).outgoing_messages

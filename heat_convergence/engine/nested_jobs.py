@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common.errors import ResourceFailure
-from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_suspended_entry
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobState, ObservedState, Verb
@@ -23,8 +21,6 @@ from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.resources.protocol.resource_type import VerbResult
-from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.stacks.goal.nested_builder import PreparedNestedStack
 
 NESTED_STACK_NEVER_CREATED = "the nested stack was never made"
 _GOAL_ACTIONS = frozenset({Action.CREATE, Action.ADOPT, Action.UPDATE})
@@ -49,34 +45,10 @@ def adopted_document(row: Resource) -> Mapping[str, Any]:
     Raises:
         ResourceFailure: there is none.
     """
-    document = row.data.get(ADOPTED_STACK)
+    document = row.physical.data.get(ADOPTED_STACK)
     if not isinstance(document, Mapping):
         raise ResourceFailure("adopt_stack_data has no document of the nested stack")
     return document
-
-
-def adopted_resources(
-    row: Resource, prepared: PreparedNestedStack, registry: ResourceTypeRegistry
-) -> dict[str, AdoptedResource]:
-    """Return what a nested stack adopts, by resource name.
-
-    Nested stacks are adopted by their own documents, never by an id in a document, which
-    could be the id of another tenant's stack (RULE 12).
-    """
-    adopted = {}
-    for name, entry in (adopted_document(row).get("resources") or {}).items():
-        desired = prepared.desired_resources.get(name)
-        if desired is None:
-            continue
-        suspended = is_suspended_entry(entry)
-        if "template" in entry:
-            adopted[name] = AdoptedResource(None, {ADOPTED_STACK: entry}, True, suspended)
-            continue
-        resource_type = registry.find(desired.implementation)
-        secret = resource_type is not None and bool(resource_type.secret_data)
-        data = entry.get("resource_data") or {}
-        adopted[name] = AdoptedResource(entry.get("resource_id"), data, secret, suspended)
-    return adopted
 
 
 def nested_state_source(job: Job) -> StateSource:
@@ -84,7 +56,7 @@ def nested_state_source(job: Job) -> StateSource:
 
     The row says so, so that a worker that takes the job over knows it, too.
     """
-    observing = job.action is Action.UPDATE and job.row.applied_hash is None
+    observing = job.action is Action.UPDATE and job.row.physical.applied_hash is None
     return StateSource.OBSERVED if observing else StateSource.RECORDED
 
 
@@ -94,8 +66,8 @@ def missing_stack_outcome(job: Job) -> Outcome:
         return Outcome(job, result=VerbResult(ObservedState.ABSENT))
     if job.step is JobStep.UPDATE:
         return Outcome(job, needs_replacement=True)
-    created = job.row.physical_id is not None
-    if job.row.job is Verb.SNAPSHOT and not created:  # as any other resource that is missing
+    created = job.row.physical.id is not None
+    if job.row.job.verb is Verb.SNAPSHOT and not created:  # as any other resource that is missing
         return Outcome(job, result=VerbResult(ObservedState.READY))
     reason = "the nested stack is gone" if created else NESTED_STACK_NEVER_CREATED
     return Outcome(job, result=VerbResult(ObservedState.FAILED, reason=reason))
@@ -109,10 +81,13 @@ def is_job_held(tx: Transaction, job: Job, token: str) -> bool:
     again.
     """
     for row in tx.resources.lock([job.row.id]):
-        if row.lease_token != token:
+        if row.lease.token != token:
             return False
-        same = row.version == job.row.version and row.root_id == job.row.root_id
-        if same and row.job_state is JobState.RUNNING:
+        same = (
+            row.job.version == job.row.job.version
+            and row.identity.root_id == job.row.identity.root_id
+        )
+        if same and row.job.state is JobState.RUNNING:
             return True
         tx.jobs.apply([row.id], job_transitions.drop_lease())
     return False

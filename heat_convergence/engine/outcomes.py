@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from heat_convergence.common.errors import Error, ResourceActionRestricted, TemporaryFailure
+from heat_convergence.common.errors import Error, TemporaryFailure
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
@@ -60,9 +60,10 @@ def record_outcomes(
         return RecordedOutcomes((outcomes[0].job.row.id,), {})
     versions = tx.leases.lock_held([outcome.job.row.id for outcome in outcomes], token)
     leased = [outcome for outcome in outcomes if outcome.job.row.id in versions]
-    current = [o for o in leased if versions[o.job.row.id] == o.job.row.version]
-    stale = [o for o in leased if versions[o.job.row.id] != o.job.row.version]
-    tries = _count_tries(tx, [o for o in current if o.retryable or o.retry_with_new_incarnation])
+    current = [o for o in leased if versions[o.job.row.id] == o.job.row.job.version]
+    stale = [o for o in leased if versions[o.job.row.id] != o.job.row.job.version]
+    retried = [o for o in current if o.retryable or o.retry_with_new_incarnation]
+    tries = _count_tries(tx, retried, context.settings.retry_limit)
     _save(tx, current, [_change_of(o, tries.get(o.job.row.id), context) for o in current])
     _save(tx, stale, [(job_transitions.return_lease(), _facts(o)) for o in stale])
     # A job of the newer version that deletes one of the stale resources resets data again.
@@ -100,7 +101,10 @@ def _reset_data(tx: Transaction, resets: Mapping[str, Mapping[str, Any]]) -> Non
         return
     tx.resources.update_each(
         {
-            row.id: {"data": {**row.data, **resets[row.id]}, "sensitive": row.sensitive}
+            row.id: {
+                "data": {**row.physical.data, **resets[row.id]},
+                "sensitive": row.desired.sensitive,
+            }
             for row in tx.resources.get(list(resets))
         }
     )
@@ -115,7 +119,7 @@ def _record_at_once(
     row = outcome.job.row
     transition, columns = _change_of(outcome, None, context)
     return tx.jobs.apply_leased(
-        row.id, token, row.version, transition, {**columns, **_changed_data(outcome)}
+        row.id, token, row.job.version, transition, {**columns, **_changed_data(outcome)}
     )
 
 
@@ -139,14 +143,14 @@ def _save(tx: Transaction, outcomes: Sequence[Outcome], changes: Sequence[RowCha
     tx.jobs.apply_each(without_data)
 
 
-def _count_tries(tx: Transaction, outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """Count a try for each; return how many there were before."""
+def _count_tries(tx: Transaction, outcomes: Sequence[Outcome], limit: int) -> dict[str, int]:
+    """Count a try for each, up to the limit; return how many there were before."""
     if not outcomes:
         return {}
-    version = outcomes[0].job.row.version
+    version = outcomes[0].job.row.job.version
     ids = [outcome.job.row.id for outcome in outcomes]
     before = tx.graph.get_retry_counts(version, ids)
-    tx.graph.increment_retry_counts(version, ids)
+    tx.graph.increment_retry_counts(version, [each for each in ids if before.get(each, 0) < limit])
     return {row_id: before.get(row_id, 0) for row_id in ids}
 
 
@@ -155,8 +159,8 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     job, result = outcome.job, outcome.result
     row, resource_type = job.row, job.resource_type
     stored = job.step.traits.stores_properties and result is not None
-    properties = job.desired_properties if stored else row.properties
-    hashed = row.properties_hash
+    properties = job.desired_properties if stored else row.physical.properties
+    hashed = row.physical.properties_hash
     if stored:
         hashed = None if job.unverified else properties_hash(job.desired_properties)
     elif job.step is JobStep.UPDATE:
@@ -164,22 +168,22 @@ def _facts(outcome: Outcome) -> dict[str, Any]:
     attributes = None if result is None else result.attributes
     secret = resource_type is not None and resource_type.has_secret_data(properties or {})
     return {
-        "sensitive": row.sensitive or secret,
+        "sensitive": row.desired.sensitive or secret,
         "physical_id": _physical_id(outcome),
         "properties": properties,
         "properties_hash": hashed,
-        "attributes": row.attributes if attributes is None else attributes,
+        "attributes": row.physical.attributes if attributes is None else attributes,
     }
 
 
 def _physical_id(outcome: Outcome) -> str | None:
     row, result = outcome.job.row, outcome.result
     if result is None:
-        return row.physical_id
+        return row.physical.id
     creating = outcome.job.action is Action.CREATE
     if creating and result.observed is not ObservedState.ABSENT:
-        return result.physical_id or row.physical_id or row.physical_name
-    return row.physical_id if result.physical_id is None else result.physical_id
+        return result.physical_id or row.physical.id or row.identity.physical_name
+    return row.physical.id if result.physical_id is None else result.physical_id
 
 
 def _change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -> RowChange:
@@ -193,7 +197,7 @@ def _change_of(outcome: Outcome, tries: int | None, context: TraversalContext) -
     columns = {
         **_facts(outcome),
         "status_reason": _status_reason(outcome),
-        "touched_version": row.version if touched else row.touched_version,
+        "touched_version": row.job.version if touched else row.job.touched_version,
     }
     return _transition(outcome, tries or 0, context), columns
 
@@ -209,8 +213,8 @@ def _transition(outcome: Outcome, tries: int, context: TraversalContext) -> JobT
         observed = None if result is None else ObservedState.FAILED
         return job_transitions.request_replacement(observed, repost_at)
     if outcome.error is not None:
-        restricted = isinstance(outcome.job.error, ResourceActionRestricted)
-        observed = ObservedState.SKIPPED if restricted else ObservedState.FAILED
+        refused = outcome.job.error is not None and outcome.job.step is JobStep.NO_OP
+        observed = ObservedState.SKIPPED if refused else ObservedState.FAILED
         return job_transitions.await_observation(observed, repost_at)
     if result is None:
         return job_transitions.await_observation(None, repost_at)
@@ -251,12 +255,12 @@ def _status_reason(outcome: Outcome) -> str:
 
     if outcome.needs_replacement:
         if result is None:
-            return job.row.status_reason
+            return job.row.state.reason
         return format_failure_reason(job.row.name, result.reason, hide_secrets)
     if outcome.error is not None:
         return format_failure_reason(job.row.name, outcome.error, hide_secrets)
     if result is None:
-        return job.row.status_reason
+        return job.row.state.reason
     if _result_failed(outcome):
         reason = result.reason or "it is gone"
         return format_failure_reason(job.row.name, reason, hide_secrets, result.error_name)

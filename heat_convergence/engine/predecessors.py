@@ -32,13 +32,13 @@ def find_predecessors(
         if claimants
         else ()
     ):
-        if other.desired is DesiredState.ABSENT and other.physical_id is not None:
+        if other.desired.state is DesiredState.ABSENT and other.physical.id is not None:
             by_name.setdefault(other.name, []).append(other)
     found = {
         row.id: [
             other
             for other in by_name.get(row.name, ())
-            if other.id != row.id and other.implementation == row.implementation
+            if other.id != row.id and other.desired.implementation == row.desired.implementation
         ]
         for row in claimants
     }
@@ -49,10 +49,10 @@ def find_predecessors(
 
 
 def _releases_identity(row: Resource, registry: ResourceTypeRegistry) -> bool:
-    resource_type = registry.find(row.implementation)
-    managed = row.desired is DesiredState.PRESENT and external_id(row) is None
+    resource_type = registry.find(row.desired.implementation)
+    managed = row.desired.state is DesiredState.PRESENT and external_id(row) is None
     return managed and resource_type is not None and resource_type.releases_identity
 
 
 def _has_predecessors(row: Resource) -> bool:
-    return row.replaces is not None or row.action is not Action.INIT
+    return row.identity.replaces is not None or row.state.action is not Action.INIT

@@ -68,7 +68,7 @@ def _observe_and_repair(
     drifted = resource_type.drifted_properties(context, result)
     if not drifted:
         return result
-    if "update" in job.row.hooks_and_restrictions:
+    if "update" in job.row.desired.hooks_and_restrictions:
         names = ", ".join(sorted(drifted))
         raise ResourceFailure(f"others have changed {names}; the environment restricts update")
     _require_lease(lease_held)
@@ -182,10 +182,10 @@ def _update(
     job: Job, resource_type: ResourceType, context: ResourceContext, lease_held: LeaseCheck
 ) -> VerbResult:
     """Update the resource; a failed one is observed first, as only an existing one can be."""
-    if job.row.applied_hash is None:
+    if job.row.physical.applied_hash is None:
         job = _with_drift(job, resource_type, context)
         _require_lease(lease_held)
-    if job.row.status is Status.FAILED and resource_type.update_repairs_failure:
+    if job.row.state.status is Status.FAILED and resource_type.update_repairs_failure:
         result = resource_type.observe(context)
         if result.observed in (ObservedState.FAILED, ObservedState.ABSENT):
             raise NeedsReplacement
@@ -201,11 +201,11 @@ def _verb(
         Verb.CHECK: resource_type.check,
         Verb.SNAPSHOT: resource_type.snapshot,
     }
-    if external_id(job.row) is not None and job.row.job is not Verb.CHECK:
+    if external_id(job.row) is not None and job.row.job.verb is not Verb.CHECK:
         return VerbResult(ObservedState.READY)  # it is not managed
-    call = calls.get(job.row.job) if job.row.job is not None else None
+    call = calls.get(job.row.job.verb) if job.row.job.verb is not None else None
     result = None if call is None else call(context)
-    if result is None and job.row.job is Verb.CHECK:
+    if result is None and job.row.job.verb is Verb.CHECK:
         return VerbResult(ObservedState.READY, reason=f"{CHECK_UNSUPPORTED_PREFIX}{context.type}")
     return result or VerbResult(ObservedState.READY)
 
@@ -218,7 +218,7 @@ def _adopt(
     try:
         return _existing(resource_type, context, context.physical_id)
     except ResourceFailure:
-        if job.row.job is Verb.ADOPT:
+        if job.row.job.verb is Verb.ADOPT:
             raise
         raise NeedsReplacement from None  # another goal was set before the adoption
 

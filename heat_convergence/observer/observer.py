@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.errors import Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
-from heat_convergence.convergence.lifecycle.observations import Observation
+from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
 from heat_convergence.convergence.lifecycle.sweeps import (
     cancel_nested_stack,
@@ -27,6 +28,7 @@ from heat_convergence.convergence.lifecycle.sweeps import (
     handle_timeout,
     resume_stalled,
 )
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.observer.polling import (
@@ -35,6 +37,7 @@ from heat_convergence.observer.polling import (
     poll_resources,
 )
 from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
+from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
@@ -63,6 +66,7 @@ class Observer:
         *,
         rebuild: rollback.DefinitionRebuilder,
         request_tick: Callable[[], None] = lambda: None,
+        errors: ErrorLog | None = None,
     ) -> None:
         self._store = services.store
         self._bus = services.bus
@@ -84,6 +88,7 @@ class Observer:
             evaluation.functions,
             template_cache,
         )
+        self._boundary = StackBoundary(errors or ErrorLog(services.clock))
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
 
@@ -97,16 +102,14 @@ class Observer:
         """
         try:
             if not resource_ids:
-                self._transact(partial(cancel_nested_stack, stack_id=stack_id))
-            elif self._process(stack_id, resource_ids, {}).stack is None:
-                LOG.debug(
-                    "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
-                )
+                self._run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
+            else:
+                self._process_safely(stack_id, resource_ids, {})
         except Unavailable as error:
             LOG.warning(
                 "message not processed, a sweep repeats it:"
                 " stack=%(stack)s version=%(version)s error=%(error)s",
-                {"stack": stack_id, "version": version, "error": str(error)},
+                {"stack": stack_id, "version": version, "error": error.log_text},
             )
 
     # -- the timer
@@ -125,7 +128,7 @@ class Observer:
             LOG.warning(
                 "observer pass aborted, database unavailable:"
                 " retry_in_s=%(seconds)s error=%(error)s",
-                {"seconds": retry_s, "error": str(error)},
+                {"seconds": retry_s, "error": error.log_text},
             )
             return retry_s
         next_at = min(self._next_sweep_at, self._next_poll_at or self._next_sweep_at)
@@ -149,7 +152,7 @@ class Observer:
             if stack is not None:
                 due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
         for stack_id, observations in sorted(poll_resources(due, self._registry, now).items()):
-            self._process(stack_id, [row.id for row in by_stack[stack_id]], observations)
+            self._process_safely(stack_id, [row.id for row in by_stack[stack_id]], observations)
 
     def _sweep(self, now: datetime) -> None:
         """Find what a lost message would have started (RULE 1)."""
@@ -165,11 +168,12 @@ class Observer:
             )
             self._post(stack_id, version, ids)
         for stack_id in self._store.sweeps.find_overdue_stacks(now, limit):
-            self._transact(partial(handle_timeout, stack_id=stack_id))
+            self._run_step(stack_id, partial(handle_timeout, stack_id=stack_id))
         for stack_id in self._store.sweeps.find_cancelled_nested_stacks(limit):
-            self._transact(partial(cancel_nested_stack, stack_id=stack_id))
+            self._run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
         for stack_id, version in self._store.sweeps.find_stalled_stacks(late, limit):
-            self._transact(partial(resume_stalled, stack_id=stack_id, version=version))
+            step = partial(resume_stalled, stack_id=stack_id, version=version)
+            self._run_step(stack_id, step)
         delete_due_snapshots(
             self._store,
             self._registry,
@@ -179,14 +183,48 @@ class Observer:
             write=self._write,
         )
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
-            self._transact(partial(dispatch_project, project_id=project_id))
+            self._run_step(project_id, partial(dispatch_project, project_id=project_id))
+
+    # -- error boundaries
+
+    def _run_step(self, stack_id: str, step: _Step) -> None:
+        self._boundary.run(stack_id, partial(self._transact, step))
+
+    def _process_safely(
+        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
+    ) -> None:
+        """Process resources together; if that fails, each alone, and fail those that raise."""
+        together = partial(self._process, stack_id, resource_ids, observations)
+        if self._boundary.run(stack_id, together) is None:
+            return
+        for row_id in resource_ids:
+            own = {key: value for key, value in observations.items() if key == row_id}
+            error_id = self._boundary.run(
+                stack_id, partial(self._process, stack_id, [row_id], own)
+            )
+            if error_id is not None:
+                fail = partial(self._fail_resource, stack_id, row_id, error_id)
+                self._boundary.run(stack_id, fail)
+
+    def _fail_resource(self, stack_id: str, row_id: str, error_id: str) -> None:
+        """Process a resource as failed; if that raises, too, it is due again after the lease."""
+        with self._store.transaction() as tx:
+            rows = [row for row in tx.resources.get([row_id]) if row.stack_id == stack_id]
+        reason = "InternalError: resources.{}: the service failed to process it, error id {}"
+        failed = {
+            row.id: Observation(
+                ObservedState.FAILED, reason.format(row.name, error_id), job=job_key(row)
+            )
+            for row in rows
+        }
+        self._process(stack_id, [row_id], failed)
 
     # -- transactions
 
     def _process(
         self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
     ) -> ProgressResult:
-        return self._transact(
+        result = self._transact(
             partial(
                 process_observations,
                 stack_id=stack_id,
@@ -194,6 +232,11 @@ class Observer:
                 observations=observations,
             )
         )
+        if result.stack is None:
+            LOG.debug(
+                "message ignored, its stack is deleted: stack=%(stack)s", {"stack": stack_id}
+            )
+        return result
 
     def _transact(self, step: _Step) -> ProgressResult:
         """Run a step in a transaction, and a rollback if it asks for one.

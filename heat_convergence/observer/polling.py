@@ -52,33 +52,33 @@ class ObservationBatch:
 def poll_resources(
     batches: Sequence[ObservationBatch], registry: ResourceTypeRegistry, now: datetime
 ) -> dict[str, dict[str, Observation]]:
-    """Stack id → resource id → what was seen.
+    """Return the observations by the id of the stack and of the resource.
 
-    Rows whose outcome an engine recorded already are not looked at again and are
-    left out; a retry's observation says only that its time has come.  Types that say so
-    are polled for all stacks at once.
+    Rows whose outcome an engine recorded already are not polled again and are left out; a
+    retry's observation says only that its time has come.  Types with
+    ``observes_across_stacks`` are polled for all stacks at once.
     """
     observations: dict[str, dict[str, Observation]] = {one.stack.id: {} for one in batches}
     polls: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = {}
     for one in batches:
         for row in one.rows:
-            if row.job_state is JobState.RETRY:
+            if row.job.state is JobState.RETRY:
                 observations[one.stack.id][row.id] = Observation(
                     ObservedState.BUSY, job=job_key(row)
                 )
             elif (
-                row.job_state is JobState.AWAITING_OBSERVATION
-                and row.observed is ObservedState.BUSY
+                row.job.state is JobState.AWAITING_OBSERVATION
+                and row.observation.state is ObservedState.BUSY
             ):
-                resource_type = registry.find(row.implementation)
+                resource_type = registry.find(row.desired.implementation)
                 if resource_type is None:
-                    unknown = str(EntityNotFound("Resource Type", row.implementation))
+                    unknown = str(EntityNotFound("Resource Type", row.desired.implementation))
                     observations[one.stack.id][row.id] = Observation(
                         ObservedState.FAILED, unknown, job=job_key(row)
                     )
                     continue
                 if resource_type.has_nested_stack:
-                    continue  # rows tell, in the transaction that takes note
+                    continue  # its rows are read in the transaction that records the observations
                 where = "" if resource_type.observes_across_stacks else one.stack.id
                 inputs = VerbInputs(dependencies=one.inputs, cloud=one.cloud)
                 view = build_context(row, one.stack, _action(row), now, inputs)
@@ -94,9 +94,9 @@ def poll_resources(
 
 def _action(row: Resource) -> Action:
     """Return the action of the job; the row shows a check if a user marked it unhealthy."""
-    if row.job is None or row.job in (Verb.CONVERGE, Verb.ADOPT):
-        return row.action
-    return Action(row.job.value)
+    if row.job.verb is None or row.job.verb in (Verb.CONVERGE, Verb.ADOPT):
+        return row.state.action
+    return Action(row.job.verb.value)
 
 
 def observed_dependencies(
@@ -105,9 +105,9 @@ def observed_dependencies(
     """Names of other resources that a look at these takes."""
     names: set[str] = set()
     for row in rows:
-        resource_type = registry.find(row.implementation)
+        resource_type = registry.find(row.desired.implementation)
         if resource_type is not None and resource_type.observes_dependencies:
-            names.update(row.referenced_names)
+            names.update(row.desired.referenced_names)
     return frozenset(names)
 
 
@@ -128,13 +128,16 @@ def _observe(
             return {}
         return {view.resource_id: _observe_one(resource_type, view) for view in views}
     except Exception:
-        # The edge towards third-party code: it must not keep others from being seen.
-        LOG.exception("resource type raised: type %(type)s", {"type": resource_type.name})
+        # Third-party code may raise anything; the other resources are observed nevertheless.
+        LOG.exception(
+            "resource type raised an exception: resource_type=%(resource_type)s",
+            {"resource_type": resource_type.name},
+        )
         return {view.resource_id: _observe_one(resource_type, view) for view in views}
 
 
 def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResult:
-    """One by one, where a look at all failed for good because of one of them."""
+    """Observe one resource, where observing all at once failed because of one of them."""
     try:
         return resource_type.observe(view)
     except ResourceGone:
@@ -145,7 +148,8 @@ def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResu
         return VerbResult.from_error(error)
     except Exception as error:
         LOG.exception(
-            "resource type raised: resource %(resource)s", {"resource": view.resource_id}
+            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
+            {"stack": view.stack_id, "resource": view.name},
         )
         return VerbResult.from_error(ResourceFailure(f"{type(error).__name__}: {error}"))
 
@@ -157,7 +161,7 @@ def _make_observation(
     if look is None:
         return Observation(ObservedState.BUSY, recheck_after_s=5.0, job=job)
     observed, reason = look.observed, redact_secrets(look.reason, row, resource_type)
-    if observed is ObservedState.READY and row.desired is DesiredState.ABSENT:
+    if observed is ObservedState.READY and row.desired.state is DesiredState.ABSENT:
         observed = ObservedState.BUSY  # whatever its health: it is still there
     if look.observed in (ObservedState.FAILED, ObservedState.ABSENT):
         reason = f"{look.error_name}: resources.{row.name}: {reason or 'it is gone'}"

@@ -95,8 +95,8 @@ def _at_work(
         stack = stacks.get(stack_id)
         for row in tx.incarnations.list_by_names(stack_id, named):
             each = named[row.name]
-            at_work = row.is_leased(now) or _is_taken(stack, each)
-            if row.physical_name == each.entry[PHYSICAL_NAME_KEY] and at_work:
+            at_work = row.lease.is_active(now) or _is_taken(stack, each)
+            if row.identity.physical_name == each.entry[PHYSICAL_NAME_KEY] and at_work:
                 found.add(each.path)
     return frozenset(found)
 

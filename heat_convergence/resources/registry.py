@@ -21,20 +21,22 @@ from heat_convergence.common.errors import (
     EntityNotFound,
     HTTPBadRequest,
     NotSupported,
+    RequestLimitExceeded,
     StackValidationFailed,
 )
 from heat_convergence.resources.nested.template_resource import TemplateResource
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import generate_template, render_schema
 from heat_convergence.template import bounded_regex
-from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.diagnostics import as_sentence, did_you_mean
 from heat_convergence.template.environment.resource_registry import is_template_name
+from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.limits import TemplateLimits
 
 Json = Any
 ENTRY_POINT_GROUP = "heat_convergence.resource_types"
 CATALOG_ENTRY_POINT_GROUP = "heat_convergence.resource_catalogs"
-_LISTING_LIMITS = TemplateLimits(regex_max_slow_matches=1)  # a slow pattern is refused at once
+_LISTING_LIMITS = TemplateLimits(max_evaluation_steps=500_000)  # for the user's pattern
 _TEMPLATE = TemplateResource()  # the type of every template's name
 
 PropertyDefaults = Mapping[tuple[str, str], Json]  # type and property → default
@@ -119,8 +121,8 @@ class ResourceTypeRegistry:
         """
         found = self._types.get(name)
         if found is None:
-            hint = did_you_mean(name, self._types)
-            raise StackValidationFailed(f"Unknown resource Type : {name}{hint}")
+            hint = as_sentence(did_you_mean(name, self._types))
+            raise StackValidationFailed(f"The Resource Type ({name}) could not be found.{hint}")
         return found
 
     def list_types(
@@ -212,11 +214,11 @@ def _status_fits(resource_type: ResourceType, requested: str | None) -> bool:
 def _named(types: list[ResourceType], pattern: str) -> list[ResourceType]:
     try:
         compiled = bounded_regex.compile_pattern(pattern)
-        with bounded_regex.regex_budget(_LISTING_LIMITS):
+        with evaluation_budget(_LISTING_LIMITS):
             return [
                 item for item in types if bounded_regex.run_with_timeout(compiled.match, item.name)
             ]
-    except (bounded_regex.PatternError, bounded_regex.PatternTimeout):
+    except (bounded_regex.PatternError, bounded_regex.PatternTimeout, RequestLimitExceeded):
         return []
 
 

@@ -36,11 +36,13 @@ from heat_convergence.resources.protocol.properties import (
 )
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.stack_source import StackSource
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.diagnostics import (
     Diagnostics,
     SourcePath,
     ValidationPhase,
+    as_sentence,
     did_you_mean,
 )
 from heat_convergence.template.environment.environment import Environment
@@ -82,8 +84,10 @@ class ResourceChecks:
         unchecked.
         functions: The functions that the template may call, to hint at a misspelled call.
         allow_absent_services: True accepts types whose service is not available.
-        source_resources: The resources as the template has them; with it, only literal values are
-        checked, not those that functions return.
+        judges_values: False to check only the names of properties, as a validation does whose
+        parameters may be missing.
+        stack_source: Returns what a resource of that name sends of the stack to another service;
+        None asks no other service.
     """
 
     registry: TypeLookup
@@ -93,7 +97,8 @@ class ResourceChecks:
     custom: CustomChecks | None = None
     functions: Collection[str] = ()
     allow_absent_services: bool = False
-    source_resources: Mapping[str, Value] | None = None
+    judges_values: bool = True
+    stack_source: Callable[[str], StackSource] | None = None
 
 
 def validate_template(
@@ -190,9 +195,9 @@ def _check_attributes(
             and name is not None
             and not resource_type.schema.has_attribute(name)
         ):
-            hint = did_you_mean(name, resource_type.schema.all_attributes).replace("; did", " Did")
+            hint = as_sentence(did_you_mean(name, resource_type.schema.all_attributes))
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"
-            problems.add(phase, text, path, subpath=_steps(use.location))
+            problems.add(phase, text, (*path, *_steps(use.location), use.function))
 
 
 def _steps(where: str) -> SourcePath:
@@ -224,21 +229,22 @@ class _Resource:
             )
 
     def _check_external(self, physical_id: str) -> None:
+        path = self._path(self.checks.dialect.external_id)
         try:
             self.type.check_external(physical_id)
         except StackValidationFailed as error:
-            self._add(error.message, self._path(self.checks.dialect.external_id))
+            self.problems.add(ValidationPhase.RESOURCES, error.message, path, shows_path=False)
 
     def _check_properties(self) -> None:
         raw, path = self.definition.properties, self._path(self.checks.dialect.properties)
         mistakes = self._mistakes(self.type.schema, raw, path)
-        if mistakes or isinstance(raw, Expression):
+        if mistakes or isinstance(raw, Expression) or not self.checks.judges_values:
             return  # the type's own checks may rely on a valid schema
         try:
             self.type.validate_property_names(assigned_property_names(self.type.schema, raw or {}))
-            self.type.validate(
-                known_properties(self.type.schema, raw or {}), self.checks.timeout_s
-            )
+            known = known_properties(self.type.schema, raw or {})
+            self.type.validate(known, self.checks.timeout_s)
+            self._validate_remotely(known)
         except _PASSED_ON as error:
             self.problems.add(ValidationPhase.RESOURCES, error, path)
         except StackValidationFailed as error:
@@ -252,10 +258,25 @@ class _Resource:
             # The log omits the error's text, which may quote a hidden value.
             where = "".join(traceback.format_tb(error.__traceback__))
             LOG.error(
-                "resource type raised: type %(type)s, %(error)s at\n%(where)s",
-                {"type": self.type.name, "error": type(error).__name__, "where": where},
+                "resource type raised an exception: resource_type=%(resource_type)s"
+                " error_type=%(error_type)s at\n%(traceback)s",
+                {
+                    "resource_type": self.type.name,
+                    "error_type": type(error).__name__,
+                    "traceback": where,
+                },
             )
             self._add(f"{type(error).__name__}: {error}", path)
+
+    def _validate_remotely(self, known: Mapping[str, Value]) -> None:
+        find_source = self.checks.stack_source
+        if find_source is None or self.type.stack_source_property is None:
+            return
+        try:
+            self.type.validate_remotely(known, find_source(self.definition.name))
+        except StackValidationFailed as error:
+            # Clients match the whole text, so no path is added.
+            self.problems.add(ValidationPhase.RESOURCES, error.message)
 
     def _check_update_policy(self) -> None:
         schema = TypeSchema(properties=self.type.schema.update_policy)
@@ -274,15 +295,13 @@ class _Resource:
                 mistake.message + hint,
                 mistake.path,
                 prefix=PROPERTY_ERROR,
-                subpath=() if mistake.name is None else (mistake.name,),
+                source_path=mistake.exact_path,
             )
         return mistakes
 
     def _is_checked(self, mistake: PropertyMistake) -> bool:
-        source = self.checks.source_resources
-        return source is None or is_literal_mistake(
-            source, mistake.path[1:], mistake, self.checks.functions
-        )
+        is_unknown_name = mistake.name is not None and not mistake.missing
+        return self.checks.judges_values or is_unknown_name
 
     def _misspelled_call(self, schema: TypeSchema, raw: Value, place: SourcePath) -> str:
         """Return a hint if the value looks like a call of an unknown function."""
@@ -303,38 +322,3 @@ class _Resource:
 
     def _add(self, message: str, path: SourcePath) -> None:
         self.problems.add(ValidationPhase.RESOURCES, message, path)
-
-
-def is_literal_mistake(
-    source_resources: Value,
-    path: SourcePath,
-    mistake: PropertyMistake,
-    function_names: Collection[str],
-) -> bool:
-    """Return whether the invalid value was written literally, rather than returned by a call."""
-    node = source_resources
-    for part in path:
-        members = node if isinstance(node, list) else [node]
-        if any(_is_call(member, function_names) for member in members):
-            return False
-        try:
-            node = node[part]
-        except (LookupError, TypeError):
-            return False
-    if _is_call(node, function_names):
-        return False
-    if mistake.name is not None and isinstance(node, Mapping):
-        return (mistake.name in node) is not mistake.missing
-    return not _has_call(node, function_names)
-
-
-def _is_call(node: Value, calls: Collection[str]) -> bool:
-    return isinstance(node, Mapping) and len(node) == 1 and next(iter(node)) in calls
-
-
-def _has_call(node: Value, calls: Collection[str]) -> bool:
-    if _is_call(node, calls):
-        return True
-    members = node.values() if isinstance(node, Mapping) else node
-    is_tree = isinstance(node, Mapping | list)
-    return is_tree and any(_has_call(member, calls) for member in members)

@@ -60,11 +60,19 @@ class RpcBus:
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Ask an engine to run the jobs of these resources."""
-        self._cast(messages.ENGINE_TOPIC, "converge", stack_id, version, resource_ids)
+        self._cast_each(messages.ENGINE_TOPIC, "converge", stack_id, version, resource_ids)
 
     def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Ask an observer to poll these resources."""
-        self._cast(messages.OBSERVER_TOPIC, "observe", stack_id, version, resource_ids)
+        self._cast_each(messages.OBSERVER_TOPIC, "observe", stack_id, version, resource_ids)
+
+    def _cast_each(
+        self, topic: str, method: str, stack_id: str, version: int, ids: Sequence[str]
+    ) -> None:
+        """Send the ids in as few messages as receivers accept; one without ids is sent, too."""
+        for at in range(0, max(len(ids), 1), messages.MAX_RESOURCE_IDS):
+            part = ids[at : at + messages.MAX_RESOURCE_IDS]
+            self._cast(topic, method, stack_id, version, part)
 
     def _cast(
         self, topic: str, method: str, stack_id: str, version: int, ids: Sequence[str]

@@ -2,11 +2,13 @@
 
 Decides what is sent and what is accepted. Used by ``bus`` and ``server``. A change of the
 format raises ``FORMAT_VERSION``; a receiver drops unknown formats, since messages are hints
-and the sweep repeats them.
+and the sweep repeats them. Nothing in a message grants anything: a receiver reads what the
+ids name from the database, and the ids of the request serve log lines alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,11 @@ FORMAT_VERSION = 1
 RPC_VERSION = "1.0"
 ENGINE_TOPIC = "heat-convergence-engine"
 OBSERVER_TOPIC = "heat-convergence-observer"
+
+MAX_RESOURCE_IDS = 1_000  # in one message; a sender splits longer lists
+_MAX_VERSION = 2**63 - 1
+_MAX_SHOWN = 60
+_ID = re.compile(r"[!-~]{1,64}")  # printable, so that no id forges a log line
 
 # The part of a request's context with which its log lines are found.
 _CONTEXT_KEYS = ("request_id", "global_request_id", "project_id", "user_id")
@@ -50,19 +57,36 @@ def decode_hint(message: Mapping[str, Any]) -> ResourceHint:
     """Return the hint of a message.
 
     Raises:
-        MalformedMessage: The payload has another format.
+        MalformedMessage: The payload has another format or exceeds its limits.
     """
+    if not isinstance(message, Mapping):
+        raise MalformedMessage(f"payload is no map but {_shown(message)}")
     if message.get("format") != FORMAT_VERSION:
-        raise MalformedMessage(f"format {message.get('format')!r}, this is {FORMAT_VERSION}")
+        raise MalformedMessage(f"format {_shown(message.get('format'))}, this is {FORMAT_VERSION}")
     stack_id, version = message.get("stack_id"), message.get("version")
     ids = message.get("resource_ids")
-    if not isinstance(stack_id, str):
-        raise MalformedMessage(f"stack_id is {stack_id!r}")
-    if not isinstance(version, int) or isinstance(version, bool):
-        raise MalformedMessage(f"version is {version!r}")
-    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
-        raise MalformedMessage("resource_ids is no list of strings")
-    return ResourceHint(stack_id, version, tuple(ids))
+    if not _is_id(stack_id):
+        raise MalformedMessage(f"stack_id is {_shown(stack_id)}")
+    if type(version) is not int or not 0 <= version <= _MAX_VERSION:
+        raise MalformedMessage(f"version is {_shown(version)}")
+    if not isinstance(ids, list) or len(ids) > MAX_RESOURCE_IDS or not all(map(_is_id, ids)):
+        raise MalformedMessage(f"resource_ids is no list of at most {MAX_RESOURCE_IDS} ids")
+    return ResourceHint(str(stack_id), version, tuple(ids))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def _shown(value: object) -> str:
+    """Return a short text about a value of any size."""
+    if isinstance(value, str):
+        return repr(value[:_MAX_SHOWN])
+    if value is None or isinstance(value, bool | float):
+        return repr(value)
+    if isinstance(value, int) and abs(value) <= _MAX_VERSION:
+        return repr(value)
+    return f"of type {type(value).__name__}"
 
 
 class ContextSerializer(Serializer):  # type: ignore[misc]

@@ -41,7 +41,7 @@ class _Endpoint:
     def _handle(self, handler: Handler, method: str, message: Any) -> None:
         try:
             hint = messages.decode_hint(message)
-        except (messages.MalformedMessage, AttributeError) as error:
+        except messages.MalformedMessage as error:
             LOG.warning(
                 "malformed message dropped: method=%(method)s error=%(error)s",
                 {"method": method, "error": error},

@@ -6,13 +6,19 @@ sends nothing.
 
 from __future__ import annotations
 
+import os
+
 import oslo_messaging
+from oslo_concurrency import lockutils
 from oslo_config import cfg
+from oslo_messaging._drivers.amqp import amqp_opts
 from oslo_messaging._drivers.impl_rabbit import rabbit_opts
 from oslo_messaging._metrics.client import oslo_messaging_metrics
 from oslo_messaging._tracing.client import oslo_messaging_tracing
+from oslo_messaging.notify.notifier import _notifier_opts as notifier_opts
 
 EXCHANGE = "heat-convergence"
+_LOCK_FOLDER = "/dev/shm"  # nosec B108  # the library has its counter there; holds no data
 
 # Only in the module's own list do both a running service and the sample configuration see
 # a changed default.
@@ -50,8 +56,27 @@ def create_notification_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Notifi
     return oslo_messaging.get_notification_transport(conf)
 
 
+def configured_drivers(conf: cfg.ConfigOpts) -> frozenset[str]:
+    """Return the drivers of ``transport_url`` and of the notifications' own URL."""
+    conf.register_opts(notifier_opts, group="oslo_messaging_notifications")
+    notifications_url = conf.oslo_messaging_notifications.transport_url
+    urls = [oslo_messaging.TransportURL.parse(conf)]
+    if notifications_url:
+        urls.append(oslo_messaging.TransportURL.parse(conf, notifications_url))
+    return frozenset(url.transport for url in urls)
+
+
+def register_rabbit_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of RabbitMQ, which its driver does when it is used first."""
+    set_library_defaults()
+    conf.register_opts([*amqp_opts, *rabbit_opts], group="oslo_messaging_rabbit")
+
+
 def _register_options(conf: cfg.ConfigOpts, exchange: str) -> None:
     set_library_defaults()
+    # The queue manager takes a file lock, whose folder it would read from the global
+    # configuration; its counter is in this folder, too.
+    lockutils.set_defaults(os.environ.get("OSLO_LOCK_PATH", _LOCK_FOLDER))
     oslo_messaging.set_transport_defaults(exchange)
     # The client reads these, but registers them with the global configuration only.
     conf.register_opts(oslo_messaging_metrics, group="oslo_messaging_metrics")

@@ -46,15 +46,23 @@ def log_report(report: Report) -> None:
     if not LOG.isEnabledFor(level):
         return
     subject = report.subject
-    fields = {
-        "project": subject.project_id,
+    fields: dict[str, object] = {
         "name": subject.name,
-        "version": subject.version,
         "action": report.action,
         "reason": report.reason,
     }
     if isinstance(subject, Stack):
-        LOG.log(level, f"{report.change}: {_STACK_FIELDS}", {**fields, "stack": subject.id})
+        fields |= {
+            "project": subject.project_id,
+            "stack": subject.id,
+            "version": subject.version,
+        }
+        LOG.log(level, f"{report.change}: {_STACK_FIELDS}", fields)
         return
-    fields |= {"stack": subject.stack_id, "resource_id": subject.id}
+    fields |= {
+        "project": subject.identity.project_id,
+        "stack": subject.stack_id,
+        "resource_id": subject.id,
+        "version": subject.job.version,
+    }
     LOG.log(level, f"{report.change}: {_RESOURCE_FIELDS}", fields)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from heat_convergence.common.errors import EntityNotFound, RequestLimitExceeded
+from heat_convergence.common.errors import EntityNotFound
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
@@ -31,7 +31,9 @@ from heat_convergence.resources.nested.nested_type import (
     ScalableGroupType,
 )
 from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment, ScalingBounds
+from heat_convergence.resources.reference_scope import is_own_group
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.nested_builder import (
     NestedStackBuilder,
     ParentResource,
@@ -59,8 +61,11 @@ class GroupScaler:
 
     def lock_group(self, tx: Transaction, stack: Stack) -> str | None:
         """Lock the group's nested stack and return the id of the row to lock next."""
+        # First without a lock: the id may be that of another project's stack.
+        if not is_own_group(tx.stacks.get(self.group_id), stack):
+            return None
         found = tx.stacks.lock(self.group_id)
-        if found is None or found.deleted_at is not None or found.owner_id != stack.id:
+        if found is None or not is_own_group(found, stack):
             return None
         self._group = found
         return found.owner_resource_id
@@ -79,23 +84,25 @@ class GroupScaler:
             Error: a mistake in the members that would be created.
         """
         group, row = self._group, self._row(tx)
-        resource_type = None if row is None else self._registry.find(row.implementation)
+        resource_type = None if row is None else self._registry.find(row.desired.implementation)
         if group is None or row is None or not isinstance(resource_type, ScalableGroupType):
             raise EntityNotFound("Alarm target group", self.group_id)
         if not _may_scale(row, group, context.now) or get_ancestors_taking_snapshot(tx, group):
             return None
         rows = tx.resources.get_by_stack(group.id)
-        members = [each for each in rows if each.desired is DesiredState.PRESENT]
-        current = sum(each.status is not Status.FAILED for each in members)
-        bounds = resource_type.scaling_bounds(row.properties or {})
+        members = [each for each in rows if each.desired.state is DesiredState.PRESENT]
+        current = sum(each.state.status is not Status.FAILED for each in members)
+        bounds = resource_type.scaling_bounds(row.physical.properties or {})
         size = adjustment.new_size(current, bounds)
         if size == current:
             return None
-        self._check_limit(tx, row, size - current)
+        count_before = (
+            0 if self.max_resources < 0 else tx.tree.count_resources(row.identity.root_id)
+        )
         parent = self.builder.load_parent(stack, tx.goals.get_row, tx.contents.get)
         resource = ParentResource(
             row,
-            row.properties or {},
+            row.physical.properties or {},
             facade={},
             load_members=lambda: members,
             load_goal=lambda: tx.goals.get_row(group.goal_id),
@@ -104,8 +111,10 @@ class GroupScaler:
         prepared = self.builder.prepare(parent, resource, context.ids)
         scaling = _scaling_record(adjustment, bounds, current, size)
         data = {**prepared.data, SCALING_KEY: scaling}
-        tx.resources.update_each({row.id: {"data": data, "sensitive": row.sensitive}})
-        return self._start(tx, prepared, context)
+        tx.resources.update_each({row.id: {"data": data, "sensitive": row.desired.sensitive}})
+        messages = self._start(tx, prepared, context)
+        quotas.check_tree_size(tx, row, self.max_resources, count_before)
+        return messages
 
     def _start(
         self, tx: Transaction, prepared: PreparedNestedStack, context: TraversalContext
@@ -134,17 +143,9 @@ class GroupScaler:
         if row_id is None:
             return None
         for row in tx.resources.get([row_id]):
-            if row.physical_id == self.group_id and row.desired is DesiredState.PRESENT:
+            if row.physical.id == self.group_id and row.desired.state is DesiredState.PRESENT:
                 return row
         return None
-
-    def _check_limit(self, tx: Transaction, row: Resource, growth: int) -> None:
-        count = tx.tree.count_resources(row.root_id) + growth
-        if 0 <= self.max_resources < count and growth > 0:
-            raise RequestLimitExceeded(
-                f"Maximum resources per stack exceeded: {count}, {self.max_resources} are allowed",
-                path=f"resources.{row.name}",
-            )
 
 
 def _scaling_record(
@@ -165,9 +166,9 @@ def _scaling_record(
 
 def _may_scale(row: Resource, group: Stack, now: datetime) -> bool:
     """Return whether the group is at rest and has cooled down."""
-    if row.job is not None or row.status is not Status.COMPLETE:
+    if row.job.verb is not None or row.state.status is not Status.COMPLETE:
         return False
-    if group.in_progress or SCALING_KEY in row.data:
+    if group.in_progress or SCALING_KEY in row.physical.data:
         return False
-    ends = row.data.get(COOLDOWN_END_KEY) or {}
+    ends = row.physical.data.get(COOLDOWN_END_KEY) or {}
     return all(datetime.fromisoformat(until) <= now for until in ends)

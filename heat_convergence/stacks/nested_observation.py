@@ -6,12 +6,14 @@ is still in progress costs one statement.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from heat_convergence.common.clock import Clock
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.errors import Error, ResourceFailure, RowsContradict
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
@@ -26,6 +28,7 @@ from heat_convergence.resources.nested.nested_type import (
 )
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.protocol.resource_context import RowInputs
+from heat_convergence.resources.protocol.scaling_adjustment import GroupCompletion
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.goal.desired_resources import stored_attribute_paths
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
@@ -33,6 +36,8 @@ from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
+LOG = logging.getLogger(__name__)
+Json = Any
 SUPERSEDED_REASON = "was superseded by"  # between the desired action and the actual one
 _MEMBER_FAILED = re.compile(r"Resource \w+ failed: (\w+): (resources\..*)", re.DOTALL)
 
@@ -49,10 +54,10 @@ class NestedStackObserver:
 
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Observation]:
         """Return how the nested stacks of these rows are, by row id."""
-        types = {row.id: self.registry.find(row.implementation) for row in rows}
+        types = {row.id: self.registry.find(row.desired.implementation) for row in rows}
         nested = [row for row in rows if isinstance(types[row.id], NestedType)]
-        stacks = tx.stacks.get_many({row.physical_id for row in nested if row.physical_id})
-        by_row = {row.id: stacks.get(row.physical_id or "") for row in nested}
+        stacks = tx.stacks.get_many({row.physical.id for row in nested if row.physical.id})
+        by_row = {row.id: stacks.get(row.physical.id or "") for row in nested}
         at_rest = {key: stack for key, stack in by_row.items() if stack and not stack.in_progress}
         full_rows = {row.id: row for row in tx.resources.get(at_rest)}
         existing = [stack for stack in at_rest.values() if stack.deleted_at is None]
@@ -78,44 +83,46 @@ class NestedStackObserver:
     ) -> Observation:
         if stack.deleted_at is not None:
             return _missing(row)
-        attributes = None
-        failed = row.desired is DesiredState.ABSENT or stack.status is Status.FAILED
-        if not failed or row.job is None:
-            if goal is None:
-                error = RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
-                return Observation(
-                    ObservedState.FAILED, owner_failure_reason(row.name, str(error))
-                )
-            paths = stored_attribute_paths(row.definition)
-            view = self._nested_stack_view(tx, row, stack, goal)
-            attributes = view.redact_errors(resource_type.read_attributes(view, paths))
-        data = resource_type.data_after_completion(row.data, self.clock())
+        view, attributes = None, None
+        failed = row.desired.state is DesiredState.ABSENT or stack.status is Status.FAILED
+        if not failed or row.job.verb is None:
+            try:
+                view = self._nested_stack_view(tx, row, stack, goal)
+                attributes = _read_attributes(resource_type, view, row)
+            except Error as error:
+                reason = owner_failure_reason(row.name, str(error))
+                return Observation(ObservedState.FAILED, reason, is_permanent=True)
         reason = stack.status_reason if failed else _superseded(row, stack)
-        if reason:
-            reason = owner_failure_reason(row.name, reason)
-            return Observation(
-                ObservedState.FAILED, reason, attributes=attributes, data=data, is_permanent=True
-            )
-        converging = row.job in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
-        progress = (row.data.get("steps") or {}) if converging else {}
-        return Observation(
+        converging = row.job.verb in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
+        progress = (row.physical.data.get("steps") or {}) if converging and not reason else {}
+        completion = GroupCompletion(
+            row.physical.data,
+            row.physical.properties or {},
+            count_members=lambda: 0 if view is None else len(view.load_resource_names()),
+            converged=converging and not reason and not progress.get("more"),
+            now=self.clock(),
+        )
+        observation = Observation(
             ObservedState.BUSY if progress.get("more") else ObservedState.READY,
             "state changed",
             attributes=attributes,
-            data=data,
+            data=resource_type.data_after_completion(completion),
             has_next_step=bool(progress.get("more")),
             recheck_after_s=progress.get("pause_s", 0.0),
         )
+        return _with_failure(observation, row, reason) if reason else observation
 
     def _nested_stack_view(
-        self, tx: Transaction, row: Resource, stack: Stack, goal: Goal
+        self, tx: Transaction, row: Resource, stack: Stack, goal: Goal | None
     ) -> NestedStackView:
+        if goal is None:
+            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
         requested: set[str] = set()
         for name, data in goal.outputs.items():
             requested |= referenced_resources(OutputDefinition.load(name, data).value)
         requested |= {
             path[0].removeprefix(MEMBER_ATTRIBUTE_PREFIX)
-            for path in stored_attribute_paths(row.definition)
+            for path in stored_attribute_paths(row.desired.definition)
             if path[0].startswith(MEMBER_ATTRIBUTE_PREFIX)
         }
         known: dict[str, InputResource] = dict(tx.incarnations.get_inputs(stack.id, requested))
@@ -131,9 +138,42 @@ class NestedStackObserver:
             template = self.template_cache.template(goal.template_hash, tx.contents.get)
             return template.resource_names
 
+        owner = InputResource.from_resource(row)
         return NestedStackView(
-            stack, goal, row, load_inputs, load_resource_names, self.limits, self.functions
+            stack, goal, owner, load_inputs, load_resource_names, self.limits, self.functions
         )
+
+
+def _with_failure(observation: Observation, row: Resource, reason: str) -> Observation:
+    return replace(
+        observation,
+        observed=ObservedState.FAILED,
+        reason=owner_failure_reason(row.name, reason),
+        recheck_after_s=1.0,
+        is_permanent=True,
+    )
+
+
+def _read_attributes(
+    resource_type: NestedType, view: NestedStackView, row: Resource
+) -> Mapping[str, Json]:
+    """Return the attributes to record.
+
+    Raises:
+        ResourceFailure: The type raised.
+    """
+    paths = stored_attribute_paths(row.desired.definition)
+    try:
+        return view.redact_errors(resource_type.read_attributes(view, paths))
+    except Error:
+        raise
+    except Exception as error:
+        # RULE 11: a defect of the type fails this resource and no pass over other stacks.
+        LOG.exception(
+            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
+            {"stack": row.stack_id, "resource": row.name},
+        )
+        raise ResourceFailure(f"{type(error).__name__}: {error}") from error
 
 
 def _superseded(row: Resource, stack: Stack) -> str:
@@ -141,13 +181,13 @@ def _superseded(row: Resource, stack: Stack) -> str:
 
     A user's own request to the nested stack superseded that of its parent.
     """
-    if row.job is None:
+    if row.job.verb is None:
         return ""
-    if row.job in (Verb.CONVERGE, Verb.ADOPT):
+    if row.job.verb in (Verb.CONVERGE, Verb.ADOPT):
         rolled_back = stack.action is Action.ROLLBACK  # to a goal, but not to this one
-        desired, reached = str(row.action), stack.goal_reached and not rolled_back
+        desired, reached = str(row.state.action), stack.goal_reached and not rolled_back
     else:
-        desired, reached = str(row.job), str(stack.action) == str(row.job)
+        desired, reached = str(row.job.verb), str(stack.action) == str(row.job.verb)
     return "" if reached else f"nested stack {desired} {SUPERSEDED_REASON} {stack.action}"
 
 
@@ -158,7 +198,7 @@ def _in_progress(row: Resource, stack: Stack | None) -> Observation:
 
 
 def _missing(row: Resource) -> Observation:
-    if row.desired is DesiredState.ABSENT:
+    if row.desired.state is DesiredState.ABSENT:
         return Observation(ObservedState.ABSENT, "state changed")
     reason = f"ResourceInError: resources.{row.name}: the nested stack is gone"
     return Observation(ObservedState.FAILED, reason)

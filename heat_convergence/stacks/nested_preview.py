@@ -18,7 +18,6 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
-from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.planning.job_steps import ChangeKind
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.repositories.goals import SqlGoalRepository
@@ -44,6 +43,7 @@ from heat_convergence.template.parameters.parameter_values import MissingParamet
 from heat_convergence.template.template import Template
 
 Json = Any
+NO_STACK_ID = "None"  # clients see this id of a stack that does not exist yet
 _MAX_LEVELS = 100  # where the depth of nesting has no limit
 _NEW_STACK_CHANGES = (ChangeKind.UPDATED, ChangeKind.REPLACED, ChangeKind.ADDED)
 
@@ -59,7 +59,7 @@ class StackTree:
 
     def nested_stack_of(self, row: Resource | None) -> Stack | None:
         """Return the nested stack of the row, None where there is none."""
-        return None if row is None else self.stacks.get(row.physical_id or "")
+        return None if row is None else self.stacks.get(row.physical.id or "")
 
     def template(self, stack: Stack | None, cache: TemplateCache) -> Template | None:
         """Return the current template of a stack of the tree, None if it is lost."""
@@ -164,7 +164,9 @@ class _NestedPreview:
 
     def _uniform(self, resource: str, stack: Stack, change_kind: ChangeKind) -> NestedStackChange:
         """Return the same change for everything in the stack and below it."""
-        rows = [row for row in self.tree.rows[stack.id] if row.desired is DesiredState.PRESENT]
+        rows = [
+            row for row in self.tree.rows[stack.id] if row.desired.state is DesiredState.PRESENT
+        ]
         changes = [replace(deletion_of(row), change_kind=change_kind) for row in rows]
         nested = [(row.name, self.tree.nested_stack_of(row)) for row in rows]
         return NestedStackChange(
@@ -224,7 +226,7 @@ class _NestedPreview:
             implementation=parent.desired_resources[change.name].implementation,
             properties=change.after,
             definition=definition.dump(),
-            data=row.data if row is not None and current is not None else {},
+            data=row.physical.data if row is not None and current is not None else {},
             environment=parent.environment,
             files=parent.files,
             load_members=lambda: self.tree.rows[current.id] if current else (),
@@ -249,11 +251,10 @@ class _NestedPreview:
         )
 
     def _new_stack(self, parent: Stack, name: str) -> Stack:
-        identifier = self.context.ids()
         return replace(
             parent,
-            id=identifier,
-            name=physical_name(parent.name, name, identifier),
+            id=NO_STACK_ID,
+            name=f"{parent.name}-{name}",
             owner_id=parent.id,
             depth=parent.depth + 1,
             version=0,

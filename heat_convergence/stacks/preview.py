@@ -18,7 +18,10 @@ from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
-from heat_convergence.convergence.planning.incarnations import REPLACE_FORBIDDEN
+from heat_convergence.convergence.planning.incarnations import (
+    EXTERNAL_ID_CHANGED,
+    REPLACE_FORBIDDEN,
+)
 from heat_convergence.convergence.planning.job_steps import ChangeKind, JobStep
 from heat_convergence.convergence.planning.plan import plan_goal
 from heat_convergence.convergence.planning.step_selection import (
@@ -32,6 +35,7 @@ from heat_convergence.resources.protocol.properties import (
 )
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.type_schema import TypeSchema
 from heat_convergence.stacks.goal.goal_builder import GoalBuilder
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation import resolve_partially
@@ -43,6 +47,7 @@ Json = Any
 
 
 _FORBIDDEN = "; the update will fail: the environment restricts it"
+_REJECTIONS = frozenset({EXTERNAL_ID_CHANGED, REPLACE_FORBIDDEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class ResourceChange:
         before: the properties as they were applied.
         after: the desired properties, with expressions where a value is not known yet.
         reason: for people; empty where there is nothing to say.
+        schema: that of the new definition's type.
     """
 
     name: str
@@ -65,6 +71,7 @@ class ResourceChange:
     after: Mapping[str, Json]
     changed_properties: frozenset[str] = frozenset()
     reason: str = ""
+    schema: TypeSchema | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,9 @@ def preview_changes(
     jobs = {
         row.name: row
         for row in (*plan.added, *plan.changed, *plan.rescheduled)
-        if row.desired is DesiredState.PRESENT
+        if row.desired.state is DesiredState.PRESENT
     }
-    present = {row.name: row for row in context.rows if row.desired is DesiredState.PRESENT}
+    present = {row.name: row for row in context.rows if row.desired.state is DesiredState.PRESENT}
     inputs = _PreviewInputs(context, present)
     for name in evaluated.graph.topological_order():
         implementation = desired_resources[name].implementation
@@ -116,7 +123,7 @@ def deletion_of(row: Resource) -> ResourceChange:
         ChangeKind.DELETED,
         row,
         None,
-        row.properties or {},
+        row.physical.properties or {},
         {},
         reason="the template does not have it any more",
     )
@@ -161,8 +168,9 @@ class _PreviewInputs:
             ChangeKind.UNCHANGED,
             current,
             definition,
-            (current.properties or {}) if current else {},
+            (current.physical.properties or {}) if current else {},
             self._desired_properties(definition, resource_type),
+            schema=resource_type.schema,
         )
         if job is not None:
             change = self._with_job(change, job, resource_type)
@@ -195,9 +203,9 @@ class _PreviewInputs:
         current = change.current
         if current is None:
             return replace(change, change_kind=ChangeKind.ADDED)
-        new_type = job.type if change.definition is None else change.definition.type
+        new_type = job.identity.type if change.definition is None else change.definition.type
         names = _changed_names(change.before, change.after)
-        forbidden = REPLACE_FORBIDDEN in job.hooks_and_restrictions
+        forbidden = not _REJECTIONS.isdisjoint(job.desired.hooks_and_restrictions)
         if job.id != current.id or forbidden:
             reason = _new_incarnation_reason(current, new_type)
             return replace(
@@ -206,8 +214,9 @@ class _PreviewInputs:
                 changed_properties=names,
                 reason=reason + (_FORBIDDEN if forbidden else ""),
             )
-        idle = not job.must_run and all(
-            self._change_kind(name) is ChangeKind.UNCHANGED for name in job.referenced_names
+        idle = not job.job.must_run and all(
+            self._change_kind(name) is ChangeKind.UNCHANGED
+            for name in job.desired.referenced_names
         )
         if idle:
             return change
@@ -215,7 +224,7 @@ class _PreviewInputs:
             job, _property_change(change, names, resource_type)
         )
         reason = _step_reason(step, names, resource_type)
-        if step.traits.restricted_action in job.hooks_and_restrictions:
+        if step.traits.restricted_action in job.desired.hooks_and_restrictions:
             reason = f"{reason}{_FORBIDDEN}" if reason else _FORBIDDEN.lstrip(";, ")
         return replace(
             change, change_kind=step.traits.change_kind, changed_properties=names, reason=reason
@@ -244,9 +253,9 @@ def _changed_names(before: Mapping[str, Json], after: Mapping[str, Json]) -> fro
 
 
 def _new_incarnation_reason(current: Resource, new_type: str) -> str:
-    if current.type != new_type:
-        return f"its type changes from {current.type} to {new_type}"
-    return f"it is in {current.action}_{current.status}"
+    if current.identity.type != new_type:
+        return f"its type changes from {current.identity.type} to {new_type}"
+    return f"it is in {current.state.action}_{current.state.status}"
 
 
 def _step_reason(step: JobStep, names: frozenset[str], resource_type: ResourceType) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.stacks.services import StackOptions
@@ -25,7 +27,8 @@ _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
 def check_new_stack(conn: Any, stack: Stack, options: StackOptions, *, unlimited: bool) -> None:
     """Check the name and the number of stacks of the new stack's project.
 
-    The unique key on names has the last word when the rows are written.
+    The unique key on names and ``check_stack_count`` have the last word when the rows are
+    written.
 
     Args:
         conn: a connection to read from.
@@ -44,10 +47,64 @@ def check_new_stack(conn: Any, stack: Stack, options: StackOptions, *, unlimited
     if limit < 0 or unlimited:
         return
     if stacks.count(conn, StackFilter(stack.project_id)) >= limit:
+        raise _too_many_stacks(limit)
+
+
+def check_stack_count(
+    tx: Transaction, project_id: str, options: StackOptions, *, unlimited: bool
+) -> None:
+    """Check the number of stacks of a project that the transaction has added one to.
+
+    Exact however many requests are at work: each waits for the others' transactions.
+
+    Args:
+        tx: the transaction, which takes no further lock.
+        project_id: the project.
+        options: the limits.
+        unlimited: whether the project's quota is waived.
+
+    Raises:
+        RequestLimitExceeded: the project has more stacks than it may have.
+    """
+    limit = options.max_stacks_per_tenant
+    if limit < 0 or unlimited:
+        return
+    tx.stacks.lock_quotas(project_id)
+    if tx.stacks.count_roots(project_id) > limit:
+        raise _too_many_stacks(limit)
+
+
+def check_tree_size(tx: Transaction, parent: Resource, limit: int, count_before: int) -> None:
+    """Check the number of resources of a tree that the transaction has added some to.
+
+    Exact however many stacks of the tree grow: each waits for the others' transactions.
+
+    Args:
+        tx: the transaction, which takes no further lock.
+        parent: the resource of the nested stack that has grown.
+        limit: of a whole tree; negative for no limit.
+        count_before: number of resources of the tree when the transaction began. A tree
+            that does not grow may be larger than a limit that was lowered.
+
+    Raises:
+        RequestLimitExceeded: the tree has more resources than it may have.
+    """
+    if limit < 0 or tx.tree.count_resources(parent.identity.root_id) <= count_before:
+        return
+    tx.stacks.lock_quotas(parent.identity.project_id)
+    count = tx.tree.count_resources(parent.identity.root_id)
+    if count > limit:
         raise errors.RequestLimitExceeded(
-            f"Request limit exceeded: You have reached the maximum stacks per project, {limit}."
-            " Please delete some stacks."
+            f"Maximum resources per stack exceeded: {count}, {limit} are allowed",
+            path=f"resources.{parent.name}",
         )
+
+
+def _too_many_stacks(limit: int) -> errors.RequestLimitExceeded:
+    return errors.RequestLimitExceeded(
+        f"Request limit exceeded: You have reached the maximum stacks per project, {limit}."
+        " Please delete some stacks."
+    )
 
 
 def max_snapshots(options: StackOptions, *, unlimited: bool) -> int | None:

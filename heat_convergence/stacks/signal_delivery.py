@@ -88,12 +88,12 @@ def deliver_signal(
         [signal.resource_id, *dependents, *([] if group is None else [group])]
     )
     (row,) = tx.resources.get([signal.resource_id]) or (None,)
-    if row is None or row.action is Action.INIT:
+    if row is None or row.state.action is Action.INIT:
         raise ResourceNotAvailable(signal.resource_id if row is None else row.name)
-    resource_type = registry.get(row.implementation)
-    if row.action in resource_type.no_signal_actions:
+    resource_type = registry.get(row.desired.implementation)
+    if row.state.action in resource_type.no_signal_actions:
         return _rejected(tx, stack, row, context)
-    view = build_context(row, stack, row.action, context.now)
+    view = build_context(row, stack, row.state.action, context.now)
     result = resource_type.signal(view, signal.details)
     messages: tuple[OutgoingMessage, ...] = ()
     if result.scaling_adjustment is not None and scaler is not None:
@@ -113,9 +113,9 @@ def deliver_signal(
 def _rejected(
     tx: Transaction, stack: Stack, row: Resource, context: TraversalContext
 ) -> SignalDelivery:
-    reason = f"Cannot signal resource during {row.action}"
+    reason = f"Cannot signal resource during {row.state.action}"
     tx.events.insert([_event(row, reason, context)])
-    rejection = NotSupported(f"Signal resource during {row.action} is not supported")
+    rejection = NotSupported(f"Signal resource during {row.state.action} is not supported")
     return SignalDelivery(stack.version, rejection=rejection)
 
 
@@ -128,23 +128,24 @@ def _dependents(tx: Transaction, stack: Stack, resource_id: str) -> list[str]:
 
 def _awaits_poll(row: Resource) -> bool:
     """Return whether the observer polls the resource; a retry's time must not be cut short."""
-    polled = row.job_state is JobState.AWAITING_OBSERVATION and row.observed is ObservedState.BUSY
-    return polled and row.observe_at is not None
+    polled = (
+        row.job.state is JobState.AWAITING_OBSERVATION
+        and row.observation.state is ObservedState.BUSY
+    )
+    return polled and row.observation.observe_at is not None
 
 
 def _save(tx: Transaction, row: Resource, result: SignalResult) -> None:
     changed: dict[str, Mapping[str, Json]] = {}
     if result.data is not None:
         changed["data"] = result.data
-    if result.attributes is not None:
-        changed["attributes"] = result.attributes
     if changed:
-        tx.resources.update_each({row.id: {**changed, "sensitive": row.sensitive}})
+        tx.resources.update_each({row.id: {**changed, "sensitive": row.desired.sensitive}})
 
 
 def _event(row: Resource, reason: str, context: TraversalContext) -> Event:
     """Return an event under the action SIGNAL, with the status that the resource has."""
-    return context.resource_event(row, SIGNAL_ACTION, row.status, reason)
+    return context.resource_event(row, SIGNAL_ACTION, row.state.status, reason)
 
 
 def _event_reason(details: Json) -> str:

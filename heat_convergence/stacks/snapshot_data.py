@@ -201,7 +201,10 @@ def _delete(resource_type: ResourceType, view: ResourceContext) -> Error | None:
         return error
     except Exception as error:
         # The boundary to third-party code, as in ``engine.execution``.
-        LOG.exception("resource type raised: resource %(resource)s", {"resource": view.name})
+        LOG.exception(
+            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
+            {"stack": view.stack_id, "resource": view.name},
+        )
         return ResourceFailure(f"{type(error).__name__}: {error}")
     return None
 
@@ -237,6 +240,6 @@ def _view(snapshot: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) ->
         action=Action.DELETE,
         started_at=now,
         now=now,
-        random=random.Random(snapshot.id),
+        random=random.Random(snapshot.id),  # nosec B311  # jitter, never a secret
         cloud=cloud,
     )

@@ -1,7 +1,7 @@
 """Regular expressions of users, matched within a bounded time.
 
-Called by the constraints and by YAQL.  Decides how long a match may take, and how many
-matches of one evaluation may be slow.  Must not be bypassed with ``re``, which a pattern
+Called by the constraints and by YAQL.  Decides how long a match may take; the budget of the
+evaluation bounds all matches together.  Must not be bypassed with ``re``, which a pattern
 such as ``(a+)+$`` can keep busy for years.
 """
 
@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import regex
 
-from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.evaluation_budget import STEPS_PER_SECOND, current_budget
 
 PatternError = regex.error
-_MAX_EXPANDED_SIZE = 1_000_000
-# An escape, a repeat count, or any other character; and the rest of a character set.
-_TOKEN = re.compile(r"\\.|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
+_FIRST_TIMEOUTS_S = (0.0002, 0.005)
+# The compiler has no time limit.  It takes about 30 microseconds for a character, and 2 for an
+# item of counted repeats, which it writes out.
+_MAX_PATTERN_CHARS = 4_096
+_MAX_EXPANDED_SIZE = 20_000
+_GROUP_SIZE = 20
+# An escape, a repeat count, the beginning of a group, or any other character; and the rest of a
+# character set.  Whatever else a "(?" begins, such as verbose patterns, comments and recursion,
+# would make the estimate of the size wrong, and is refused.
+_TOKEN = re.compile(
+    r"\\[pPNL][{<][^{}<>]*[}>]|\\.|\{(?P<times>\d+)(?:,\d*)?\}"
+    r"|(?P<flags>\(\?[aimsu]+\)|\(\?P=\w+\))"
+    r"|(?P<group>\((?:\?(?:[:=!>]|<[=!]|P?<\w+>|[aimsu]+:))?)(?P<unknown>\?)?"
+    r"|.",
+    re.DOTALL,
+)
 _SET = re.compile(r"\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 T = TypeVar("T")
 
@@ -30,38 +41,16 @@ class PatternTimeout(Exception):
     """The match took longer than allowed."""
 
 
-class _RegexBudget:
-    """The slow matches that one evaluation may still make."""
-
-    def __init__(self, limits: TemplateLimits) -> None:
-        self.limits = limits
-        self.slow_left = limits.regex_max_slow_matches
-
-
-_BUDGET: ContextVar[_RegexBudget | None] = ContextVar("regex_budget", default=None)
-
-
-@contextmanager
-def regex_budget(limits: TemplateLimits) -> Iterator[None]:
-    """Share one budget among all matches in the block; a nested block uses the outer one's."""
-    if _BUDGET.get() is not None:
-        yield
-        return
-    token = _BUDGET.set(_RegexBudget(limits))
-    try:
-        yield
-    finally:
-        _BUDGET.reset(token)
-
-
 @functools.lru_cache(maxsize=512)
 def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
     """Return the compiled pattern.
 
     Raises:
-        PatternError: The pattern is malformed, or its nested repeats expand to more than a
-            million items: the compiler writes them out and has no time limit.
+        PatternError: The pattern is malformed, too long, or uses what is not supported, or its
+            nested repeats expand to too many items.
     """
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise PatternError(f"it has more than {_MAX_PATTERN_CHARS} characters")
     try:
         if _expanded_size(pattern) > _MAX_EXPANDED_SIZE:
             raise PatternError("it repeats too much")
@@ -82,10 +71,12 @@ def _expanded_size(pattern: str) -> int:
             times = max(1, int(token["times"]))
             open_groups[-1] += last * (times - 1)
             last *= times
-        elif token[0] == "(":
+        elif token["unknown"]:
+            raise PatternError(f"what begins with (? at position {token.start()} is not supported")
+        elif token["group"]:
             open_groups.append(0)
         elif token[0] == ")" and len(open_groups) > 1:
-            last = open_groups.pop()
+            last = open_groups.pop() + _GROUP_SIZE
             open_groups[-1] += last
         else:
             if token[0] == "[" and may_be_set:
@@ -102,19 +93,20 @@ def full_match(pattern: str, value: str) -> bool:
 
 
 def run_with_timeout(method: Callable[..., T], *args: Any) -> T:
-    """Return the result of a compiled pattern's method; raises ``PatternTimeout``.
+    """Return the result of a compiled pattern's method.
 
-    Starts with a short time-out: a template may hold ten thousand patterns, each of which
-    takes a little less than the time allowed to one.
+    Starts with a short time-out: a template may hold ten thousand patterns.  What a try may
+    take is charged to the evaluation before it starts.
+
+    Raises:
+        PatternTimeout: The match takes longer than one match may.
+        RequestLimitExceeded: The evaluation has no time left for it.
     """
-    budget = _BUDGET.get() or _RegexBudget(DEFAULT_LIMITS)
-    try:
-        return method(*args, timeout=budget.limits.regex_first_timeout_s)
-    except TimeoutError:
-        budget.slow_left -= 1
-    if budget.slow_left < 0:
-        raise PatternTimeout
-    try:
-        return method(*args, timeout=budget.limits.regex_timeout_s)
-    except TimeoutError as error:
-        raise PatternTimeout from error
+    budget = current_budget()
+    for timeout_s in (*_FIRST_TIMEOUTS_S, budget.limits.regex_timeout_s):
+        budget.charge(round(timeout_s * STEPS_PER_SECOND))
+        try:
+            return method(*args, timeout=timeout_s)
+        except TimeoutError:
+            continue
+    raise PatternTimeout

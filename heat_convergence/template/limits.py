@@ -46,24 +46,26 @@ class TemplateLimits:
     Attributes:
         max_nodes: Maps, lists and scalars after aliases are expanded.
         max_expanded_size: Characters of the scalars after aliases are expanded.
-        max_result_size: The output of all functions of one definition together, about one
-            unit per character or list item.
+        max_evaluation_steps: The work of one evaluation, of a template with its conditions and
+            definitions or of one value that is read later; a step is a microsecond or
+            two.  Steps, unlike a clock, are reproducible.
+        max_result_size: The characters of new text of all functions in one evaluation.
         yaql_max_steps: Function calls of all YAQL expressions of a template together; a
-            step takes about 25 microseconds.  Steps, unlike a clock, are reproducible.
+            step takes about 25 microseconds.
         yaql_max_seconds: The processor time of all YAQL expressions of a template together, where
             ``yaql_runner`` enforces it.
         yaql_runner: Evaluates expressions in processes that can be killed.  None evaluates
             them in this process, where only steps are counted: for trusted templates.
-        regex_first_timeout_s: The time a match may take without counting as slow.
-        regex_timeout_s: The time a slow match may take.
-        regex_max_slow_matches: The number of slow matches in one evaluation.
+        regex_timeout_s: The time that one match of a regular expression may take; a slow one
+            counts as many steps as it takes microseconds.
     """
 
     max_template_size: int = 524_288
     max_depth: int = 100
-    max_nodes: int = 1_000_000
+    max_nodes: int = 500_000
     max_expanded_size: int = 16_777_216
-    max_result_size: int = 16_777_216
+    max_evaluation_steps: int = 500_000
+    max_result_size: int = 67_108_864
     max_diagnostics: int = 50
     yaql_limit_iterators: int = 200
     yaql_memory_quota_bytes: int = 10_000
@@ -71,9 +73,7 @@ class TemplateLimits:
     yaql_max_expression_size: int = 65_536
     yaql_max_seconds: float = 2.0
     yaql_runner: YaqlRunner | None = field(default=None, compare=False)
-    regex_first_timeout_s: float = 0.005
-    regex_timeout_s: float = 0.5
-    regex_max_slow_matches: int = 20
+    regex_timeout_s: float = 0.2
 
 
 DEFAULT_LIMITS = TemplateLimits()

@@ -17,8 +17,8 @@ from heat_convergence.common.errors import (
     InvalidTemplateVersion,
     StackValidationFailed,
 )
-from heat_convergence.template.bounded_regex import regex_budget
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
+from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.template.parameters.parameter_schemas import (
     ParameterSchema,
@@ -125,12 +125,12 @@ class Template:
     def parameter_schemas(self, diagnostics: Diagnostics) -> dict[str, ParameterSchema]:
         """Return the valid parameter declarations and add errors to ``diagnostics``."""
         name = self.version.dialect.parameters
-        with regex_budget(self.limits):
+        with evaluation_budget(self.limits):
             return parse_parameter_schemas(self.section(name), self.version, diagnostics)
 
     def new_diagnostics(self) -> Diagnostics:
         """Return an empty collection of errors that can find positions in this text."""
-        return Diagnostics(self.document.find_position, limit=self.limits.max_diagnostics)
+        return Diagnostics(self.document.find_positions, limit=self.limits.max_diagnostics)
 
     def check_sections(
         self, section_error: Callable[[str], Error] = StackValidationFailed
@@ -140,7 +140,7 @@ class Template:
         for name in self.raw:
             if name not in self.version.sections:
                 hint = did_you_mean(name, self.version.sections)
-                message = f'The template section is invalid: "{name}"{hint}'
+                message = f"The template section is invalid: {name}{hint}"
                 diagnostics.add(ValidationPhase.TEMPLATE, section_error(message), (name,))
         diagnostics.raise_if_any()
 
@@ -148,13 +148,13 @@ class Template:
 def _version(raw: Mapping[str, Json]) -> TemplateVersion:
     present = [key for key in VERSION_KEYS if key in raw]
     if not present:
-        raise HTTPBadRequest(
-            "The template has no version key; one of"
+        raise InvalidTemplateVersion(
+            "The template version is invalid: Template version was not provided. One of"
             f" {', '.join(VERSION_KEYS)} is needed{_near_key(raw)}"
         )
     if len(present) > 1:
         raise InvalidTemplateVersion(
-            f"Ambiguous template version: {' and '.join(present)} are both given."
+            f"The template version is invalid: Ambiguous versions ({', '.join(sorted(present))})"
         )
     (key,) = present
     value = raw[key]

@@ -15,6 +15,7 @@ from typing import Any
 from heat_convergence.common.errors import NotFound
 from heat_convergence.template.diagnostics import did_you_mean
 from heat_convergence.template.environment.environment import Environment
+from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS
 from heat_convergence.template.parameters.constraints import (
@@ -41,6 +42,12 @@ def validation_view(evaluated: EvaluatedTemplate, environment: Environment) -> d
     """
     environment_view = environment.to_dict()
     del environment_view["encrypted_param_names"]
+    types = {definition.type for definition in evaluated.definitions.values()}
+    templates = {name: name for name in sorted(types) if is_template_name(name)}
+    environment_view["resource_registry"] = {
+        **templates,
+        **environment_view["resource_registry"],
+    }
     return {**template_view(evaluated), "Environment": environment_view}
 
 
@@ -60,7 +67,10 @@ def template_view(evaluated: EvaluatedTemplate) -> dict[str, Json]:
 
 
 def parameter_view(parameter: ParameterValue) -> dict[str, Json]:
-    """Return the view of one parameter without the keys that have no value."""
+    """Return the view of one parameter without the keys that have no value.
+
+    Values are shown as they were given, not as they were converted.
+    """
     schema = parameter.schema
     view: dict[str, Json] = {
         "Type": schema.type.value,
@@ -68,10 +78,10 @@ def parameter_view(parameter: ParameterValue) -> dict[str, Json]:
         "NoEcho": "true" if schema.hidden else "false",
         "Label": schema.label or schema.name,
     }
-    if schema.default is not None:
-        view["Default"] = schema.default
-    if parameter.has_value:
-        view["Value"] = MASK if schema.hidden else parameter.value
+    if parameter.default is not None:
+        view["Default"] = parameter.default
+    if parameter.assigned not in (None, ""):
+        view["Value"] = MASK if schema.hidden else parameter.assigned
     if schema.tags:
         view["Tags"] = list(schema.tags)
     descriptions = []

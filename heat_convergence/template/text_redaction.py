@@ -6,7 +6,7 @@ which values are secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from heat_convergence.template.expression import Expression
@@ -39,9 +39,43 @@ def sensitive_texts(value: Any) -> Iterator[str]:
             yield repr(text)[1:-1]  # the form in which messages quote it
 
 
+def mask_values(value: Any) -> Any:
+    """Return a value with every text and number masked.
+
+    Once the value of a hidden parameter is part of a value, it cannot be told from the rest.
+    Kept are the structure, booleans, null, and references to resources.
+    """
+    if isinstance(value, Expression):
+        if value.function in _REFERENCE_FUNCTIONS:
+            return value
+        return Expression(value.function, value.variant, mask_values(value.arguments))
+    if isinstance(value, Mapping):
+        return {key: mask_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_values(item) for item in value]
+    return value if value is None or isinstance(value, bool) else MASK
+
+
+def redact_values(value: Any, secrets: Collection[str]) -> Any:
+    """Return plain JSON without the secrets in its texts and numbers."""
+    if isinstance(value, Mapping):
+        return {key: redact_values(item, secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_values(item, secrets) for item in value]
+    if isinstance(value, str):
+        return redact(value, secrets)
+    is_secret_number = isinstance(value, int | float) and str(value) in secrets
+    return MASK if is_secret_number else value
+
+
 def redact(message: str, secrets: Iterable[str]) -> str:
-    """Return the message with each secret, or its beginning, replaced by ``MASK``."""
-    for secret in sorted(set(secrets), key=len, reverse=True):
+    """Return the message with each secret, or its beginning, replaced by ``MASK``.
+
+    A list must be sorted already, from the longest secret to the shortest.
+    """
+    if not isinstance(secrets, list):
+        secrets = sorted(set(secrets), key=len, reverse=True)
+    for secret in secrets:
         position = message.find(secret[:_PREFIX_LENGTH])
         while position >= 0:
             end = position + _common_length(message[position : position + len(secret)], secret)

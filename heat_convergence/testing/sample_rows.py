@@ -12,7 +12,13 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
-from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource import (
+    DesiredDefinition,
+    Resource,
+    ResourceIdentity,
+    ResourceJob,
+)
+from heat_convergence.convergence.model.resource_columns import with_values
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.stack import Stack
 
@@ -58,24 +64,31 @@ def goal_row(goal_id: str = "goal-1", **values: Any) -> Goal:
     return Goal(**{**defaults, **values})
 
 
-def resource_row(resource_id: str, **values: Any) -> Resource:
+def resource_row(resource_id: str, **columns: Any) -> Resource:
     """Return a resource whose creation waits for its requirements."""
-    defaults: dict[str, Any] = {
-        "id": resource_id,
-        "stack_id": "stack-1",
-        "name": resource_id,
-        "type": "Sim::Resource",
-        "implementation": "Sim::Resource",
-        "version": 1,
-        "desired": DesiredState.PRESENT,
-        "definition": {"type": "Sim::Resource"},
-        "definition_hash": f"hash-of-{resource_id}",
-        "physical_name": f"stack-1-{resource_id}",
-        "created_at": START_TIME,
-        "job": Verb.CONVERGE,
-        "job_state": JobState.BLOCKED,
-    }
-    return Resource(**{**defaults, **values})
+    row = Resource(
+        ResourceIdentity(
+            id=resource_id,
+            stack_id="stack-1",
+            name=resource_id,
+            type="Sim::Resource",
+            physical_name=f"stack-1-{resource_id}",
+            created_at=START_TIME,
+        ),
+        DesiredDefinition(
+            state=DesiredState.PRESENT,
+            implementation="Sim::Resource",
+            definition={"type": "Sim::Resource"},
+            definition_hash=f"hash-of-{resource_id}",
+        ),
+        ResourceJob(1, Verb.CONVERGE, JobState.BLOCKED),
+    )
+    return with_values(row, columns)
+
+
+def changed_row(row: Resource, **columns: Any) -> Resource:
+    """Return the resource with other values in these columns."""
+    return with_values(row, columns)
 
 
 def event_row(event_id: str, **values: Any) -> Event:

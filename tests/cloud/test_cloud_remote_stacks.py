@@ -35,7 +35,7 @@ def template(value: str) -> Json:
 
 @pytest.fixture(scope="module")
 def deployed_service(deploy: DeployService) -> DeployedService:
-    return deploy(allow_trusts_redelegation=True)  # the service delegates its trust again
+    return deploy()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import json
 import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,18 +157,21 @@ def dedicated_region(cloud_testbed: CloudTestbed, orchestration_url: str) -> Ite
     service_types = {each["id"]: each["type"] for each in admin.get("/services")["services"]}
     endpoints = [each for each in admin.get("/endpoints")["endpoints"]
              if each["region_id"] == cloud_testbed.facts["region"]]  # fmt: skip
-    with ExitStack() as cleanup:  # a failed cleanup does not prevent the others
-        admin.post("/regions", {"region": {"id": region}})
-        cleanup.callback(admin.delete, f"/regions/{region}")
+    admin.post("/regions", {"region": {"id": region}})
+    try:
         for each in endpoints:
             url = each["url"]
             if service_types[each["service_id"]] == "orchestration":
                 url = f"{orchestration_url}/v1/%(tenant_id)s"
             copy = {"service_id": each["service_id"], "interface": each["interface"],
                     "region_id": region, "url": url}  # fmt: skip
-            endpoint_id = admin.post("/endpoints", {"endpoint": copy})["endpoint"]["id"]
-            cleanup.callback(admin.delete, f"/endpoints/{endpoint_id}")
+            admin.post("/endpoints", {"endpoint": copy})
         yield region
+    finally:
+        # A request that was sent again after a lost response has left two endpoints.
+        for each in admin.get(f"/endpoints?region_id={region}")["endpoints"]:
+            admin.delete(f"/endpoints/{each['id']}")
+        admin.delete(f"/regions/{region}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,10 +118,15 @@ CASES = [
                 "allocation_pools": [{"start": "10.91.0.20", "end": "10.91.0.30"}],
                 "value_specs": {"description": "told by hand"},
             },
+            {
+                "network": {"get": "net"},
+                "cidr": "10.91.0.0/24",
+                "allocation_pools": [{"start": "10.91.0.20", "end": "10.91.0.30"}],
+            },
         ],
         attributes={
             "cidr": "10.91.0.0/24",
-            "gateway_ip": "10.91.0.1",
+            "gateway_ip": None,
             "allocation_pools": [{"start": "10.91.0.20", "end": "10.91.0.30"}],
         },
         replacement_properties={

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -26,6 +27,15 @@ from heat_convergence.testing.sample_rows import stack_row
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 
 SERVERS = ("mariadb", "postgresql")
+
+
+@contextmanager
+def refused_by_store(pattern: str) -> Iterator[None]:
+    """Expect an error whose text, or whose detail for the log, matches the pattern."""
+    with pytest.raises(Exception) as refused:  # noqa: PT011  # each store has its own class
+        yield
+    detail = getattr(refused.value, "detail", "")
+    assert re.search(pattern, f"{refused.value} {detail}", re.IGNORECASE)
 
 
 @pytest.fixture(scope="session")

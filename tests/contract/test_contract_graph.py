@@ -7,6 +7,7 @@ import pytest
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+from tests.contract.conftest import refused_by_store
 
 
 @pytest.fixture
@@ -45,10 +46,7 @@ def test_edges_are_separate_per_version(graph):
 
 
 def test_edge_is_unique(graph):
-    with (
-        pytest.raises(Exception, match=r"(?i)uniq|duplicate|already"),
-        graph.store.transaction() as tx,
-    ):
+    with refused_by_store("uniq|duplicate|already"), graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("a", "c")])
     with graph.store.transaction() as tx:
         assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("a", "c")]
@@ -119,7 +117,7 @@ def test_only_blocked_jobs_are_unblocked(graph):
     with graph.store.transaction() as tx:
         tx.readiness.mark_ready(1, ["a", "b"])
         (row,) = tx.readiness.find_unblocked_by(1, ["a"])
-        assert (row.stack_id, row.name, row.job) == ("stack-1", "c", "CONVERGE")
+        assert (row.stack_id, row.name, row.job.verb) == ("stack-1", "c", "CONVERGE")
         tx.jobs.apply(["c"], job_transitions.cancel())
         assert tx.readiness.find_unblocked_by(1, ["a"]) == []
 
@@ -151,3 +149,12 @@ def test_retry_count_per_resource(graph):
         tx.graph.increment_retry_counts(1, [])
         assert tx.graph.get_retry_counts(1, ["a", "d", "e"]) == {"a": 2, "d": 1, "e": 0}
         assert tx.graph.get_retry_counts(1, []) == {}
+
+
+def test_takeovers_are_counted_per_resource_and_version(graph):
+    with graph.store.transaction() as tx:
+        assert tx.graph.count_takeovers(1, []) == {}
+        assert tx.graph.count_takeovers(1, ["a", "e", "nobody"]) == {"a": 1, "e": 1}
+        assert tx.graph.count_takeovers(1, ["a"]) == {"a": 2}
+        assert tx.graph.count_takeovers(2, ["e"]) == {}
+        assert tx.graph.get_retry_counts(1, ["a"]) == {"a": 0}

@@ -97,9 +97,9 @@ def test_repost_affects_running_jobs_only(seeder):
     with seeder.store.transaction() as tx:
         tx.jobs.repost([str(state) for state in states], time_at(3))
     rows = {row.id: row for row in seeder.rows(*(str(state) for state in states))}
-    assert rows["begun"].job_state is JobState.POSTED
-    assert rows["begun"].posted_at == time_at(3)
-    assert [rows[str(state)].job_state for state in states[1:]] == list(states[1:])
+    assert rows["begun"].job.state is JobState.POSTED
+    assert rows["begun"].job.posted_at == time_at(3)
+    assert [rows[str(state)].job.state for state in states[1:]] == list(states[1:])
 
 
 def test_projects_with_schedulable_jobs(seeder):
@@ -129,8 +129,8 @@ class TestTransitions:
             tx.jobs.apply(["a", "b", "missing"], job_transitions.post(time_at(3)), must_run=False)
             tx.jobs.apply([], job_transitions.cancel())
         for row in seeder.rows("a", "b"):
-            assert (row.job_state, row.posted_at) == (JobState.POSTED, time_at(3))
-            assert row.must_run is False
+            assert (row.job.state, row.job.posted_at) == (JobState.POSTED, time_at(3))
+            assert row.job.must_run is False
         assert seeder.row("c") == resource_row("c")
 
     def test_apply_each_sets_values_by_row(self, seeder):
@@ -149,7 +149,7 @@ class TestTransitions:
                 }
             )
         found = [
-            (row.job_state, row.observed, row.observe_at, row.status_reason)
+            (row.job.state, row.observation.state, row.observation.observe_at, row.state.reason)
             for row in seeder.rows("a", "b")
         ]
         assert found == [
@@ -172,9 +172,12 @@ class TestTransitions:
             assert tx.jobs.apply_leased("missing", token, version, done, columns) is False
         if written:
             row = seeder.row("a")
-            assert (row.job_state, row.observe_at) == (JobState.AWAITING_OBSERVATION, time_at(7))
-            assert (row.lease_token, row.lease_expires_at) == (None, None)
-            assert (row.physical_id, row.data) == ("p", {"key": 1})
+            assert (row.job.state, row.observation.observe_at) == (
+                JobState.AWAITING_OBSERVATION,
+                time_at(7),
+            )
+            assert (row.lease.token, row.lease.expires_at) == (None, None)
+            assert (row.physical.id, row.physical.data) == ("p", {"key": 1})
         else:
             assert seeder.row("a") == leased
 

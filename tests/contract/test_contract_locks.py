@@ -33,7 +33,9 @@ def test_concurrent_claim_finds_existing_lease(shared):
         barrier.wait()
         with shared.store.transaction() as tx:
             free = [
-                row for row in tx.leases.lock_claimable(["a"]) if not row.is_leased(time_at(0))
+                row
+                for row in tx.leases.lock_claimable(["a"])
+                if not row.lease.is_active(time_at(0))
             ]
             lease = job_transitions.claim("engine", token, time_at(10))
             tx.jobs.apply([row.id for row in free], lease)
@@ -42,7 +44,7 @@ def test_concurrent_claim_finds_existing_lease(shared):
     with ThreadPoolExecutor(2) as pool:
         won = list(pool.map(claim, ("one", "two")))
     assert won.count(True) == 1
-    assert shared.row("a").lease_token == ("one" if won[0] else "two")
+    assert shared.row("a").lease.token == ("one" if won[0] else "two")
 
 
 def test_stack_lock_waits_and_reads_committed_row(shared):
@@ -79,7 +81,7 @@ def test_job_state_update_does_not_wait_for_stack_lock(shared):
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.stacks.lock("stack-1")
         pool.submit(change_state).result(timeout=20)
-    assert shared.row("a").job_state is JobState.SCHEDULABLE
+    assert shared.row("a").job.state is JobState.SCHEDULABLE
 
 
 def test_inserting_edges_does_not_lock_resources(shared):
@@ -97,7 +99,7 @@ def test_inserting_edges_does_not_lock_resources(shared):
     with ThreadPoolExecutor(1) as pool, shared.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 1, [Edge("b", "a", observed_ready=False)])
         pool.submit(change_state).result(timeout=20)
-    assert shared.row("a").lease_token == "token"
+    assert shared.row("a").lease.token == "token"
     with shared.store.transaction() as tx:
         assert tx.graph.get_edges_at("stack-1", 1, ["a"]) == [Edge("b", "a")]
 
@@ -196,7 +198,7 @@ def test_row_locks_are_waited_for(shared, noun):
         entered.set()
         with shared.store.transaction() as tx:
             if noun == "resources":
-                return [row.version for row in tx.resources.lock(["a"])]
+                return [row.job.version for row in tx.resources.lock(["a"])]
             return list(tx.leases.lock_held(["a"], "t").values())
 
     with ThreadPoolExecutor(1) as pool:
@@ -227,7 +229,7 @@ def test_sweeps_skip_locked_rows(shared):
         lost = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
         due = shared.store.sweeps.take_due_observations(time_at(10), time_at(20), 10)
         assert shared.store.workers.renew_leases("me", ["t"], time_at(30)) == 1
-    assert [row.lease_expires_at for row in shared.rows("a", "b")] == [None, time_at(30)]
+    assert [row.lease.expires_at for row in shared.rows("a", "b")] == [None, time_at(30)]
     assert [job.resource_id for job in lost] == ["b"]
     assert [row.id for row in due] == ["d"]
 
@@ -236,7 +238,7 @@ def test_uncommitted_rows_are_invisible(shared):
     shared.resources(resource_row("a"))
     with shared.store.transaction() as one, shared.store.transaction() as two:
         one.resources.update(["a"], version=2)
-        assert two.resources.get(["a"])[0].version == 1
+        assert two.resources.get(["a"])[0].job.version == 1
 
 
 def test_same_content_is_stored_by_two_transactions(shared):
@@ -294,7 +296,7 @@ def test_job_recorded_during_sweep_is_not_lost(shared):
     found = shared.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
     event.remove(engine, "after_cursor_execute", record)
     assert found == []
-    assert shared.row("a").job_state is JobState.AWAITING_OBSERVATION
+    assert shared.row("a").job.state is JobState.AWAITING_OBSERVATION
 
 
 def test_taking_jobs_locks_no_job_state_index_entry(shared):
@@ -310,4 +312,4 @@ def test_taking_jobs_locks_no_job_state_index_entry(shared):
                 one.jobs.apply(["a", "b", "c"], job_transitions.cancel())
 
         pool.submit(take).result(timeout=20)
-    assert {row.job_state for row in shared.rows("a", "b", "c")} == {JobState.CANCELLED}
+    assert {row.job.state for row in shared.rows("a", "b", "c")} == {JobState.CANCELLED}

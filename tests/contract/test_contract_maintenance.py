@@ -165,7 +165,7 @@ def test_key_rotation_changes_no_value(database):
     attach_keyring(database.engine, Keyring(["new key"]))
     with SqlStore(database).transaction() as tx:
         assert tx.goals.get("goal-1").parameters == {"p": "secret"}
-        assert [row.properties for row in tx.resources.get(["r1", "r2"])] == [
+        assert [row.physical.properties for row in tx.resources.get(["r1", "r2"])] == [
             {"p": "secret"},
             {"p": "plain"},
         ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from heat_convergence.convergence.model import job_transitions, transition_rules
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
-from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+from heat_convergence.testing.sample_rows import changed_row, resource_row, stack_row, time_at
+from tests.contract.conftest import refused_by_store
 
 FULL = resource_row(
     "full",
@@ -44,7 +43,7 @@ FULL = resource_row(
 
 
 def without_wide_columns(row):
-    return replace(row, definition={}, properties=None, attributes={}, data={})
+    return changed_row(row, definition={}, properties=None, attributes={}, data={})
 
 
 def test_resource_round_trip(seeder):
@@ -54,7 +53,7 @@ def test_resource_round_trip(seeder):
 
 
 def test_resource_requires_existing_stack(seeder):
-    with pytest.raises(Exception, match=r"(?i)foreign|no stack"), seeder.store.transaction() as tx:
+    with refused_by_store("foreign|no stack"), seeder.store.transaction() as tx:
         tx.resources.insert([resource_row("a", stack_id="nobody")])
     assert seeder.rows("a") == []
 
@@ -72,15 +71,15 @@ def test_resources_are_ordered_by_id(seeder):
 
 
 def test_narrow_reads_omit_wide_columns(seeder):
-    seeder.resources(replace(FULL, desired=DesiredState.ABSENT))
-    expected = without_wide_columns(replace(FULL, desired=DesiredState.ABSENT))
+    seeder.resources(changed_row(FULL, desired=DesiredState.ABSENT))
+    expected = without_wide_columns(changed_row(FULL, desired=DesiredState.ABSENT))
     with seeder.store.transaction() as tx:
         assert tx.resources.lock(["full"]) == [expected]
         assert tx.jobs.lock_by_stack("stack-1") == [expected]
         tx.graph.add_physical_dependencies(
-            "stack-1", [(expected.id, used) for used in expected.physical_dependencies]
+            "stack-1", [(expected.id, used) for used in expected.physical.dependencies]
         )
-        assert tx.graph.find_physical_dependents("stack-1", expected.physical_dependencies) == [
+        assert tx.graph.find_physical_dependents("stack-1", expected.physical.dependencies) == [
             expected
         ]
         assert tx.resources.lock([]) == []
@@ -99,8 +98,8 @@ def test_planning_reads_omit_values(seeder):
     seeder.resources(FULL, unmade)
     with seeder.store.transaction() as tx:
         found = tx.resources.lock_by_stack("stack-1")
-    assert found == [replace(FULL, properties={}, attributes={}), unmade]
-    assert unmade.properties is None
+    assert found == [changed_row(FULL, properties={}, attributes={}), unmade]
+    assert unmade.physical.properties is None
 
 
 def test_unfinished_resources_have_a_job(seeder):
@@ -160,8 +159,7 @@ def test_physical_dependencies_are_deleted_with_graph(seeder):
 def test_physical_dependency_is_unique(seeder):
     seeder.resources(resource_row("a"))
     twice = [("a", "x"), ("a", "x")]
-    refused = pytest.raises(Exception, match=r"(?i)unique|duplicate")
-    with refused, seeder.store.transaction() as tx:
+    with refused_by_store("unique|duplicate"), seeder.store.transaction() as tx:
         tx.graph.add_physical_dependencies("stack-1", twice)
     with seeder.store.transaction() as tx:
         assert tx.graph.find_physical_dependents("stack-1", ["x"]) == []
@@ -216,7 +214,7 @@ def test_lock_leased_matches_token(seeder):
 def test_inputs_come_from_desired_incarnations(seeder):
     seeder.stack(stack_row("stack-2"))
     seeder.resources(
-        replace(FULL, id="1", name="a"),
+        changed_row(FULL, id="1", name="a"),
         resource_row("2", name="a", desired=DesiredState.ABSENT),
         resource_row("3", name="b"),
         resource_row("4", name="b", stack_id="stack-2", type="Other"),
@@ -225,8 +223,11 @@ def test_inputs_come_from_desired_incarnations(seeder):
         found = tx.incarnations.get_inputs("stack-1", ["a", "b", "c"])
         assert tx.incarnations.get_inputs("stack-1", []) == {}
     assert set(found) == {"a", "b"}
-    assert found["a"].physical_id == FULL.physical_id
-    assert (found["a"].properties, found["a"].attributes) == (FULL.properties, FULL.attributes)
+    assert found["a"].physical_id == FULL.physical.id
+    assert (found["a"].properties, found["a"].attributes) == (
+        FULL.physical.properties,
+        FULL.physical.attributes,
+    )
     assert (found["b"].type, found["b"].properties) == ("Sim::Resource", {})
 
 
@@ -235,8 +236,12 @@ def test_update_sets_same_values_on_all_rows(seeder):
     with seeder.store.transaction() as tx:
         tx.resources.update(["a", "c", "nobody"], status=Status.FAILED, data={"k": [1]})
         tx.resources.update([], version=9)
-    assert [row.status for row in seeder.rows("a", "b", "c")] == ["FAILED", "COMPLETE", "FAILED"]
-    assert seeder.row("a").data == {"k": [1]}
+    assert [row.state.status for row in seeder.rows("a", "b", "c")] == [
+        "FAILED",
+        "COMPLETE",
+        "FAILED",
+    ]
+    assert seeder.row("a").physical.data == {"k": [1]}
     assert seeder.row("b") == resource_row("b")
 
 
@@ -252,8 +257,8 @@ def test_update_each_sets_own_values_per_row(seeder):
             }
         )
     a, b = seeder.rows("a", "b")
-    assert (a.job, a.requires, a.status) == (Verb.CHECK, (), Status.IN_PROGRESS)
-    assert (b.job, b.requires, b.status) == (None, ("x",), Status.FAILED)
+    assert (a.job.verb, a.desired.requires, a.state.status) == (Verb.CHECK, (), Status.IN_PROGRESS)
+    assert (b.job.verb, b.desired.requires, b.state.status) == (None, ("x",), Status.FAILED)
     assert seeder.row("c") == resource_row("c")
 
 
@@ -264,22 +269,25 @@ def test_set_version_updates_all_resources_of_stack(seeder):
     )
     with seeder.store.transaction() as tx:
         tx.resources.set_versions("stack-1", 5)
-    assert [row.version for row in seeder.rows("a", "b", "c")] == [5, 5, 1]
+    assert [row.job.version for row in seeder.rows("a", "b", "c")] == [5, 5, 1]
 
 
 def test_completed_resource_has_applied_definition_and_no_job(seeder):
     seeder.resources(
-        replace(FULL, job_state=JobState.AWAITING_OBSERVATION),
+        changed_row(FULL, job_state=JobState.AWAITING_OBSERVATION),
         resource_row("b"),
         resource_row("c", job=Verb.CHECK, applied_hash="before"),
     )
     with seeder.store.transaction() as tx:
         tx.jobs.mark_complete(["full", "c"], time_at(9))
-    assert (seeder.row("c").job, seeder.row("c").applied_hash) == (None, "before")
+    assert (seeder.row("c").job.verb, seeder.row("c").physical.applied_hash) == (None, "before")
     row = seeder.row("full")
-    assert (row.job, row.job_state, row.observe_at) == (None,) * 3
-    assert (row.status, row.applied_hash) == (Status.COMPLETE, row.definition_hash)
-    assert (row.observed_at, row.updated_at) == (time_at(9), time_at(9))
+    assert (row.job.verb, row.job.state, row.observation.observe_at) == (None,) * 3
+    assert (row.state.status, row.physical.applied_hash) == (
+        Status.COMPLETE,
+        row.desired.definition_hash,
+    )
+    assert (row.observation.observed_at, row.state.updated_at) == (time_at(9), time_at(9))
     assert seeder.row("b") == resource_row("b")
 
 
@@ -288,7 +296,7 @@ def test_only_resume_or_converge_ends_suspension(seeder):
     seeder.resources(*(resource_row(verb.lower(), job=verb, suspended=True) for verb in verbs))
     with seeder.store.transaction() as tx:
         tx.jobs.mark_complete([verb.lower() for verb in verbs], time_at(9))
-    awake = {verb for verb in verbs if not seeder.row(verb.lower()).suspended}
+    awake = {verb for verb in verbs if not seeder.row(verb.lower()).physical.suspended}
     assert awake == {Verb.CONVERGE, Verb.RESUME}
 
 
@@ -345,8 +353,11 @@ def test_apply_leased_requires_token_and_version(seeder, token, version, written
         assert tx.jobs.apply_leased("a", token, version, dropped, new) is written
         assert tx.jobs.apply_leased("nothing", token, version, dropped, new) is False
     a, b = seeder.rows("a", "b")
-    assert (a.properties == {"a": [1]}, a.lease_token) == (written, None if written else "t")
-    assert (b.properties, b.lease_token) == (None, "t")
+    assert (a.physical.properties == {"a": [1]}, a.lease.token) == (
+        written,
+        None if written else "t",
+    )
+    assert (b.physical.properties, b.lease.token) == (None, "t")
 
 
 @pytest.mark.parametrize("column", sorted(transition_rules.OWNED_COLUMNS))

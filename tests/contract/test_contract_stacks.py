@@ -109,7 +109,7 @@ def test_exception_rolls_back_transaction(store):
     assert stack_of(store, "one").version == 1
     assert stack_of(store, "two") is None
     with store.transaction() as tx:
-        assert tx.resources.get(["a"])[0].version == 1
+        assert tx.resources.get(["a"])[0].job.version == 1
         assert tx.contents.get(["h"]) == {}
 
 
@@ -337,7 +337,7 @@ def test_breakpoints_are_reported_for_all_ancestors(store):
             ("root", "n/y", "post-create"),
         ]
         assert tx.tree.find_breakpoint_locations([]) == []
-        assert tx.resources.lock(["1"])[0].hooks_and_restrictions == ("pre-create",)
+        assert tx.resources.lock(["1"])[0].desired.hooks_and_restrictions == ("pre-create",)
 
 
 def test_breakpoints_are_found_with_one_statement(database):

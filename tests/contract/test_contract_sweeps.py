@@ -70,7 +70,7 @@ def test_lost_job_is_posted_and_neither_leased_nor_observed(seeder, values, lost
     seeder.resources(resource_row("a", **{"job_state": POSTED, "posted_at": time_at(4), **values}))
     found = seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 10)
     assert found == ([JobRef("stack-1", 1, "a")] if lost else [])
-    assert not lost or seeder.row("a").job_state is POSTED
+    assert not lost or seeder.row("a").job.state is POSTED
 
 
 def test_lost_job_is_taken_by_one_observer(seeder):
@@ -90,7 +90,7 @@ def test_lost_job_is_taken_by_one_observer(seeder):
         job.resource_id for job in seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2)
     ] == ["c"]
     assert seeder.store.sweeps.take_lost_jobs(time_at(10), time_at(5), 2) == []
-    assert seeder.row("a").posted_at == time_at(10)
+    assert seeder.row("a").job.posted_at == time_at(10)
 
 
 def test_due_observation_is_taken_by_one_observer(seeder):
@@ -103,8 +103,11 @@ def test_due_observation_is_taken_by_one_observer(seeder):
     )
     assert seeder.store.sweeps.get_next_observation_time() == time_at(2)
     first = seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
-    assert [(row.id, row.observe_at) for row in first] == [("a", time_at(40)), ("b", time_at(40))]
-    assert first[0].data == {"k": 1}
+    assert [(row.id, row.observation.observe_at) for row in first] == [
+        ("a", time_at(40)),
+        ("b", time_at(40)),
+    ]
+    assert first[0].physical.data == {"k": 1}
     assert [
         row.id for row in seeder.store.sweeps.take_due_observations(time_at(10), time_at(40), 2)
     ] == ["c"]
@@ -133,5 +136,5 @@ def test_lease_renewal_by_owner_and_token(seeder):
     assert seeder.store.workers.renew_leases("engine-1", ["one", "two"], time_at(20)) == 2
     assert seeder.store.workers.renew_leases("engine-3", ["one"], time_at(20)) == 0
     assert seeder.store.workers.renew_leases("engine-1", [], time_at(20)) == 0
-    expiries = [row.lease_expires_at for row in seeder.rows("a", "b", "c", "d", "e")]
+    expiries = [row.lease.expires_at for row in seeder.rows("a", "b", "c", "d", "e")]
     assert expiries == [time_at(20), time_at(20), time_at(5), time_at(5), None]

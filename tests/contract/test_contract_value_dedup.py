@@ -62,15 +62,16 @@ def test_every_reader_restores_deduplicated_values(filled):
             *tx.leases.lock_claimable(["b"]),
             *tx.resources.get_by_stack("stack-1"),
         ]
-        rows += [tx.incarnations.get_inputs("stack-1", ["c"])["c"]]
-        assert len(rows) == 6
-        for row in rows:
-            assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
+        found = [row.physical for row in rows]
+        found += [tx.incarnations.get_inputs("stack-1", ["c"])["c"]]
+        assert len(found) == 6
+        for each in found:
+            assert (each.properties, each.attributes) == (VALUES, {"shown": LONG})
     with filled.read() as conn:
         shown = [
             resource_reads.get_by_name(conn, "stack-1", "a"),
             *resource_reads.list_by_stacks(conn, ["stack-1"], detailed=True),
-            *resource_reads.list_full(conn, "stack-1"),
+            *(row.physical for row in resource_reads.list_full(conn, "stack-1")),
         ]
         for row in shown:
             assert (row.properties, row.attributes) == (VALUES, {"shown": LONG})
@@ -83,7 +84,7 @@ def test_rows_read_together_share_one_object(filled):
     """Two hundred members with the same map do not hold two hundred copies of it."""
     with SqlStore(filled).transaction() as tx:
         read = [
-            tx.resources.get("abc"),
+            [row.physical for row in tx.resources.get("abc")],
             tx.incarnations.get_inputs("stack-1", set("abc")).values(),
         ]
     for rows in read:
@@ -106,7 +107,7 @@ def test_replaced_values_are_purged(filled):
             name: {"properties": {"user_data": OTHER}, "attributes": {}, "sensitive": False}
             for name in "abc"
         })  # fmt: skip
-        assert tx.resources.get(["b"])[0].properties == {"user_data": OTHER}
+        assert tx.resources.get(["b"])[0].physical.properties == {"user_data": OTHER}
     before = hashes(filled)
     assert purge.purge_contents(filled) == 0  # the event has the earlier ones
     with filled.write() as conn:
@@ -130,7 +131,7 @@ def test_missing_content_is_reported(filled):
         "long values of its events are not stored",
     ]
     with SqlStore(filled).transaction() as tx:  # the rest can be read
-        assert tx.resources.get(["a"])[0].properties == {"short": "text"}
+        assert tx.resources.get(["a"])[0].physical.properties == {"short": "text"}
 
 
 def test_consistency_check_reads_content_hashes_once(filled):
@@ -165,7 +166,7 @@ def test_update_leased_deduplicates_values(filled):
         recorded = job_transitions.await_observation(ObservedState.BUSY, time_at(9))
         assert tx.jobs.apply_leased("b", "token", 1, recorded, new)
         (row,) = tx.resources.get(["b"])
-        assert (row.properties, row.attributes) == (VALUES, {"shown": OTHER})
+        assert (row.physical.properties, row.physical.attributes) == (VALUES, {"shown": OTHER})
     with filled.read() as conn:
         raw = sa.func.length(sa.type_coerce(resource.c.attributes, sa.Text))
         assert conn.execute(sa.select(raw).where(resource.c.id == "b")).scalar_one() < 1500
@@ -178,5 +179,5 @@ def test_user_keys_equal_to_marker_survive(database):
         tx.resources.insert([
             resource_row("a", properties=odd), resource_row("b", properties={"$shared": "short"}),
         ])  # fmt: skip
-        found = [row.properties for row in tx.resources.get(["a", "b"])]
+        found = [row.physical.properties for row in tx.resources.get(["a", "b"])]
     assert found == [odd, {"$shared": "short"}]

@@ -18,7 +18,7 @@ PROJECT = "p"
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
-    """A service and its ``endpoint``, as the service catalogue would list it."""
+    """A service and its ``endpoint``, as the service catalog would list it."""
 
     service: LocalService
     endpoint: str

@@ -28,7 +28,7 @@ Json = Any
 class FakeServer(ResourceType):
     """A server outside of the service, which records the calls."""
 
-    name = "Test::House"
+    name = "Test::Server"
     schema = TypeSchema(
         properties={
             "colour": PropertySchema(
@@ -44,7 +44,7 @@ class FakeServer(ResourceType):
         self.calls: list[tuple[str, str]] = []
 
     def create(self, view: ResourceContext) -> VerbResult:
-        server_id = f"plot-{sum(verb == 'create' for verb, server_id in self.calls)}"
+        server_id = f"server-{sum(verb == 'create' for verb, server_id in self.calls)}"
         self.calls.append(("create", server_id))
         self.servers[server_id] = view.properties["colour"]
         return replace(self._look(server_id), data={"key": f"key of {server_id}"})
@@ -63,7 +63,7 @@ class FakeServer(ResourceType):
 
     def observe(self, view: ResourceContext) -> VerbResult:
         if view.physical_id not in self.servers:
-            raise ResourceGone("no such house")
+            raise ResourceGone("no such server")
         return self._look(str(view.physical_id))
 
     def check(self, view: ResourceContext) -> VerbResult:
@@ -92,15 +92,15 @@ FAKE_SERVER_TEMPLATE = {
         "code": {"type": "string", "hidden": True, "default": "0"},
     },
     "resources": {
-        "house": {
-            "type": "Test::House",
+        "server": {
+            "type": "Test::Server",
             "properties": {"colour": {"get_param": "colour"}},
-            "metadata": {"storeys": 2},
+            "metadata": {"rack": 2},
         },
         "number": {"type": "OS::Heat::RandomString"},
         "sign": {
             "type": "OS::Heat::Value",
-            "properties": {"value": {"get_attr": ["house", "colour"]}},
+            "properties": {"value": {"get_attr": ["server", "colour"]}},
         },
     },
     "outputs": {

@@ -30,13 +30,13 @@ from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedT
 from heat_convergence.engine.pool import InlineJobPool
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
-from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.resources.nested.template_cache import MAX_CACHE_BYTES, TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
-from heat_convergence.template.limits import DEFAULT_LIMITS
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 from heat_convergence.testing.in_process_service import InProcessDaemons, QueueBus
 
 HOLD_HEADER = "HTTP_X_TEST_HOLD"  # a request with this header leaves its traversal waiting
@@ -69,6 +69,8 @@ class LocalService(InProcessDaemons):
         services: further fields of ``ApiServices``.
     """
 
+    cache_bytes = MAX_CACHE_BYTES  # of templates, in the API and in each daemon
+
     def __init__(
         self,
         url: str,
@@ -97,7 +99,7 @@ class LocalService(InProcessDaemons):
             wait=lambda _s: None,
             **{
                 "custom_constraints": CLOUDLESS_CONSTRAINTS,
-                "template_cache": TemplateCache(services.get("limits", DEFAULT_LIMITS)),
+                "template_cache": self._new_cache(services.get("limits", DEFAULT_LIMITS)),
                 **services,
             },
         )
@@ -182,6 +184,9 @@ class LocalService(InProcessDaemons):
             return None
         return max(0.0, (next_poll_at - self.clock()).total_seconds())
 
+    def _new_cache(self, limits: TemplateLimits) -> TemplateCache:
+        return TemplateCache(limits, max_bytes=self.cache_bytes)
+
     def build_daemons(self) -> tuple[Engine, Observer]:
         """Return a new engine and observer over the same services."""
         cloud = NoAuthCloud(None, DatabaseSoftwareStore(self.database))
@@ -199,6 +204,7 @@ class LocalService(InProcessDaemons):
             cloud_of=self._cloud_of or (lambda _tree_id: cloud),
             functions=services.functions,
             limits=services.limits,
+            template_cache=self._new_cache(services.limits),
         )
         nested_executor = NestedStackExecutor(
             store=services.store,
@@ -206,7 +212,7 @@ class LocalService(InProcessDaemons):
                 replace(
                     self.services,
                     custom_constraints=None,
-                    template_cache=TemplateCache(services.limits),
+                    template_cache=self._new_cache(services.limits),
                 )
             ),
             clock=self.clock,

@@ -25,7 +25,7 @@ LIMIT = 5  # action_retry_limit
 class ScriptedType(ResourceType):
     """Does what it is told, unless ``answers`` has something else for that call."""
 
-    name = "Test::Fickle"
+    name = "Test::Scripted"
     schema = TypeSchema(
         properties={
             "size": PropertySchema(type=PropertyType.INTEGER, default=1, update_allowed=True),
@@ -103,7 +103,7 @@ class ScriptedType(ResourceType):
 
 
 def resource(*needs: str, **properties: Json) -> Json:
-    return {"type": "Test::Fickle", "properties": properties, "depends_on": list(needs)}
+    return {"type": "Test::Scripted", "properties": properties, "depends_on": list(needs)}
 
 
 def template(**resources: Json) -> Json:

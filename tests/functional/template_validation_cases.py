@@ -16,7 +16,7 @@ REQUEST: list[ValidationCase] = [
     ("no template", {}, "HTTPBadRequest", "No template"),
     ("template is a list in text", {"template": "[1]"}, "HTTPBadRequest", "map"),
     ("template is a word", {"template": "word"}, "HTTPBadRequest", "map"),
-    ("no version key", {"template": {"resources": {}}}, "HTTPBadRequest", "version"),
+    ("no version key", {"template": {"resources": {}}}, "InvalidTemplateVersion", "version"),
     ("not YAML", {"template": "a: [b"}, "HTTPBadRequest", "pars"),
     ("template_url scheme", {"template_url": "file:///etc/hosts"}, "HTTPBadRequest", "http"),
     ("template_url inside", {"template_url": "http://127.0.0.1:1/t"}, "HTTPBadRequest", "public"),

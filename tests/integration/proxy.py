@@ -20,7 +20,7 @@ _CHUNK_BYTES = 65536
 
 
 class Proxy:
-    """Between whoever connects to ``port`` and the service of a URL."""
+    """A TCP proxy between the clients of ``port`` and the service of a URL."""
 
     def __init__(self, url: str, *, default_port: int) -> None:
         self._real = make_url(url)

@@ -1,7 +1,7 @@
-"""Daemons that die or are stopped in the middle of a create of 200 resources.
+"""Daemons that crash or are stopped during the create of a stack of 200 resources.
 
-Nobody repairs anything: the daemon is started again, and the stack gets there by
-itself with every resource made exactly once.
+The daemon is started again and nothing else is repaired: the stack completes, and every
+resource is created exactly once.
 """
 
 from __future__ import annotations

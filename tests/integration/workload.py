@@ -78,9 +78,9 @@ def expected_values(goal: Goal, digest: Callable[[str], str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class WorkloadUser:
-    """Somebody with one stack after the other.
+    """A user who creates, changes and deletes one stack after the other.
 
-    ``goal`` is what was asked for last, None for nothing; ``past`` are the ids of
+    ``goal`` is the last request, None for no stack; ``past`` are the ids of
     stacks whose deletion was accepted.
     """
 

@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
+from heat_convergence.common.errors import StorageRefused
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.maintenance import schema_revisions, schema_upgrade
 from heat_convergence.db.tables import metadata, stack_tag
@@ -54,8 +55,9 @@ def test_missing_column_is_detected(database):
 def test_foreign_keys_are_enforced(database):
     schema_upgrade.upgrade(database)
     orphan = stack_tag.insert().values(stack_id="nobody", position=0, tag="t")
-    with pytest.raises(Exception, match=r"(?i)foreign key"), database.write() as connection:
+    with pytest.raises(StorageRefused) as refused, database.write() as connection:
         connection.execute(orphan)
+    assert "foreign key" in refused.value.detail.lower()
 
 
 def _indexes(database: Database) -> dict[str, set[str]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
 from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario, TimedRequest
+from heat_convergence.testing.simulation.simulation_context import EnvironmentConfig
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 BEFORE = "a: Resource\nb: Immutable attributes=a\nc: Resource depends_on=b"

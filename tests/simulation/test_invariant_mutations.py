@@ -54,7 +54,7 @@ def _ignore_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     def everyone(
         self: MemoryLeaseRepository, ids: Collection[str], token: str
     ) -> Mapping[str, int]:
-        return {row.id: row.version for row in self.lock_claimable(ids)}
+        return {row.id: row.job.version for row in self.lock_claimable(ids)}
 
     monkeypatch.setattr(MemoryLeaseRepository, "lock_held", everyone)
 
@@ -64,7 +64,9 @@ def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     original = engine._is_claimable
 
     def careless(row: Resource, version: int, now: datetime) -> bool:
-        return original(row, version, now) or (row.version == version and row.is_leased(now))
+        return original(row, version, now) or (
+            row.job.version == version and row.lease.is_active(now)
+        )
 
     monkeypatch.setattr(engine, "_is_claimable", careless)
     # The store itself would refuse the claim of a job that is not POSTED.

@@ -9,7 +9,6 @@ from functools import cache
 
 import pytest
 
-from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FAULTS_BY_POINT_TYPE
 from heat_convergence.testing.simulation.scenarios import scenario_runner
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
@@ -23,6 +22,7 @@ from heat_convergence.testing.simulation.scenarios.scenario_runner import (
     SimulationResult,
     run_scenario,
 )
+from heat_convergence.testing.simulation.simulation_context import EnvironmentConfig
 from heat_convergence.testing.simulation.workload.user_requests import UserRequest
 
 SEEDS = range(1, 41)

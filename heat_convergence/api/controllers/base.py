@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from heat_convergence.api.http import ApiRequest
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.services import ApiServices
 from heat_convergence.common import errors
 from heat_convergence.common.transactions import retry_transaction
@@ -17,8 +18,7 @@ from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import stacks
-from heat_convergence.db.reads.resources import ResourceRow
-from heat_convergence.resources.builtin.signals.signal_responder import USER_ID
+from heat_convergence.resources.reference_scope import Sender, is_visible
 from heat_convergence.stacks.event_log import log_report
 
 T = TypeVar("T")
@@ -50,28 +50,20 @@ def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack
         EntityNotFound: the caller has no such stack.
     """
     stack = stacks.get(conn, stack_id)
-    if stack is None or stack.name != name or not _is_visible(request, stack):
+    if stack is None or stack.name != name or not is_visible(sender_of(request), stack):
         raise errors.EntityNotFound("Stack", name)
     return stack
 
 
-def _is_visible(request: ApiRequest, stack: Stack) -> bool:
-    return (
-        stack.project_id == request.project_id
-        or stack.tree_id == request.caller.stack_user_tree_id
-    )
+def sender_of(request: ApiRequest) -> Sender:
+    """Return the sender whose reach bounds the ids in the request."""
+    caller = request.caller
+    return Sender(request.project_id, caller.user_id, caller.stack_user_tree_id)
 
 
-def require_own_resource(request: ApiRequest, row: ResourceRow) -> None:
-    """Let a user that a stack has created reach only the resource it was created for.
-
-    Raises:
-        Forbidden: the caller is such a user, of another resource.
-    """
-    if request.caller.stack_user_tree_id is None:
-        return
-    if row.data.get(USER_ID) != request.caller.user_id:
-        raise errors.Forbidden("You are not authorized to use this resource.")
+def may_read_secrets(request: ApiRequest, enforcer: PolicyEnforcer) -> bool:
+    """Return whether views show secrets: to who may export, and to a user about its resource."""
+    return sender_of(request).is_stack_user or enforcer.allows(request, "stacks:export")
 
 
 def get_undeleted_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:

@@ -14,11 +14,16 @@ import pecan
 import webob
 from pecan.hooks import PecanHook
 
+from heat_convergence.api.controllers.base import sender_of
 from heat_convergence.api.http import ApiRequest, empty_response
 from heat_convergence.api.middleware.faults import MethodNotAllowed, RouteNotFound
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.routes import Route, RouteTable
+from heat_convergence.api.routes.route import Route
+from heat_convergence.api.routes.table import RouteTable
 from heat_convergence.common import errors
+from heat_convergence.resources.reference_scope import STACK_USER_RULES
+from heat_convergence.template.evaluation_budget import request_budget
+from heat_convergence.template.limits import TemplateLimits
 
 ReadRetry = Callable[[Callable[[], webob.Response]], webob.Response]
 RequestScope = Callable[[ApiRequest], AbstractContextManager[None]]
@@ -43,6 +48,7 @@ class RootController:
         enforcer: PolicyEnforcer,
         retry_read: ReadRetry,
         routes: Sequence[Route],
+        limits: TemplateLimits,
         request_scope: RequestScope = lambda _: nullcontext(),
     ) -> None:
         """Keep the handlers and the table.
@@ -52,9 +58,11 @@ class RootController:
             enforcer: checks the routes' policy rules.
             retry_read: runs a read, more than once where that can help.
             routes: the table.
+            limits: bound what the request evaluates.
             request_scope: a context for every request that is no read.
         """
         self._request_scope = request_scope
+        self._limits = limits
         self._controllers = controllers
         self._enforcer = enforcer
         self._retry_read = retry_read
@@ -73,6 +81,7 @@ class RootController:
         if match.route is None:
             raise MethodNotAllowed(request.path)
         request.route_match, request.project_id = match, self._project(request, project_id)
+        _require_stack_user_rule(request, match.route)
         if match.route.policy_rule is not None:
             self._enforcer.enforce(request, match.route.policy_rule)
         return self.dispatch, []
@@ -92,11 +101,12 @@ class RootController:
             raise MethodNotAllowed(request.path)
         noun, _, verb = route.handler.partition(".")
         handler = getattr(self._controllers[noun], verb)
-        if route.method != "GET":
-            with self._request_scope(request):
-                return handler(request, **request.route_match.arguments)
-        # A read may be repeated over a new connection.
-        return self._retry_read(lambda: handler(request, **request.route_match.arguments))
+        with request_budget(self._limits):
+            if route.method != "GET":
+                with self._request_scope(request):
+                    return handler(request, **request.route_match.arguments)
+            # A read may be repeated over a new connection.
+            return self._retry_read(lambda: handler(request, **request.route_match.arguments))
 
     @staticmethod
     def _project(request: ApiRequest, project_id: str) -> str:
@@ -107,3 +117,9 @@ class RootController:
         if "admin" in caller.roles and caller.project_id:
             return caller.project_id
         raise errors.HTTPForbidden("The token is not for the project that the URL names.")
+
+
+def _require_stack_user_rule(request: ApiRequest, route: Route) -> None:
+    """Refuse routes that no user of a stack may reach, whatever the operator's policies are."""
+    if sender_of(request).is_stack_user and route.policy_rule not in STACK_USER_RULES:
+        raise errors.Forbidden("You are not authorized to use this resource.")

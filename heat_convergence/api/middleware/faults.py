@@ -1,7 +1,8 @@
 """The error envelope that clients read, for any exception.
 
 Decides status and body of every response that is no success.  Wraps the whole pipeline
-inside the request id; must not reveal internals of the service.
+inside the request id; must not reveal internals of the service: a 5xx has the id of the request,
+under which the log has the cause.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
 import webob
 import webob.exc
@@ -17,6 +19,13 @@ from heat_convergence.api.http import json_response
 from heat_convergence.common import errors
 
 LOG = logging.getLogger(__name__)
+_REQUEST_ID_KEY = "openstack.request_id"
+_FIELDS = "%(error)s: method=%(method)s path=%(path)s request_id=%(request_id)s"
+_FAILED, _REFUSED = f"request failed: {_FIELDS}", f"request refused for now: {_FIELDS}"
+_TEXTS = {
+    500: "The service failed to handle the request.",
+    503: "The service cannot handle the request now. Repeat it later.",
+}
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -45,15 +54,12 @@ class FaultWrapper:
                 405, "HTTPMethodNotAllowed", "The method is not supported here."
             )
         except errors.Error as error:
-            response = _known(error)
+            response = _known(error, environ)
         except webob.exc.HTTPException as error:
-            response = _from_library(error)
-        except Exception:  # the outermost place: logged, never shown
-            LOG.exception(
-                "request failed: %(method)s %(path)s",
-                {"method": environ.get("REQUEST_METHOD"), "path": environ.get("PATH_INFO")},
-            )
-            response = error_response(500, "Error", "The service failed to handle the request.")
+            response = _from_library(error, environ)
+        except Exception as error:  # the outermost place: logged, never shown
+            LOG.exception(_FAILED, _log_fields(environ, repr(error)))
+            response = _failure_response(500, "Error", environ)
         body: Iterable[bytes] = response(environ, start_response)
         return body
 
@@ -68,41 +74,71 @@ def not_found_response() -> webob.Response:
     )
 
 
-def error_response(status: int, error_type: str, message: str) -> webob.Response:
+def error_response(
+    status: int, error_type: str, message: str, summary: str = ""
+) -> webob.Response:
     """Return a response with the error envelope.
 
     Args:
         status: HTTP status.
         error_type: the class name that clients tell errors apart by.
         message: for people.
+        summary: the first mistake alone, where the message has more.
     """
     known = webob.exc.status_map[status]
+    error = {"type": error_type, "traceback": None, "message": message}
+    if summary:
+        error["summary"] = summary
     return json_response(
         {
             "code": status,
             "title": known.title,
             "explanation": " ".join(known.explanation.split()),
-            "error": {"type": error_type, "traceback": None, "message": message},
+            "error": error,
         },
         status,
     )
 
 
-def _known(error: errors.Error) -> webob.Response:
-    if error.http_status == 503:
+def _known(error: errors.Error, environ: dict[str, Any]) -> webob.Response:
+    status = error.http_status
+    if status < 500:
+        error_type = getattr(error, "wire_type", None) or type(error).__name__
+        return error_response(status, error_type, str(error), error.summary)
+    fields = _log_fields(environ, error.log_text)
+    if status == 503:
         # A dependency is unavailable: one line a request is enough.
-        LOG.warning("request refused for now: %(error)s", {"error": error})
-    elif error.http_status >= 500:
-        LOG.error("request failed: %(error)s", {"error": error}, exc_info=error)
-    error_type = getattr(error, "wire_type", None) or type(error).__name__
-    response = error_response(error.http_status, error_type, str(error))
-    if error.http_status == 503:
-        response.retry_after = 5
-    return response
+        LOG.warning(_REFUSED, fields)
+    else:
+        LOG.error(_FAILED, fields, exc_info=error)
+    return _failure_response(status, type(error).__name__, environ)
 
 
-def _from_library(error: webob.exc.HTTPException) -> webob.Response:
+def _from_library(error: webob.exc.HTTPException, environ: dict[str, Any]) -> webob.Response:
     response: webob.Response = error  # every HTTPException of webob is a response
     if response.status_int < 400:
         return response
-    return error_response(response.status_int, type(error).__name__, error.detail or error.title)
+    error_type = type(error).__name__
+    if response.status_int >= 500:
+        LOG.warning(_REFUSED, _log_fields(environ, f"{error_type}: {error}"))
+        return _failure_response(response.status_int, error_type, environ)
+    return error_response(response.status_int, error_type, error.detail or error.title)
+
+
+def _log_fields(environ: dict[str, Any], error: str) -> dict[str, Any]:
+    return {
+        "method": environ.get("REQUEST_METHOD"),
+        "path": quote(environ.get("PATH_INFO", ""), safe="/:", encoding="latin-1"),
+        "request_id": environ.get(_REQUEST_ID_KEY, ""),
+        "error": error,
+    }
+
+
+def _failure_response(status: int, error_type: str, environ: dict[str, Any]) -> webob.Response:
+    """Return a response without the cause, which the log has under the id of the request."""
+    text = _TEXTS.get(status, _TEXTS[500])
+    message = f"{text} (request {environ.get(_REQUEST_ID_KEY, '')})"
+    response = error_response(status, error_type, message)
+    if status == 503:
+        response.retry_after = 5
+    return response

@@ -12,7 +12,7 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api.http import json_response
+from heat_convergence.api.http import BASE_URL_KEY, json_response
 from heat_convergence.api.middleware.faults import RouteNotFound, WsgiApplication
 
 VERSION_PATH = "/v1"
@@ -36,7 +36,7 @@ class VersionNegotiation:
         if path in self._open_documents:
             response = json_response(self._open_documents[path])
         elif path in _LISTED_AT or (_VERSION.fullmatch(head) and head not in _ACCEPTED):
-            response = self._list(webob.Request(environ))
+            response = self._list(environ[BASE_URL_KEY])
         elif head in _ACCEPTED:
             inner = {**environ, "PATH_INFO": path[len(head) :]}
             return self._application(inner, start_response)
@@ -48,7 +48,7 @@ class VersionNegotiation:
         return body
 
     @staticmethod
-    def _list(request: webob.Request) -> webob.Response:
-        here = request.application_url.rstrip("/") + VERSION_PATH + "/"
+    def _list(base_url: str) -> webob.Response:
+        here = f"{base_url}{VERSION_PATH}/"
         version = {"id": "v1.0", "status": "CURRENT", "links": [{"rel": "self", "href": here}]}
         return json_response({"versions": [version]}, 300)

@@ -1,20 +1,19 @@
 """The document of an abandoned stack, as the body of a new one.
 
-Called by the controllers that create and preview stacks.  Decides what of the document
-counts: template, files, environment and, of each resource, its physical id, its data and
-whether it is suspended.
+Called by the controllers that create and preview stacks.  Checks the document's shape and merges
+its template, files and environment into the body; what its resources adopt is decided by
+``stacks.adoption``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from heat_convergence.api.requests.stack_body import StackBody
 from heat_convergence.common import errors
-from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_suspended_entry
-from heat_convergence.convergence.model.resource import ADOPTED_STACK
+from heat_convergence.convergence.lifecycle.snapshots.stack_export import is_stack_entry
 from heat_convergence.template.environment.environment import parse_environment_sections
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.document_loader import load_document
@@ -24,23 +23,9 @@ _FIELD = "adopt_stack_data"
 _MERGED = ("parameters", "parameter_defaults", "resource_registry")
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptedResourceBody:
-    """One resource that exists already.
-
-    Attributes:
-        data: of a resource with a nested stack, that stack's document, as in
-            ``traversal.AdoptedResource``.
-    """
-
-    physical_id: str | None
-    data: Mapping[str, Json]
-    suspended: bool = False
-
-
 def merge_adopt_stack_data(
     body: StackBody, limits: TemplateLimits, *, enabled: bool
-) -> tuple[StackBody, dict[str, AdoptedResourceBody] | None]:
+) -> tuple[StackBody, dict[str, dict[str, Json]] | None]:
     """Merge the document beneath what the body itself says.
 
     Args:
@@ -49,7 +34,8 @@ def merge_adopt_stack_data(
         enabled: whether the operator allows adoption.
 
     Returns:
-        The merged body and the resources to adopt; None for a body without a document.
+        The merged body and the entries of the resources to adopt, None for a body without a
+        document.
 
     Raises:
         NotSupported: adoption is not enabled.
@@ -111,27 +97,23 @@ def _files(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, str]:
     return files
 
 
-def _resources(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, AdoptedResourceBody]:
+def _resources(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, dict[str, Json]]:
     entries = _map(document, "resources", path)
-    return {
-        name: _adopted_resource(f"{path}: resources.{name}", entry)
-        for name, entry in entries.items()
-    }
+    for name, entry in entries.items():
+        _check_entry(f"{path}: resources.{name}", entry)
+    return entries
 
 
-def _adopted_resource(where: str, entry: Json) -> AdoptedResourceBody:
+def _check_entry(where: str, entry: Json) -> None:
     if not isinstance(entry, dict):
         raise errors.HTTPBadRequest(f"{where} must be a map.")
-    if "template" in entry:
+    if is_stack_entry(entry):
         _check_nested(entry, where)
-        return AdoptedResourceBody(None, {ADOPTED_STACK: entry}, is_suspended_entry(entry))
-    physical_id = entry.get("resource_id")
-    if physical_id is not None and not isinstance(physical_id, str):
+        return
+    if not isinstance(entry.get("resource_id"), str | None):
         raise errors.HTTPBadRequest(f"{where}.resource_id must be a string.")
-    data = entry.get("resource_data")
-    if data is not None and not isinstance(data, dict):
+    if not isinstance(entry.get("resource_data"), dict | None):
         raise errors.HTTPBadRequest(f"{where}.resource_data must be a map.")
-    return AdoptedResourceBody(physical_id or None, data or {}, is_suspended_entry(entry))
 
 
 def _check_nested(document: Mapping[str, Json], where: str) -> None:

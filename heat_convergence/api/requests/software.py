@@ -100,9 +100,12 @@ def _port(port: Json, known: frozenset[str], path: str) -> dict[str, Json]:
             f'"{port_type}" is not a type: {", ".join(_TYPES)}.', path=f"{path}.type"
         )
     flags = {
-        name: parse_boolean(name, port[name]) for name in _FLAGS if port.get(name) is not None
+        name: port.get(name) is not None and parse_boolean(name, port[name])
+        for name in _FLAGS
+        if name in known
     }
-    return {**port, "type": port_type, **flags}
+    assigned = {name: value for name, value in port.items() if value is not None}
+    return {**assigned, "type": port_type, **flags}
 
 
 def _text(body: Mapping[str, Json], key: str) -> str | None:

@@ -12,11 +12,10 @@ from typing import Any
 
 from heat_convergence.template import expression
 from heat_convergence.template.evaluation.resource_definition import restore_definition
-from heat_convergence.template.text_redaction import MASK
+from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
 _MASKED = ("properties", "metadata", "update_policy")
-_NAMING = frozenset({"get_resource", "get_attr", "Ref", "Fn::GetAtt"})  # resources, no values
 
 
 def format_definition(data: Mapping[str, Json], contents: Mapping[str, str]) -> dict[str, Json]:
@@ -28,17 +27,5 @@ def format_definition(data: Mapping[str, Json], contents: Mapping[str, str]) -> 
     if shown.get("sensitive"):
         for key in _MASKED:
             if key in shown:
-                shown[key] = expression.dump(_masked(expression.load(shown[key])))
+                shown[key] = expression.dump(mask_values(expression.load(shown[key])))
     return shown
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, expression.Expression):
-        if value.function in _NAMING:
-            return value
-        return expression.Expression(value.function, value.variant, _masked(value.arguments))
-    if isinstance(value, Mapping):
-        return {key: _masked(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    return value if value is None or isinstance(value, bool) else MASK

@@ -11,6 +11,7 @@ from heat_convergence.api.views.formats import format_status, format_time
 from heat_convergence.api.views.links import event_url, make_link, resource_url, stack_url
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
 
@@ -46,9 +47,10 @@ def format_event(
 
 
 def format_event_detail(event: Event, stack: Stack, base_url: str) -> dict[str, Json]:
-    """Return an event as it is shown alone."""
+    """Return an event as it is shown alone, without secrets in the properties."""
+    properties = dict(event.properties or {})
     return {
         **format_event(event, stack, base_url),
         "resource_type": event.resource_type,
-        "resource_properties": dict(event.properties or {}),
+        "resource_properties": mask_values(properties) if event.sensitive else properties,
     }

@@ -12,6 +12,7 @@ from heat_convergence.api.views.formats import format_time
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import ChangeKind
+from heat_convergence.resources.protocol.type_schema import TypeSchema
 from heat_convergence.stacks.nested_preview import NestedStackChange
 from heat_convergence.stacks.preview import ResourceChange
 from heat_convergence.template.expression import is_known, to_template_form
@@ -20,30 +21,34 @@ Json = Any
 
 
 def format_preview_resource(
-    change: ResourceChange, stack: Stack, required_by: Sequence[str]
+    change: ResourceChange,
+    stack: Stack,
+    required_by: Sequence[str],
+    parent_resource: str | None = None,
 ) -> dict[str, Json]:
     """Return a resource with separate action and status, and identities as maps."""
     row, definition = change.current, change.definition
     name = change.name
-    created_at = stack.created_at if row is None else row.created_at
-    updated_at = None if row is None else row.updated_at
-    attributes = {} if row is None else dict(row.attributes)
+    created_at = None if row is None else row.identity.created_at
+    updated_at = None if row is None else row.state.updated_at
+    attributes = _unread_attributes(change) if row is None else dict(row.physical.attributes)
     metadata = to_template_form(definition.metadata) if definition is not None else {}
     return {
+        **({} if parent_resource is None else {"parent_resource": parent_resource}),
         "resource_name": name,
         "logical_resource_id": name,
-        "physical_resource_id": (row.physical_id if row else None) or "",
-        "resource_type": definition.type if definition else row.type if row else "",
-        "resource_action": row.action if row else Action.INIT,
-        "resource_status": row.status if row else Status.COMPLETE,
-        "resource_status_reason": row.status_reason if row else "",
+        "physical_resource_id": (row.physical.id if row else None) or "",
+        "resource_type": definition.type if definition else row.identity.type if row else "",
+        "resource_action": row.state.action if row else Action.INIT,
+        "resource_status": row.state.status if row else Status.COMPLETE,
+        "resource_status_reason": row.state.reason if row else "",
         "creation_time": format_time(created_at),
         "updated_time": format_time(updated_at or created_at),
         "resource_identity": {**_identity(stack), "path": f"/resources/{name}"},
         "stack_identity": _identity(stack),
         "stack_name": stack.name,
         "description": definition.description if definition else "",
-        "properties": to_template_form(change.after if definition else change.before),
+        "properties": _properties(change),
         "attributes": attributes,
         "metadata": metadata,
         "required_by": list(required_by),
@@ -51,7 +56,10 @@ def format_preview_resource(
 
 
 def format_stack_preview(
-    stack: Stack, changes: Sequence[ResourceChange], nested_changes: Sequence[NestedStackChange]
+    stack: Stack,
+    changes: Sequence[ResourceChange],
+    nested_changes: Sequence[NestedStackChange],
+    parent_resource: str | None = None,
 ) -> list[Json]:
     """Return a new stack's resources.
 
@@ -63,24 +71,34 @@ def format_stack_preview(
     for each in changes:
         nested = nested_by_resource.get(each.name)
         if nested is None:
-            found.append(format_preview_resource(each, stack, required_by_name[each.name]))
+            required_by = required_by_name[each.name]
+            found.append(format_preview_resource(each, stack, required_by, parent_resource))
         else:
-            found.append(format_stack_preview(nested.stack, nested.changes, nested.nested_changes))
+            found.append(
+                format_stack_preview(
+                    nested.stack, nested.changes, nested.nested_changes, each.name
+                )
+            )
     return found
 
 
 def format_resource_changes(
-    stack: Stack, changes: Sequence[ResourceChange], nested_changes: Sequence[NestedStackChange]
+    stack: Stack,
+    changes: Sequence[ResourceChange],
+    nested_changes: Sequence[NestedStackChange],
+    parent_resource: str | None = None,
 ) -> dict[str, list[Json]]:
     """Return the five lists; a nested stack's resources follow their parent's."""
     found: dict[str, list[Json]] = {str(change_kind): [] for change_kind in ChangeKind}
     required_by_name = required_by_names(changes)
     for each in changes:
         found[each.change_kind].append(
-            format_preview_resource(each, stack, required_by_name[each.name])
+            format_preview_resource(each, stack, required_by_name[each.name], parent_resource)
         )
     for nested in nested_changes:
-        inner = format_resource_changes(nested.stack, nested.changes, nested.nested_changes)
+        inner = format_resource_changes(
+            nested.stack, nested.changes, nested.nested_changes, nested.parent_resource
+        )
         for change_kind, entries in inner.items():
             found[change_kind].extend(entries)
     return found
@@ -121,13 +139,27 @@ def required_by_names(changes: Sequence[ResourceChange]) -> Mapping[str, list[st
 def _required_names(change: ResourceChange) -> Collection[str]:
     if change.definition is not None:
         return change.definition.requires
-    return change.current.requires if change.current is not None else ()
+    return change.current.desired.requires if change.current is not None else ()
 
 
 def _shown_names(change: ResourceChange) -> frozenset[str]:
     if change.change_kind is ChangeKind.ADDED:
         return frozenset(change.after)
     return change.changed_properties
+
+
+def _unread_attributes(change: ResourceChange) -> dict[str, Json]:
+    return {} if change.schema is None else dict.fromkeys(change.schema.attributes)
+
+
+def _properties(change: ResourceChange) -> Json:
+    """Return all properties of the type, null for those without a value."""
+    assigned = to_template_form(change.after if change.definition else change.before)
+    return assigned if change.schema is None else {**_unset_properties(change.schema), **assigned}
+
+
+def _unset_properties(schema: TypeSchema) -> dict[str, Json]:
+    return {name: None for name, each in schema.properties.items() if each.alias_of is None}
 
 
 def _identity(stack: Stack) -> dict[str, str]:

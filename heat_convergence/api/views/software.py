@@ -5,12 +5,15 @@ Pure functions of rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.api.views.formats import format_time
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
+from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
+_VALUE_KEYS = ("value", "default")
 
 
 def format_config_summary(config: SoftwareConfigRow, *, with_project: bool) -> dict[str, Json]:
@@ -45,3 +48,24 @@ def format_deployment(deployment: SoftwareDeploymentRow) -> dict[str, Json]:
     if deployment.updated_at is not None:
         shown["updated_time"] = format_time(deployment.updated_at)
     return shown
+
+
+def mask_config(shown: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a configuration without the values of its inputs, which hold passwords.
+
+    Values are also in the content of a structured configuration, in the place of its inputs.
+    """
+    content = shown["config"]
+    return {
+        **shown,
+        "config": content if isinstance(content, str) else mask_values(content),
+        "inputs": [
+            {key: mask_values(item) if key in _VALUE_KEYS else item for key, item in each.items()}
+            for each in shown["inputs"]
+        ],
+    }
+
+
+def mask_deployment(shown: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a deployment without the values of its inputs."""
+    return {**shown, "input_values": mask_values(shown["input_values"])}

@@ -29,6 +29,7 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
         retry_backoff_s=conf.engine.retry_backoff,
         retry_backoff_max_s=conf.engine.retry_backoff_max,
         lease_s=conf.engine.lease,
+        max_job_takeovers=conf.engine.max_job_takeovers,
         repost_after_s=conf.engine.repost_after,
         error_wait_s=float(conf.error_wait_time),
         action_timeout_s=float(conf.stack_action_timeout),
@@ -41,6 +42,7 @@ def template_limits(conf: cfg.ConfigOpts, yaql_runner: YaqlRunner | None = None)
     """Return the limits of template evaluation."""
     return TemplateLimits(
         max_template_size=conf.max_template_size,
+        max_evaluation_steps=conf.max_template_evaluation_steps,
         yaql_limit_iterators=conf.yaql.limit_iterators,
         yaql_memory_quota_bytes=conf.yaql.memory_quota,
         yaql_max_seconds=conf.yaql.time_limit,
@@ -72,6 +74,7 @@ def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         hidden_stack_tags=tuple(conf.hidden_stack_tags),
         revision=conf.revision.heat_revision,
         access_log=conf.heat_api.access_log,
+        public_endpoint=conf.public_endpoint,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy.engine import Connection
@@ -18,6 +19,7 @@ from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
+from heat_convergence.resources.reference_scope import find_config, find_deployment
 
 T = TypeVar("T")
 _DEPLOYMENT_FIELDS = (
@@ -43,8 +45,7 @@ class DatabaseSoftwareStore:
     def find_config(self, project_id: str, config_id: str) -> SoftwareConfigRow | None:
         """Return a config of the project, or None."""
         with self._database.read() as conn:
-            found = software.get_config(conn, config_id)
-        return found if found is not None and found.project_id == project_id else None
+            return find_config(conn, project_id, config_id)
 
     def delete_config(self, project_id: str, config_id: str) -> None:
         """Delete a config of the project; a missing one is no error.
@@ -54,8 +55,7 @@ class DatabaseSoftwareStore:
         """
 
         def work(conn: Connection) -> None:
-            found = software.get_config(conn, config_id)
-            if found is None or found.project_id != project_id:
+            if find_config(conn, project_id, config_id) is None:
                 return
             if software.is_config_in_use(conn, config_id):
                 raise InvalidRestrictedAction(
@@ -71,7 +71,7 @@ class DatabaseSoftwareStore:
         """Store a deployment with its config, or replace the config of an existing one."""
 
         def work(conn: Connection) -> None:
-            before = _find_deployment(conn, deployment.project_id, deployment.id)
+            before = find_deployment(conn, deployment.project_id, deployment.id)
             if before is not None and before.config_id == config.id:
                 return
             if software.get_config(conn, config.id) is None:
@@ -89,7 +89,7 @@ class DatabaseSoftwareStore:
     def find_deployment(self, project_id: str, deployment_id: str) -> SoftwareDeploymentRow | None:
         """Return a deployment of the project, or None."""
         with self._database.read() as conn:
-            return _find_deployment(conn, project_id, deployment_id)
+            return find_deployment(conn, project_id, deployment_id)
 
     def complete_deployment(
         self,
@@ -97,9 +97,15 @@ class DatabaseSoftwareStore:
         status: str,
         reason: str,
         outputs: Mapping[str, Any],
+        now: datetime,
     ) -> SoftwareDeploymentRow:
         """Store the result of a deployment, and return the deployment with it."""
-        values = {"status": status, "status_reason": reason, "output_values": dict(outputs)}
+        values = {
+            "status": status,
+            "status_reason": reason,
+            "output_values": dict(outputs),
+            "updated_at": now,
+        }
         self._write(lambda conn: software.update_deployment(conn, deployment.id, values))
         return replace(deployment, **values)  # type: ignore[arg-type]
 
@@ -107,7 +113,7 @@ class DatabaseSoftwareStore:
         """Delete a deployment with its config; a missing one is no error."""
 
         def work(conn: Connection) -> None:
-            found = _find_deployment(conn, project_id, deployment_id)
+            found = find_deployment(conn, project_id, deployment_id)
             if found is not None:
                 software.delete_deployment(conn, found.id)
                 _delete_unused_config(conn, found.config_id)
@@ -120,13 +126,6 @@ class DatabaseSoftwareStore:
                 return work(conn)
 
         return retry_transaction(attempt, wait=time.sleep)
-
-
-def _find_deployment(
-    conn: Connection, project_id: str, deployment_id: str
-) -> SoftwareDeploymentRow | None:
-    found = software.get_deployment(conn, deployment_id)
-    return found if found is not None and found.project_id == project_id else None
 
 
 def _delete_unused_config(conn: Connection, config_id: str) -> None:

@@ -10,14 +10,19 @@ import logging
 import socket
 from collections.abc import Sequence
 
+from keystonemiddleware.opts import list_auth_token_opts
+from oslo_config import cfg
+
 from heat_convergence.api.app import build_app
 from heat_convergence.api.context import AuthStrategy
 from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, create_api_services
+from heat_convergence.cli.components.required_modules import API_MODULES, check_startup
 from heat_convergence.cli.concurrency import EVENTLET
 from heat_convergence.cli.daemons.daemon_service import run_daemon
 from heat_convergence.cli.daemons.eventlet_server import EventletApiServer
+from heat_convergence.cli.daemons.http_limits import HttpLimits
 from heat_convergence.cli.daemons.threaded_server import (
     ThreadedApiServer,
     create_listener,
@@ -37,10 +42,7 @@ class ApiWorker:
         conf = components.conf
         server = EventletApiServer if conf.concurrency == EVENTLET else ThreadedApiServer
         self._server: ThreadedApiServer | EventletApiServer = server(
-            listener,
-            create_application(components),
-            threads=conf.heat_api.threads,
-            shutdown_timeout_s=conf.graceful_shutdown_timeout or 3600,
+            listener, create_application(components), http_limits(conf)
         )
 
     def start(self) -> None:
@@ -60,7 +62,8 @@ def run_api(arguments: Sequence[str]) -> int:
     """Run the API daemon with the arguments of its command line.
 
     Returns:
-        Exit code: 1 when the configuration would serve strangers without authentication.
+        Exit code: 1 when the configuration would serve strangers without authentication, or
+        needs a module that is not installed.
     """
     conf = config.load_config(arguments, prog="heat-convergence-api")
     options = conf.heat_api
@@ -71,11 +74,35 @@ def run_api(arguments: Sequence[str]) -> int:
             {"bind_host": options.bind_host},
         )
         return 1
+    register_token_options(conf)
+    if not check_startup(conf, API_MODULES):
+        return 1
     listener = create_listener(options.bind_host, options.bind_port, backlog=options.backlog)
     return run_daemon(conf, options.workers, lambda components: ApiWorker(components, listener))
+
+
+def register_token_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options of keystonemiddleware, which does so with the first request only."""
+    for group, options in list_auth_token_opts():
+        conf.register_opts(options, group=group)
 
 
 def create_application(components: ProcessComponents) -> WsgiApplication:
     """Return the API as a WSGI application."""
     auth = AuthStrategy(components.conf.heat_api.auth_strategy)
     return build_app(create_api_services(components), auth=auth, conf=components.conf)
+
+
+def http_limits(conf: cfg.ConfigOpts) -> HttpLimits:
+    """Return the limits on connections and requests of an API process."""
+    options = conf.heat_api
+    return HttpLimits(
+        threads=options.threads,
+        queued_requests=options.max_queued_requests,
+        connections=options.max_connections,
+        idle_timeout_s=options.idle_timeout,
+        header_timeout_s=options.header_timeout,
+        body_timeout_s=options.body_timeout,
+        body_bytes=conf.max_json_body_size,
+        shutdown_timeout_s=conf.graceful_shutdown_timeout or 3600.0,
+    )

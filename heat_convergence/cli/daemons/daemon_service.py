@@ -19,6 +19,7 @@ from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
+from heat_convergence.cli.components.required_modules import DAEMON_MODULES, check_startup
 from heat_convergence.cli.concurrency import set_up_database_driver
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
 from heat_convergence.template.functions import yaql
@@ -114,8 +115,10 @@ def run_daemon(
         transport_url: URL instead of the option of that name.
 
     Returns:
-        Exit code.
+        Exit code: 1 when a module that an option needs is not installed.
     """
+    if not check_startup(conf, DAEMON_MODULES):
+        return 1
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process
     launcher = service.ProcessLauncher(conf, restart_method="reload")

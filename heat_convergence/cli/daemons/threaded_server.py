@@ -1,23 +1,42 @@
-"""The HTTP server of the API daemon: cheroot on a socket that the parent process opened.
+"""The HTTP server of the API daemon on native threads: waitress.
 
-The socket is opened before the workers are forked, so that they share it and a reload refuses
-no connection. Runs on greenthreads and on native threads.
+One thread waits for all connections and receives their requests; a request takes a worker
+thread only when it has arrived, and gives it back before its response is sent. The socket is
+opened before the workers are forked, so that they share it and a reload refuses no connection.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import socket
 import threading
+import time
 from ipaddress import ip_address
 from typing import Any
 
-from cheroot import wsgi
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.server import TcpWSGIServer
 
 from heat_convergence.api.middleware.faults import WsgiApplication
+from heat_convergence.cli.daemons.http_limits import (
+    MAX_BYTES_IN_MEMORY,
+    MAX_HEAD_BYTES,
+    HttpLimits,
+    allowed_connections,
+)
+from heat_convergence.cli.daemons.socket_poller import SocketPoller
+from heat_convergence.cli.daemons.threaded_channels import BoundedChannel, BoundedDispatcher
 
 LOG = logging.getLogger(__name__)
+_POLL_S = 1
+_PAUSE_S = 1.0
+# The listener and the trigger are counted, and the new connection that an idle one must make
+# room for.
+_NOT_CONNECTIONS = 3
+# Chunks have overhead: the application checks the exact size of a body.
+_CHUNK_OVERHEAD = 16
+_UNLIMITED = 2**40
 
 
 def create_listener(host: str, port: int, *, backlog: int) -> socket.socket:
@@ -35,40 +54,144 @@ def is_loopback(host: str) -> bool:
     return all(ip_address(address[4][0]).is_loopback for address in found)
 
 
-class ThreadedApiServer(wsgi.Server):
+class _ConnectionLoop(TcpWSGIServer):  # type: ignore[misc]  # untyped library
+    """The thread that waits for all connections."""
+
+    channel_class = BoundedChannel
+
+    def __init__(self, listener: socket.socket, app: WsgiApplication, limits: HttpLimits) -> None:
+        self.limits = limits
+        self.poller = SocketPoller()
+        self.changed_channels: set[Any] = set()
+        self._stopping = threading.Event()
+        super().__init__(
+            app,
+            map={},
+            _sock=listener,
+            bind_socket=False,
+            dispatcher=BoundedDispatcher(limits),
+            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
+            adj=_adjustments(limits),
+        )
+
+    def run(self) -> None:
+        """Serve until ``stop``, and then until no request is at work."""
+        self.poller.update(self.trigger._fileno, self.trigger)
+        while not (self._stopping.is_set() and not self.active_channels):
+            try:
+                self._run_round()
+            except Exception:  # error boundary of the thread that all connections need
+                LOG.exception(
+                    "connection loop failed, continued after %(pause_s)s s", {"pause_s": _PAUSE_S}
+                )
+                self._stopping.wait(_PAUSE_S)
+
+    def _run_round(self) -> None:
+        """Wait for events, and process them."""
+        self.poller.update(self._fileno, self)
+        self._update_channels()
+        for fileno, events in self.poller.wait(_POLL_S):
+            channel = self._map.get(fileno)
+            if channel is None:
+                continue
+            wasyncore.readwrite(channel, events)
+            if isinstance(channel, BoundedChannel):
+                self.changed_channels.add(channel)
+        if self._stopping.is_set():
+            self._close_idle_channels()
+
+    def _update_channels(self) -> None:
+        """Wait for what the channels want that had events or that worker threads may change."""
+        changed, self.changed_channels = self.changed_channels, set()
+        for channel in changed:
+            # Asked first: a worker thread that ends after it is noticed in the next round.
+            if channel.is_busy:
+                self.changed_channels.add(channel)
+            self.poller.update(channel._fileno, channel)
+
+    def request_stop(self) -> None:
+        """Accept no more connections, and end when the requests at work are answered."""
+        self._stopping.set()
+        self.pull_trigger()
+
+    def readable(self) -> bool:
+        """Return whether another connection may be opened."""
+        if self._stopping.is_set():
+            return False
+        can_accept = bool(super().readable())
+        if self.in_connection_overflow:
+            self._close_longest_idle_channel()
+        return can_accept
+
+    def maintenance(self, now: float) -> None:
+        """Close idle connections, and refuse requests that do not arrive in time."""
+        super().maintenance(now)
+        now_s = time.monotonic()
+        for channel in list(self.active_channels.values()):
+            channel.refuse_if_late(now_s)
+        self.changed_channels.update(self.active_channels.values())
+
+    def _close_idle_channels(self) -> None:
+        for channel in self.active_channels.values():
+            channel.will_close = channel.will_close or channel.is_idle
+        self.changed_channels.update(self.active_channels.values())
+
+    def _close_longest_idle_channel(self) -> None:
+        idle = [channel for channel in self.active_channels.values() if channel.is_idle]
+        if idle:
+            longest = min(idle, key=lambda channel: channel.last_activity)
+            longest.will_close = True
+            self.changed_channels.add(longest)
+
+    def close(self) -> None:
+        """Close the trigger and every connection, but not the listener, which others share."""
+        for channel in list(self.active_channels.values()):
+            channel.handle_close()
+        self.del_channel()
+        self.trigger.close()
+        self.poller.close()
+
+
+def _adjustments(limits: HttpLimits) -> Any:
+    return Adjustments(
+        sockets=[],
+        threads=limits.threads,
+        ident="heat-convergence",
+        backlog=socket.SOMAXCONN,
+        connection_limit=allowed_connections(limits.connections) + _NOT_CONNECTIONS,
+        cleanup_interval=_POLL_S,
+        channel_timeout=max(round(limits.idle_timeout_s), 1),
+        max_request_header_size=MAX_HEAD_BYTES,
+        max_request_body_size=limits.body_bytes * _CHUNK_OVERHEAD,
+        inbuf_overflow=MAX_BYTES_IN_MEMORY,
+        outbuf_overflow=MAX_BYTES_IN_MEMORY,
+        outbuf_high_watermark=_UNLIMITED,  # so that no thread waits for a client to read
+        log_socket_errors=False,
+        clear_untrusted_proxy_headers=False,  # oslo.middleware decides about them
+    )
+
+
+class ThreadedApiServer:
     """A server for one application; ``stop`` lets running requests finish."""
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        app: WsgiApplication,
-        *,
-        threads: int,
-        shutdown_timeout_s: float,
-    ) -> None:
-        super().__init__(
-            listener.getsockname()[:2],
-            app,
-            numthreads=threads,
-            request_queue_size=socket.SOMAXCONN,
-            shutdown_timeout=math.ceil(shutdown_timeout_s),
-        )
-        self._listener = listener
-        self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
-
-    def bind(self, family: int, type: int, proto: int = 0) -> socket.socket:  # noqa: A002
-        """Return the open socket instead of a new one, as cheroot's hook."""
-        self.socket = self._listener
-        return self._listener
-
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        """Write a message of cheroot to the log."""
-        LOG.log(level, "%s", msg, exc_info=traceback)
+    def __init__(self, listener: socket.socket, app: WsgiApplication, limits: HttpLimits) -> None:
+        self.bind_addr = listener.getsockname()[:2]
+        self._limits = limits
+        self._has_stopped = False
+        self._loop = _ConnectionLoop(listener, app, limits)
+        self._thread = threading.Thread(target=self._loop.run, name="api", daemon=True)
 
     def serve_in_background(self) -> None:
-        """Serve in a thread of its own; ready when this returns."""
-        self.prepare()
+        """Serve in a thread of its own."""
         self._thread.start()
 
-    def _serve(self) -> Any:
-        self.serve()
+    def stop(self) -> None:
+        """Accept no more connections, close idle ones, and wait for running requests."""
+        if self._has_stopped:
+            return
+        self._has_stopped = True
+        if self._thread.ident is not None:
+            self._loop.request_stop()
+            self._thread.join(self._limits.shutdown_timeout_s)
+        self._loop.task_dispatcher.shutdown(timeout=1)
+        self._loop.close()

@@ -122,7 +122,7 @@ class MessageWorker(ABC):
             return self.run_round()
         except errors.Error as error:
             LOG.warning(
-                "worker round aborted, retried in %(retry_in_s)s s:"
+                "worker round aborted: retry_in_s=%(retry_in_s)s"
                 " binary=%(binary)s worker=%(worker)s error=%(error)s",
                 {**self._log_fields(), "retry_in_s": _RETRY_ROUND_S, "error": error},
             )

@@ -31,7 +31,7 @@ def run_standalone_service() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="heat-convergence-demo-") as folder:
         log = Path(folder) / "service.log"
         with log.open("a") as errors:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # nosec B603  # this program
                 [
                     *(sys.executable, "-m", "heat_convergence.cli.main", "standalone"),
                     *("--port", "0", "--database", f"{folder}/demo.sqlite"),
@@ -64,7 +64,8 @@ def _wait_until_ready(endpoint: str, log: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         try:
-            with urllib.request.urlopen(f"{endpoint}/stacks", timeout=START_TIMEOUT_S):
+            url = f"{endpoint}/stacks"  # of the service that was started
+            with urllib.request.urlopen(url, timeout=START_TIMEOUT_S):  # nosec B310
                 return
         except urllib.error.URLError as error:
             if time.monotonic() > deadline:

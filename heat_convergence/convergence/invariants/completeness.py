@@ -30,9 +30,9 @@ def rule_7(step: Transition) -> ViolationMessages:
     # SUSPEND, RESUME and CHECK leave unfinished work of an earlier update to the next one.
     verb = stack.action in _VERB_ACTIONS
     for row in step.after.resources:
-        if row.job is not None and not (verb and row.job_state is JobState.CANCELLED):
+        if row.job.verb is not None and not (verb and row.job.state is JobState.CANCELLED):
             yield f"stack {stack.name} is COMPLETE and {describe(row)} has a job"
-        if row.desired is DesiredState.ABSENT and not verb:
+        if row.desired.state is DesiredState.ABSENT and not verb:
             yield f"stack {stack.name} is COMPLETE and {describe(row)} is left over"
     yield from _wrongly_suspended(step)
     if step.expected_properties is not None:
@@ -41,7 +41,7 @@ def rule_7(step: Transition) -> ViolationMessages:
 
 def _wrongly_suspended(step: Transition) -> ViolationMessages:
     stack = step.after.stack
-    present = {row.id for row in step.after.resources if row.desired is DesiredState.PRESENT}
+    present = {row.id for row in step.after.resources if row.desired.state is DesiredState.PRESENT}
     for actual in existing_resources(step):
         if actual.resource_id not in present or actual.changed_externally:
             continue
@@ -54,16 +54,18 @@ def _wrongly_suspended(step: Transition) -> ViolationMessages:
 def _differences(
     step: Transition, expected: Mapping[str, Mapping[str, Json] | None]
 ) -> ViolationMessages:
-    rows = {row.name: row for row in step.after.resources if row.desired is DesiredState.PRESENT}
+    rows = {
+        row.name: row for row in step.after.resources if row.desired.state is DesiredState.PRESENT
+    }
     if len(rows) != len(
-        [row for row in step.after.resources if row.desired is DesiredState.PRESENT]
+        [row for row in step.after.resources if row.desired.state is DesiredState.PRESENT]
     ):
         yield "a resource exists in more than one incarnation"
     if set(rows) != set(expected):
         yield f"there are {sorted(rows)}, the template has {sorted(expected)}"
     for name, properties in sorted(expected.items()):
         row = rows.get(name)
-        actual = step.actual_resources.get((row.physical_id if row else None) or "")
+        actual = step.actual_resources.get((row.physical.id if row else None) or "")
         if (
             row is None
             or properties is None
@@ -71,12 +73,12 @@ def _differences(
         ):
             continue
         if actual is None or not actual.exists:
-            yield f"{describe(row)} does not exist: {row.physical_id}"
+            yield f"{describe(row)} does not exist: {row.physical.id}"
         elif dict(actual.properties) != dict(properties):
             yield f"{describe(row)} is {dict(actual.properties)}, should be {dict(properties)}"
         elif not actual.ready:
             yield f"{describe(row)} is not ready"
-    known = {row.physical_id for row in rows.values()}
+    known = {row.physical.id for row in rows.values()}
     for actual in existing_resources(step):
         if actual.id not in known:
             yield f"{actual.id} is left over"
@@ -102,5 +104,5 @@ def rule_10(step: Transition) -> ViolationMessages:
         was = known.get(row.id)
         if was is None:
             yield f"{describe(row)} appeared in a stack at rest"
-        elif was.job is None and row.job is not None:
+        elif was.job.verb is None and row.job.verb is not None:
             yield f"{describe(row)} was given a job in a stack at rest"

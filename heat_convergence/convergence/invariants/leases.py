@@ -12,13 +12,14 @@ from heat_convergence.convergence.invariants.transition import (
 )
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_columns, with_values
 
 
 def rule_3(step: Transition) -> ViolationMessages:
     """RULE 3: one worker at a time acts on a resource; a late one writes nothing."""
     if step.call is not None:
         held = step.after.by_id.get(step.call.resource_id)
-        if held is None or held.lease_token != step.call.lease_token:
+        if held is None or held.lease.token != step.call.lease_token:
             yield f"{step.call.action} of {step.call.resource_id} is called without a lease"
     if step.before is None or step.engine_id is None:
         return
@@ -30,31 +31,28 @@ def _late_writes(step: Transition, previous: StackState) -> ViolationMessages:
     before = previous.by_id
     for row in step.after.resources:
         was = before.get(row.id)
-        if was is None or row == replace(was, root_id=row.root_id):
+        if was is None or row == with_columns(was, root_id=row.identity.root_id):
             continue  # a nested stack may have become a root
-        if row.lease_token is not None and row.lease_token != was.lease_token:
-            if was.is_leased(step.now):
-                yield f"{describe(row)} was claimed while {was.lease_owner} held it"
-        elif was.lease_token is not None and was.lease_token not in step.lease_tokens:
-            renewed = was.lease_owner == step.engine_id and _same_but_for_expiry(was, row)
+        if row.lease.token is not None and row.lease.token != was.lease.token:
+            if was.lease.is_active(step.now):
+                yield f"{describe(row)} was claimed while {was.lease.owner} held it"
+        elif was.lease.token is not None and was.lease.token not in step.lease_tokens:
+            renewed = was.lease.owner == step.engine_id and _same_but_for_expiry(was, row)
             if not (renewed or _was_posted(was, row)):
                 yield f"{describe(row)} was written under a lease of another worker"
-        elif was.lease_token is None and not (
+        elif was.lease.token is None and not (
             _same_but_for_expiry(was, row) or _was_posted(was, row)
         ):
             yield f"{describe(row)} was written by an engine without a lease"
 
 
 def _same_but_for_expiry(was: Resource, row: Resource) -> bool:
-    return all(
-        getattr(was, name) == getattr(row, name)
-        for name in Resource.__slots__
-        if name != "lease_expires_at"
-    )
+    lease = replace(was.lease, expires_at=row.lease.expires_at)
+    return row == replace(was, lease=lease)
 
 
 def _was_posted(was: Resource, row: Resource) -> bool:
     """Return whether the engine has posted the job after taking others off the bus."""
-    return was.job_state is JobState.SCHEDULABLE and row == replace(
-        was, job_state=JobState.POSTED, posted_at=row.posted_at
+    return was.job.state is JobState.SCHEDULABLE and row == with_values(
+        was, {"job_state": JobState.POSTED, "posted_at": row.job.posted_at}
     )

@@ -25,7 +25,7 @@ def rule_4(step: Transition) -> ViolationMessages:
     yield from _orphans(step)
     ids_by_resource: dict[str, list[str]] = {}
     # The document of a stack that is to be adopted stands for all of its resources.
-    several = {row.id for row in step.after.resources if row.awaits_stack_adoption}
+    several = {row.id for row in step.after.resources if row.physical.awaits_stack_adoption}
     for actual in existing_resources(step):
         if actual.resource_id not in several:
             ids_by_resource.setdefault(actual.resource_id, []).append(actual.id)
@@ -41,10 +41,10 @@ def rule_5(step: Transition) -> ViolationMessages:
         return
     row = step.after.by_id.get(call.resource_id)
     if call.version == step.after.stack.version and (
-        row is not None and row.desired is DesiredState.PRESENT
+        row is not None and row.desired.state is DesiredState.PRESENT
     ):
         yield f"{describe(row)} is desired and is being deleted"
-    if row is not None and call.version == row.version and _retained(row):
+    if row is not None and call.version == row.job.version and _retained(row):
         yield f"{describe(row)} is to be retained and is being deleted"
     for user in existing_resources(step):
         if call.physical_id in user.used_ids and user.resource_id in step.after.by_id:
@@ -55,12 +55,13 @@ def _unrecorded_intent(call: CloudCall, state: StackState) -> ViolationMessages:
     row = state.by_id.get(call.resource_id)
     if row is None:
         yield f"{call.action} of {call.resource_id} is called, which has no row"
-    elif row.lease_token == call.lease_token and row.version == call.version:
+    elif row.lease.token == call.lease_token and row.job.version == call.version:
         stopped = not state.stack.in_progress  # its jobs show FAILED already
-        saving = call.action is Action.SNAPSHOT and row.action is Action.DELETE
-        matches = row.action is call.action or saving
-        if not matches or not (row.status is Status.IN_PROGRESS or stopped):
-            yield f"{describe(row)} shows {row.action} {row.status} when {call.action} is called"
+        saving = call.action is Action.SNAPSHOT and row.state.action is Action.DELETE
+        matches = row.state.action is call.action or saving
+        if not matches or not (row.state.status is Status.IN_PROGRESS or stopped):
+            shown = f"{row.state.action} {row.state.status}"
+            yield f"{describe(row)} shows {shown} when {call.action} is called"
 
 
 def _orphans(step: Transition) -> ViolationMessages:
@@ -69,13 +70,15 @@ def _orphans(step: Transition) -> ViolationMessages:
         row = rows.get(actual.resource_id)
         if row is None:
             yield f"{actual.id} exists and no row knows it"
-        elif row.physical_id not in (None, actual.id):
-            yield f"{actual.id} was created for {describe(row)}, which has {row.physical_id}"
+        elif row.physical.id not in (None, actual.id):
+            yield f"{actual.id} was created for {describe(row)}, which has {row.physical.id}"
         elif (
-            row.physical_id is None and row.action is Action.INIT and not row.awaits_stack_adoption
+            row.physical.id is None
+            and row.state.action is Action.INIT
+            and not row.physical.awaits_stack_adoption
         ):
             yield f"{actual.id} exists, but {describe(row)} says it was never started"
 
 
 def _retained(row: Resource) -> bool:
-    return row.definition.get("deletion_policy") == "Retain"
+    return row.desired.definition.get("deletion_policy") == "Retain"

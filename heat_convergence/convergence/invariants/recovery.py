@@ -21,16 +21,23 @@ def rule_1(step: Transition) -> ViolationMessages:
     """RULE 1: rows alone lead to everything that can be done; no message is needed."""
     stack = step.after.stack
     for row in step.after.resources:
-        if row.job_state in (JobState.RETRY, JobState.REPLACE) and row.observe_at is None:
-            yield f"{describe(row)} is in {row.job_state} and no time is set to observe it"
-        if row.job_state is JobState.POSTED and row.observe_at is None and row.posted_at is None:
+        if (
+            row.job.state in (JobState.RETRY, JobState.REPLACE)
+            and row.observation.observe_at is None
+        ):
+            yield f"{describe(row)} is in {row.job.state} and no time is set to observe it"
+        if (
+            row.job.state is JobState.POSTED
+            and row.observation.observe_at is None
+            and row.job.posted_at is None
+        ):
             yield f"{describe(row)} is posted at no time, so that no sweep finds it"
-        if (row.job is None) != (row.job_state is None):
-            yield f"{describe(row)} has job {row.job} in state {row.job_state}"
+        if (row.job.verb is None) != (row.job.state is None):
+            yield f"{describe(row)} has job {row.job.verb} in state {row.job.state}"
     if stack.in_progress and stack.first_failure_reason is None:
         unready = step.after.unready_requirements
         for row in step.after.resources:
-            if row.job_state is JobState.BLOCKED and row.id not in unready:
+            if row.job.state is JobState.BLOCKED and row.id not in unready:
                 yield f"{describe(row)} waits for nothing and is not queued"
 
 
@@ -43,8 +50,8 @@ def rule_9(step: Transition) -> ViolationMessages:
         yield f"stack {stack.name} is in progress and no time is set for its end"
     if stack.first_failure_reason is None:
         for row in step.after.resources:
-            deferred = stack.action in _VERB_ACTIONS and row.desired is DesiredState.ABSENT
-            if row.job_state is JobState.CANCELLED and not deferred:
+            deferred = stack.action in _VERB_ACTIONS and row.desired.state is DesiredState.ABSENT
+            if row.job.state is JobState.CANCELLED and not deferred:
                 yield f"{describe(row)} is cancelled in a stack that goes on"
     if _has_cycle(step.after.edges):
         yield f"the graph of stack {stack.name} has a cycle"

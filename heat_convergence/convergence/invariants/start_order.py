@@ -29,8 +29,8 @@ def rule_2(step: Transition) -> ViolationMessages:
 def rule_6(step: Transition) -> ViolationMessages:
     """RULE 6: a job of an older version starts nothing."""
     for row in newly_claimed(step):
-        if row.version != step.after.stack.version:
-            yield f"{describe(row)} was claimed for version {row.version} of the stack"
+        if row.job.version != step.after.stack.version:
+            yield f"{describe(row)} was claimed for version {row.job.version} of the stack"
         if not step.after.stack.in_progress:
             yield f"{describe(row)} was claimed though its stack is at rest"
 
@@ -43,7 +43,11 @@ def _contradicting_readiness(state: StackState) -> ViolationMessages:
         if ready[edge.resource_id] != edge.observed_ready:
             yield f"resource {edge.resource_id} is both ready and not"
     for row in state.resources:
-        if row.id in ready and ready[row.id] != (row.job is None):
-            yield f"{describe(row)} has job {row.job} and is marked ready={ready[row.id]}"
-        if row.job is not None and row.id not in ready and row.job_state is not JobState.CANCELLED:
+        if row.id in ready and ready[row.id] != (row.job.verb is None):
+            yield f"{describe(row)} has job {row.job.verb} and is marked ready={ready[row.id]}"
+        if (
+            row.job.verb is not None
+            and row.id not in ready
+            and row.job.state is not JobState.CANCELLED
+        ):
             yield f"{describe(row)} has a job and is not in the graph"

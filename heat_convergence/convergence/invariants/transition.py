@@ -124,8 +124,8 @@ def newly_claimed(step: Transition) -> list[Resource]:
     return [
         row
         for row in step.after.resources
-        if row.lease_token is not None
-        and (row.id not in before or before[row.id].lease_token != row.lease_token)
+        if row.lease.token is not None
+        and (row.id not in before or before[row.id].lease.token != row.lease.token)
     ]
 
 

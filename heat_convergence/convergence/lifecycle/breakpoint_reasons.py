@@ -1,4 +1,4 @@
-"""The status reasons of stacks and resources that wait at breakpoints.
+"""The status reasons of resources that wait at breakpoints, or whose nested stacks do.
 
 Called by ``breakpoints`` for events and by the API for what it shows.  Must not decide
 any state: a stack waits as long as a row is AT_BREAKPOINT.
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from heat_convergence.convergence.model.action import Action
-from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
-from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 
 _SHOWN = 5
 
@@ -25,12 +24,6 @@ def breakpoint_reason(action: Action, locations: Iterable[BreakpointLocation]) -
 def hook_pause_reason(action: Action, hook: str) -> str:
     """Return the reason of a resource that stops at its own hook; clients match it."""
     return f"{action} paused until Hook {hook} is cleared"
-
-
-def stack_status_reason(stack: Stack, locations: Sequence[BreakpointLocation]) -> str:
-    """Return the stack's status reason, or where it waits."""
-    own = [location for location in locations if location.stack_id == stack.id]
-    return f"Stack {breakpoint_reason(stack.action, own)}" if own else stack.status_reason
 
 
 def resource_status_reason(

@@ -21,10 +21,9 @@ from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, Rec
 from heat_convergence.convergence.lifecycle.observations import goal_state
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
-from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 from heat_convergence.convergence.ports.store import Transaction
 
 _ACTION_NAMES = {Action.CREATE: "create", Action.UPDATE: "update", Action.DELETE: "delete"}
@@ -33,26 +32,26 @@ HeldRow = tuple[Resource, str]  # the row and its hook
 
 def pre_hook_of(stack: Stack, row: Resource) -> str | None:
     """Return the hook at which the traversal would stop before the row's job."""
-    if stack.action not in _ACTION_NAMES or row.job is not Verb.CONVERGE:
+    if stack.action not in _ACTION_NAMES or row.job.verb is not Verb.CONVERGE:
         return None
-    new = row.action is Action.INIT
+    new = row.state.action is Action.INIT
     concerned = {
-        Action.CREATE: row.desired is DesiredState.PRESENT and new,
-        Action.UPDATE: row.desired is DesiredState.PRESENT and not new,
-        Action.DELETE: row.desired is DesiredState.ABSENT,
+        Action.CREATE: row.desired.state is DesiredState.PRESENT and new,
+        Action.UPDATE: row.desired.state is DesiredState.PRESENT and not new,
+        Action.DELETE: row.desired.state is DesiredState.ABSENT,
     }
     return f"pre-{_ACTION_NAMES[stack.action]}" if concerned[stack.action] else None
 
 
 def post_hook_of(stack: Stack, row: Resource) -> str | None:
     """Return the hook at which the traversal would stop when the row's job is done."""
-    if stack.action not in _ACTION_NAMES or row.job is not Verb.CONVERGE:
+    if stack.action not in _ACTION_NAMES or row.job.verb is not Verb.CONVERGE:
         return None
-    new = stack.started_at is not None and row.created_at >= stack.started_at
+    new = stack.started_at is not None and row.identity.created_at >= stack.started_at
     concerned = {
-        Action.CREATE: row.desired is DesiredState.PRESENT,
-        Action.UPDATE: row.desired is DesiredState.PRESENT and not new,
-        Action.DELETE: row.desired is DesiredState.ABSENT,
+        Action.CREATE: row.desired.state is DesiredState.PRESENT,
+        Action.UPDATE: row.desired.state is DesiredState.PRESENT and not new,
+        Action.DELETE: row.desired.state is DesiredState.ABSENT,
     }
     return f"post-{_ACTION_NAMES[stack.action]}" if concerned[stack.action] else None
 
@@ -80,9 +79,9 @@ def pause_before_jobs(
     held = []
     for row in rows:
         hook = pre_hook_of(stack, row)
-        if hook is None or hook == row.hook:
+        if hook is None or hook == row.job.hook:
             continue
-        if single_step or hook in row.hooks_and_restrictions:
+        if single_step or hook in row.desired.hooks_and_restrictions:
             held.append((row, hook))
     _hold(tx, stack, held, context)
     return frozenset(row.id for row, _hook in held)
@@ -95,7 +94,11 @@ def pause_after_jobs(
     held = []
     for row in rows:
         hook = post_hook_of(stack, row)
-        if hook is not None and hook != row.hook and hook in row.hooks_and_restrictions:
+        if (
+            hook is not None
+            and hook != row.job.hook
+            and hook in row.desired.hooks_and_restrictions
+        ):
             held.append((row, hook))
     if not held:
         return frozenset()
@@ -105,9 +108,9 @@ def pause_after_jobs(
     )
     tx.events.insert(
         [
-            context.resource_event(row, row.action, Status.COMPLETE, row.status_reason)
+            context.resource_event(row, row.state.action, Status.COMPLETE, row.state.reason)
             for row in healthy
-            if row.status is not Status.COMPLETE
+            if row.state.status is not Status.COMPLETE
         ]
     )
     _hold(tx, stack, held, context)
@@ -128,8 +131,8 @@ def _hold(
         [
             context.resource_event(
                 row,
-                row.action,
-                Status.COMPLETE if hook.startswith("post-") else row.status,
+                row.state.action,
+                Status.COMPLETE if hook.startswith("post-") else row.state.status,
                 breakpoint_reasons.hook_pause_reason(stack.action, hook),
             )
             for row, hook in held
@@ -164,11 +167,13 @@ def _insert_ancestor_events(
     path: tuple[str, ...] = ()
     events = []
     for row in tx.tree.list_ancestor_resources(stack.id):
-        if row.status is not Status.IN_PROGRESS:
+        if row.state.status is not Status.IN_PROGRESS:
             break
         path = (row.name, *path)
         events.append(
-            context.resource_event(row, row.action, row.status, reason(row.action, path))
+            context.resource_event(
+                row, row.state.action, row.state.status, reason(row.state.action, path)
+            )
         )
     tx.events.insert(events)
 
@@ -198,12 +203,14 @@ def clear_hook(
     stack = tx.stacks.lock(cleared.stack_id)
     hook = cleared.hook
     rows = tx.resources.lock([cleared.resource_id])
-    held = [row for row in rows if row.job_state is JobState.AT_BREAKPOINT and row.hook == hook]
+    held = [
+        row for row in rows if row.job.state is JobState.AT_BREAKPOINT and row.job.hook == hook
+    ]
     if stack is None or not stack.in_progress or not held:
         raise errors.InvalidBreakPointHook(f'The hook "{hook}" is not set at the resource.')
     (row,) = held
     reason = f"Hook {hook} is cleared"
-    tx.events.insert([context.resource_event(row, row.action, row.status, reason)])
+    tx.events.insert([context.resource_event(row, row.state.action, row.state.status, reason)])
 
     def cleared_reason(action: Action, path: tuple[str, ...]) -> str:
         return f"{reason} at {'/'.join((*path, row.name))}"
@@ -211,7 +218,7 @@ def clear_hook(
     _insert_ancestor_events(tx, stack, cleared_reason, context)
     if cleared.single_step:
         tx.resources.update(
-            [row.id], hooks_and_restrictions=(*row.hooks_and_restrictions, SINGLE_STEP)
+            [row.id], hooks_and_restrictions=(*row.desired.hooks_and_restrictions, SINGLE_STEP)
         )
     if hook.startswith("post-"):
         tx.jobs.apply([row.id], job_transitions.release(goal_state(row), context.now))

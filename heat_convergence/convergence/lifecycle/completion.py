@@ -16,7 +16,7 @@ from heat_convergence.convergence.lifecycle.nested import parent_notification
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import IN_FLIGHT, JobState
+from heat_convergence.convergence.model.job import IN_FLIGHT, DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
@@ -114,8 +114,8 @@ def cancel_jobs(
     )
     by_action: dict[Action, list[Resource]] = {}
     for row in rows:
-        if row.status is Status.IN_PROGRESS:
-            by_action.setdefault(row.action, []).append(row)
+        if row.state.status is Status.IN_PROGRESS:
+            by_action.setdefault(row.state.action, []).append(row)
     for action, members in sorted(by_action.items()):
         reason = f"{action} aborted"
         tx.resources.update(
@@ -131,11 +131,17 @@ def cancel_unstarted_jobs(tx: Transaction, stack: Stack, context: TraversalConte
     """Cancel the jobs that have not started; return the number of those that go on."""
     rows = tx.jobs.lock_by_stack(stack.id)
     _insert_interrupted_events(tx, rows, context)
-    going_on = {row.id for row in rows if row.job_state in IN_FLIGHT and _has_started(row)}
+    going_on = {row.id for row in rows if row.job.state in IN_FLIGHT and _has_started(row)}
     # A job that waits for another try is under way, too: its pause must not be its end.
-    waiting = [row.id for row in rows if row.job_state in _BETWEEN_TRIES]
+    waiting = [row.id for row in rows if row.job.state in _BETWEEN_TRIES]
     tries = tx.graph.get_retry_counts(stack.version, waiting) if waiting else {}
     going_on |= {row_id for row_id, count in tries.items() if count > 0}
+    # A new resource that failed is deleted after a pause.
+    going_on |= {
+        row.id
+        for row in rows
+        if row.job.state is JobState.RETRY and row.desired.state is DesiredState.ABSENT
+    }
     tx.jobs.apply(
         [row.id for row in rows if row.id not in going_on], job_transitions.cancel_unstarted()
     )
@@ -148,17 +154,19 @@ def _insert_interrupted_events(
     """Insert events of the rows that wait at a breakpoint and will not go on."""
     tx.events.insert(
         [
-            context.resource_event(row, row.action, Status.FAILED, INTERRUPTED_AT_HOOK)
+            context.resource_event(row, row.state.action, Status.FAILED, INTERRUPTED_AT_HOOK)
             for row in rows
-            if row.job_state is JobState.AT_BREAKPOINT
+            if row.job.state is JobState.AT_BREAKPOINT
         ]
     )
 
 
 def _has_started(row: Resource) -> bool:
-    leased = row.lease_token is not None
-    awaiting = row.job_state is JobState.AWAITING_OBSERVATION
-    return leased or (awaiting and row.observe_at is not None) or row.awaits_nested_stack
+    leased = row.lease.token is not None
+    awaiting = row.job.state is JobState.AWAITING_OBSERVATION
+    return (
+        leased or (awaiting and row.observation.observe_at is not None) or row.awaits_nested_stack
+    )
 
 
 def is_marked_unhealthy(row: Resource) -> bool:
@@ -166,7 +174,7 @@ def is_marked_unhealthy(row: Resource) -> bool:
 
     From its claim on, a job shows its own action, IN_PROGRESS.
     """
-    return row.action is Action.CHECK and row.status is Status.FAILED
+    return row.state.action is Action.CHECK and row.state.status is Status.FAILED
 
 
 def _end(

@@ -101,14 +101,14 @@ class TraversalContext:
             id=self.ids(),
             stack_id=row.stack_id,
             resource_name=row.name,
-            resource_type=row.type,
-            physical_id=row.physical_id,
+            resource_type=row.identity.type,
+            physical_id=row.physical.id,
             action=action,
             status=status,
             reason=reason,
             created_at=self.now,
             properties=properties,
-            sensitive=row.sensitive,
+            sensitive=row.desired.sensitive,
         )
 
     def stack_event(self, stack: Stack, status: Status, reason: str) -> Event:

@@ -42,13 +42,13 @@ def refresh_attributes(
     Returns:
         Messages about the next ancestor, which may show them, too.
     """
-    due = [row for row in rows if row.observe_at is not None]
+    due = [row for row in rows if row.observation.observe_at is not None]
     if not due:
         return ()
     read = context.read_nested_status
     save_values(tx, due, {} if read is None else read(tx, due))
     tx.jobs.apply([row.id for row in due], job_transitions.end_observation())
-    changed = any(row.properties_hash is None for row in due)
+    changed = any(row.physical.properties_hash is None for row in due)
     return propagate_to_ancestors(tx, stack, context.now, mark_changed=changed)
 
 
@@ -58,7 +58,7 @@ def save_values(tx: Transaction, rows: Sequence[Resource], observations: Observa
         values = ((row, getattr(observations.get(row.id), column, None)) for row in rows)
         tx.resources.update_each(
             {
-                row.id: {column: new, "sensitive": row.sensitive}
+                row.id: {column: new, "sensitive": row.desired.sensitive}
                 for row, new in values
                 if new is not None
             }

@@ -20,7 +20,7 @@ JobKey = tuple[int, Action, JobState | None, datetime | None]
 
 def job_key(row: Resource) -> JobKey:
     """Return the key that distinguishes one try of a job from the next."""
-    return (row.version, row.action, row.job_state, row.posted_at)
+    return (row.job.version, row.state.action, row.job.state, row.job.posted_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ Observations = Mapping[str, Observation]
 
 def goal_state(row: Resource) -> ObservedState:
     """Return the observed state in which the row's job is done."""
-    return ObservedState.READY if row.desired is DesiredState.PRESENT else ObservedState.ABSENT
+    return (
+        ObservedState.READY if row.desired.state is DesiredState.PRESENT else ObservedState.ABSENT
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ def classify_rows(rows: Sequence[Resource], observations: Observations) -> Class
     for row in rows:
         group = _group_of(row, observations.get(row.id))
         groups.setdefault(group, []).append(row)
-        if group == "later" and row.observe_at is not None:
-            poll_times.append(row.observe_at)
+        if group == "later" and row.observation.observe_at is not None:
+            poll_times.append(row.observation.observe_at)
     sorted_groups = {name: tuple(members) for name, members in groups.items()}
     sorted_groups.pop("later", None)
     sorted_groups.pop("skipped", None)
@@ -103,19 +105,19 @@ def classify_rows(rows: Sequence[Resource], observations: Observations) -> Class
 
 
 def _group_of(row: Resource, observation: Observation | None) -> str:
-    if row.job_state is JobState.REPLACE:
+    if row.job.state is JobState.REPLACE:
         return "replaced"
     if observation is not None and observation.has_next_step:
         return "paused" if observation.recheck_after_s else "repeated"
-    if row.job_state is JobState.RETRY:
+    if row.job.state is JobState.RETRY:
         return "later" if observation is None else "repeated"
-    if row.job_state is not JobState.AWAITING_OBSERVATION or not _is_observed(row):
+    if row.job.state is not JobState.AWAITING_OBSERVATION or not _is_observed(row):
         return "skipped"
     return _group_of_observed(row, observation)
 
 
 def _group_of_observed(row: Resource, observation: Observation | None) -> str:
-    observed = row.observed if observation is None else observation.observed
+    observed = row.observation.state if observation is None else observation.observed
     if observed is goal_state(row):
         return "resumed" if row.resuming else "done"
     if observed in (ObservedState.FAILED, ObservedState.ABSENT, ObservedState.SKIPPED):
@@ -124,4 +126,4 @@ def _group_of_observed(row: Resource, observation: Observation | None) -> str:
 
 
 def _is_observed(row: Resource) -> bool:
-    return row.observe_at is not None or row.awaits_nested_stack
+    return row.observation.observe_at is not None or row.awaits_nested_stack

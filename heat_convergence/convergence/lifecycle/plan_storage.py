@@ -18,6 +18,7 @@ from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import planned
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
 from heat_convergence.convergence.planning.plan import Plan
@@ -71,11 +72,11 @@ def store_plan(
     _write_rows(tx, stack, plan, jobs, previous)
     tx.graph.add_edges(stack.id, stack.version, plan.edges)
     tx.graph.add_physical_dependencies(
-        stack.id, [(row.id, used) for row in jobs for used in row.physical_dependencies]
+        stack.id, [(row.id, used) for row in jobs for used in row.physical.dependencies]
     )
     tx.events.insert([context.stack_event(stack, Status.IN_PROGRESS, stack.status_reason)])
     messages = _dispatch_first(tx, stack, jobs, context)
-    if all(row.job_state is JobState.CANCELLED for row in jobs):
+    if all(row.job.state is JobState.CANCELLED for row in jobs):
         messages = (*messages, *complete_traversal(tx, stack, context))
     return StartedTraversal(stack, messages)
 
@@ -103,7 +104,7 @@ def _write_rows(
 def _dispatch_first(
     tx: Transaction, stack: Stack, jobs: Sequence[Resource], context: TraversalContext
 ) -> tuple[OutgoingMessage, ...]:
-    startable = [row for row in jobs if row.job_state in _STARTABLE]
+    startable = [row for row in jobs if row.job.state in _STARTABLE]
     if breakpoints.pause_before_jobs(tx, stack, startable, context):
         # Others take the places in flight of those that were held.
         return dispatch.schedule_leaves(tx, stack, (), context)
@@ -121,8 +122,8 @@ def _schedule_first(plan: Plan, context: TraversalContext) -> list[Resource]:
     room = context.settings.jobs_in_flight
     jobs = []
     for row in sorted((*plan.added, *plan.changed, *plan.rescheduled), key=lambda row: row.id):
-        if room > 0 and row.job_state is JobState.QUEUED:
-            leased = row.is_leased(context.now)
+        if room > 0 and row.job.state is JobState.QUEUED:
+            leased = row.lease.is_active(context.now)
             start = job_transitions.await_earlier_worker if leased else job_transitions.schedule
             row = start(context.now).apply_to(row)
             room -= 1
@@ -138,8 +139,8 @@ def _write_rescheduled(
     groups: dict[tuple[str, ...], dict[tuple[Any, ...], list[Resource]]] = {}
     for row in jobs:
         old = stored[row.id]
-        names = tuple(name for name in _JOB if getattr(row, name) != getattr(old, name))
-        values = tuple(getattr(row, name) for name in names)
+        names = tuple(name for name in _JOB if get_column(row, name) != get_column(old, name))
+        values = tuple(get_column(row, name) for name in names)
         groups.setdefault(names, {}).setdefault(values, []).append(row)
     single = []
     for names, by_values in groups.items():
@@ -154,5 +155,5 @@ def _write_rescheduled(
 
 def _change_of(row: Resource, names: Iterable[str]) -> RowChange:
     chosen = tuple(names)
-    columns = {name: getattr(row, name) for name in chosen if name not in _PLANNED}
+    columns = {name: get_column(row, name) for name in chosen if name not in _PLANNED}
     return planned(row, chosen), columns

@@ -75,15 +75,15 @@ def process_observations(
         tx: the transaction.
         stack_id: the stack.
         resource_ids: the resources; those without an observation are as an engine has
-            recorded them.
+            recorded them. They come from a message, so those of other stacks are ignored.
         observations: the resources that were just observed.
         context: the time, the ids and the settings.
     """
     stack = tx.stacks.lock(stack_id)
     if stack is None or stack.deleted_at is not None:
         return ProgressResult(None)
-    locked = tx.resources.lock(resource_ids)
-    idle = [row for row in locked if row.job is None]
+    locked = [row for row in tx.resources.lock(resource_ids) if row.stack_id == stack.id]
+    idle = [row for row in locked if row.job.verb is None]
     messages = nested_status.refresh_attributes(tx, stack, idle, context)
     current = [row for row in locked if _is_current(row, stack)]
     observations = _drop_superseded(current, observations)
@@ -101,7 +101,7 @@ def process_observations(
 
 
 def _is_current(row: Resource, stack: Stack) -> bool:
-    return row.job is not None and row.version == stack.version and row.stack_id == stack.id
+    return row.job.verb is not None and row.job.version == stack.version
 
 
 def _drop_superseded(
@@ -152,8 +152,8 @@ def _next_poll_time(
     """
     if observation.recheck_after_s is None:
         return None
-    if row.observe_at is not None and row.observe_at <= context.now:
-        return row.observe_at
+    if row.observation.observe_at is not None and row.observation.observe_at <= context.now:
+        return row.observation.observe_at
     return _poll_time(observation, context)
 
 
@@ -168,7 +168,7 @@ def _record_resumed(tx: Transaction, rows: Sequence[Resource], context: Traversa
     tx.resources.update([row.id for row in rows], suspended=False)
     tx.events.insert(
         [
-            context.resource_event(row, row.action, Status.COMPLETE, row.status_reason)
+            context.resource_event(row, row.state.action, Status.COMPLETE, row.state.reason)
             for row in rows
         ]
     )
@@ -184,8 +184,11 @@ def _advance(
     """Let a traversal in progress go on after its rows were classified."""
     rows = retries.schedule_retries(tx, stack, rows, observations, context)
     cause = _fail(tx, stack, rows.failed, observations, context)
-    failed_ids = [row.id for row in rows.replaced if retries.has_failed(row, observations)]
-    replacement.replace_resources(tx, stack, rows.replaced, failed_ids, context)
+    failures = retries.failure_reasons(rows.replaced, observations)
+    replacement.replace_resources(tx, stack, rows.replaced, failures, context)
+    if rows.replaced:
+        # After a failure of the stack, no successor is created any more.
+        cause = cause or stack.first_failure_reason
     held = breakpoints.pause_after_jobs(tx, stack, rows.done, context)
     done = tuple(row for row in rows.done if row.id not in held)
     _settle(tx, done, context)
@@ -218,9 +221,9 @@ def _settle(tx: Transaction, rows: Sequence[Resource], context: TraversalContext
     tx.resources.update(unhealthy, status=Status.FAILED)
     tx.events.insert(
         [
-            context.resource_event(row, row.action, Status.COMPLETE, row.status_reason)
+            context.resource_event(row, row.state.action, Status.COMPLETE, row.state.reason)
             for row in rows
-            if row.status is not Status.COMPLETE and row.id not in unhealthy
+            if row.state.status is not Status.COMPLETE and row.id not in unhealthy
         ]
     )
 
@@ -238,11 +241,11 @@ def _fail(
     cause, changes, events = stack.first_failure_reason, {}, []
     for row in rows:
         observation = observations.get(row.id)
-        reason = shown = row.status_reason if observation is None else observation.reason
-        status, action = Status.FAILED, row.action
-        if observation is None and row.observed is ObservedState.SKIPPED:
+        reason = shown = row.state.reason if observation is None else observation.reason
+        status, action = Status.FAILED, row.state.action
+        if observation is None and row.observation.state is ObservedState.SKIPPED:
             # The action was restricted: the resource is what it was.
-            status, action, shown = row.status, Action.UPDATE, reason.rsplit(": ", 1)[-1]
+            status, action, shown = row.state.status, Action.UPDATE, reason.rsplit(": ", 1)[-1]
         changes[row.id] = (
             job_transitions.fail(),
             {"status": status, "status_reason": shown},
@@ -264,17 +267,17 @@ def _unblock(
     """
     leaves: list[str] = []
     ready_ids = [row.id for row in rows]
-    single_step = any(SINGLE_STEP in row.hooks_and_restrictions for row in rows)
+    single_step = any(SINGLE_STEP in row.desired.hooks_and_restrictions for row in rows)
     while ready_ids:
         tx.readiness.mark_ready(stack.version, ready_ids)
         unblocked = tx.readiness.find_unblocked_by(stack.version, ready_ids)
-        optional = [row.id for row in unblocked if not row.must_run]
+        optional = [row.id for row in unblocked if not row.job.must_run]
         touched = (
             tx.readiness.find_with_touched_requirements(stack.version, optional)
             if optional
             else frozenset()
         )
-        running = [row for row in unblocked if row.must_run or row.id in touched]
+        running = [row for row in unblocked if row.job.must_run or row.id in touched]
         held = breakpoints.pause_before_jobs(tx, stack, running, context, single_step=single_step)
         leaves.extend(row.id for row in running if row.id not in held)
         ready_ids = [row_id for row_id in optional if row_id not in touched]

@@ -56,16 +56,23 @@ def schedule_retries(
     return rows
 
 
-def has_failed(row: Resource, observations: Observations) -> bool:
-    """Return whether a replaced row has failed; else an earlier goal may use it again."""
-    return row.status is Status.FAILED or ObservedState.FAILED in (
-        row.observed,
-        observations[row.id].observed if row.id in observations else None,
-    )
+def failure_reasons(rows: Sequence[Resource], observations: Observations) -> dict[str, str]:
+    """Return the reasons of those replaced rows that have failed.
+
+    An earlier goal may use the others again.
+    """
+    reasons = {}
+    for row in rows:
+        observation = observations.get(row.id)
+        observed = None if observation is None else observation.observed
+        failed = ObservedState.FAILED in (row.observation.state, observed)
+        if failed or row.state.status is Status.FAILED:
+            reasons[row.id] = row.state.reason if observation is None else observation.reason
+    return reasons
 
 
 def _is_deletion(row: Resource) -> bool:
-    return row.desired is DesiredState.ABSENT
+    return row.desired.state is DesiredState.ABSENT
 
 
 def _may_retry(row: Resource, observations: Observations) -> bool:
@@ -74,7 +81,7 @@ def _may_retry(row: Resource, observations: Observations) -> bool:
         return False
     if _is_deletion(row):
         return True
-    new = row.action is Action.CREATE and observation.retry_with_new_incarnation
+    new = row.state.action is Action.CREATE and observation.retry_with_new_incarnation
     return new and observation.observed is ObservedState.FAILED
 
 
@@ -91,7 +98,7 @@ def _retry_deletions(
         retry = job_transitions.retry_later(context.now + pause)
         reason = observations[row.id].reason
         changes[row.id] = (retry, {"status_reason": reason})
-        context.report(Report(row, "resource action retried", row.action, reason))
+        context.report(Report(row, "resource action retried", row.state.action, reason))
     tx.jobs.apply_each(changes)
 
 
@@ -105,8 +112,8 @@ def _insert_failure_events(
     events = []
     for row in rows:
         observation = observations.get(row.id)
-        if observation is None and row.observed is not ObservedState.FAILED:
+        if observation is None and row.observation.state is not ObservedState.FAILED:
             continue
-        reason = row.status_reason if observation is None else observation.reason
-        events.append(context.resource_event(row, row.action, Status.FAILED, reason))
+        reason = row.state.reason if observation is None else observation.reason
+        events.append(context.resource_event(row, row.state.action, Status.FAILED, reason))
     tx.events.insert(events)

@@ -85,7 +85,9 @@ def retain_adopted(tx: Transaction, rows: Sequence[Resource]) -> None:
     and retains its own resources then: no nested stack may be locked here.
     """
     created = [
-        row for row in rows if NESTED_STACK_KEY in row.definition and row.physical_id is not None
+        row
+        for row in rows
+        if NESTED_STACK_KEY in row.desired.definition and row.physical.id is not None
     ]
     _extend_definitions(tx, created, {RETAIN_CONTENTS: True})
     retain(tx, [row for row in rows if row not in created])
@@ -101,7 +103,10 @@ def _extend_definitions(
 ) -> None:
     tx.resources.update_each(
         {
-            row.id: {"definition": {**row.definition, **more}, "sensitive": row.sensitive}
+            row.id: {
+                "definition": {**row.desired.definition, **more},
+                "sensitive": row.desired.sensitive,
+            }
             for row in rows
         }
     )

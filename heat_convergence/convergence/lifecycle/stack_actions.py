@@ -262,19 +262,19 @@ def mark_unhealthy(
     row = locked.get(resource_id)
     if row is None:
         return
-    if row.is_leased(context.now):
-        raise errors.ActionInProgress(row.name, str(row.action))
-    failed_check = row.action is Action.CHECK and row.status is Status.FAILED
-    deleted = row.action is Action.DELETE or row.desired is DesiredState.ABSENT
+    if row.lease.is_active(context.now):
+        raise errors.ActionInProgress(row.name, str(row.state.action))
+    failed_check = row.state.action is Action.CHECK and row.state.status is Status.FAILED
+    deleted = row.state.action is Action.DELETE or row.desired.state is DesiredState.ABSENT
     if deleted or (status is Status.COMPLETE and not failed_check):
         return
     # The reason of a failure that no pass has recorded yet becomes the stack's cause.
-    failing = row.job is not None and row.observed is ObservedState.FAILED
+    failing = row.job.verb is not None and row.observation.state is ObservedState.FAILED
     tx.resources.update(
         [row.id],
         action=Action.CHECK,
         status=status,
-        status_reason=row.status_reason if failing else reason,
+        status_reason=row.state.reason if failing else reason,
         updated_at=context.now,
         must_run=True,  # its job, if it has one, is not optional any more
     )

@@ -39,7 +39,7 @@ def cancel_nested_stack(
         return ProgressResult(None)
     rows = tx.resources.get([stack.owner_resource_id])
     if not any(
-        parent_notification.is_nested_stack_cancelled(row) and row.physical_id == stack.id
+        parent_notification.is_nested_stack_cancelled(row) and row.physical.id == stack.id
         for row in rows
     ):
         return ProgressResult(None)

@@ -25,6 +25,7 @@ from heat_convergence.convergence.model.goal_storage import deduplicate
 from heat_convergence.convergence.model.job import JobState, Verb
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import (
     NESTED_STACK_KEY,
@@ -186,7 +187,7 @@ def _find_unattempted(tx: Transaction, stack: Stack, rows: Sequence[Resource]) -
 
     The graph of that traversal is still stored.
     """
-    if all(row.job_state is not JobState.CANCELLED for row in rows):
+    if all(row.job.state is not JobState.CANCELLED for row in rows):
         return frozenset()
     edges = tx.graph.get_unready_edges(stack.id, stack.version - 1)
     return frozenset(edge.needed_by for edge in edges if edge.needed_by is not None)
@@ -234,13 +235,13 @@ def _reject_impossible(stack: Stack, action: Action, initiator: Initiator) -> No
 
 def _adopting(row: Resource, adopted_resources: Mapping[str, AdoptedResource]) -> Resource:
     adopted = adopted_resources.get(row.name, AdoptedResource(None, {}))
-    return replace(
+    return with_columns(
         row,
         job=Verb.ADOPT,
         # The id of a nested stack in a document could be another tenant's (RULE 12).
-        physical_id=None if NESTED_STACK_KEY in row.definition else adopted.physical_id,
+        physical_id=None if NESTED_STACK_KEY in row.desired.definition else adopted.physical_id,
         data=adopted.data,
-        sensitive=row.sensitive or adopted.sensitive,
+        sensitive=row.desired.sensitive or adopted.sensitive,
         suspended=adopted.suspended,
     )
 

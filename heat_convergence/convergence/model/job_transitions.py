@@ -23,6 +23,7 @@ from datetime import datetime
 from heat_convergence.convergence.model import transition_rules as rules
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.transition_rules import PLANNED_COLUMNS, JobTransition
 
 # -- planning -----------------------------------------------------------------
@@ -61,7 +62,7 @@ def planned(row: Resource, columns: Iterable[str] = PLANNED_COLUMNS) -> JobTrans
     """
     chosen = frozenset(columns) & frozenset(PLANNED_COLUMNS)
     return JobTransition(
-        "plan", rules.ANY_STATE, {name: getattr(row, name) for name in sorted(chosen)}
+        "plan", rules.ANY_STATE, {name: get_column(row, name) for name in sorted(chosen)}
     )
 
 
@@ -195,6 +196,11 @@ def retry_later(observe_at: datetime | None) -> JobTransition:
 def replace_with_successor() -> JobTransition:
     """Return the transition of an incarnation that becomes a deletion."""
     return rules.build_transition(rules.REPLACE, observed=None, observe_at=None)
+
+
+def remove_failed(observe_at: datetime) -> JobTransition:
+    """Return the transition of a failed new incarnation that is deleted from ``observe_at`` on."""
+    return rules.build_transition(rules.REMOVE_FAILED, observed=None, observe_at=observe_at)
 
 
 # -- breakpoints --------------------------------------------------------------

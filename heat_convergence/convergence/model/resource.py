@@ -1,4 +1,7 @@
-"""Incarnations of resources, and the part of them that other jobs read."""
+"""Incarnations of resources in parts, and the part of them that other jobs read.
+
+``resource_columns`` has the columns that the parts are stored in.
+"""
 
 from __future__ import annotations
 
@@ -18,87 +21,173 @@ ADOPTED_STACK = "adopted"
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
-    """One incarnation of a resource: a replacement is a new row.
+class ResourceIdentity:
+    """The names by which a resource is found, and its place among stacks and incarnations.
 
     Attributes:
-        implementation: the type that the environment maps ``type`` to.
-        definition: the definition that the goal desires, partly evaluated.
-        requires: names of resources of the stack that this one needs.
-        referenced_names: those of them whose values it reads.
-        physical_dependencies: ids of further rows that the physical resource may use.
-        applied_hash: hash of the definition that the physical resource has.
-        job: the verb that the traversal has for the row, until it is observed done.
-        properties: the properties that the service was last called with.
-        properties_hash: None beside ``properties`` after an update of unknown outcome.
+        physical_name: the name under which the physical resource is found again.
+        project_id: the stack's; dispatch takes turns by it and by ``root_id``.
+        replaces: id of the incarnation before this one.
+        replaced_by: id of the incarnation after this one.
     """
 
     id: str
     stack_id: str
     name: str
     type: str
-    implementation: str
-    version: int
-    desired: DesiredState
-    definition: Mapping[str, Json]
-    definition_hash: str
     physical_name: str
     created_at: datetime
-    requires: tuple[str, ...] = ()
-    referenced_names: tuple[str, ...] = ()
-    physical_dependencies: tuple[str, ...] = ()
-    sensitive: bool = False  # has secrets in its values: encrypted at rest
-    applied_hash: str | None = None
-    suspended: bool = False  # a suspend was tried, and no resume observed since
-    job: Verb | None = None
-    job_state: JobState | None = None
-    must_run: bool = True  # False: runs only if values that it reads have changed
-    touched_version: int | None = None  # the last traversal that changed its values
-    posted_at: datetime | None = None
-    physical_id: str | None = None
-    properties: Mapping[str, Json] | None = None
-    properties_hash: str | None = None
-    attributes: Mapping[str, Json] = field(default_factory=dict)
-    data: Mapping[str, Json] = field(default_factory=dict)
-    action: Action = Action.INIT
-    status: Status = Status.COMPLETE
-    status_reason: str = ""
-    action_started_at: datetime | None = None
-    observed: ObservedState | None = None
-    observed_at: datetime | None = None
-    observe_at: datetime | None = None
-    lease_owner: str | None = None
-    lease_token: str | None = None
-    lease_expires_at: datetime | None = None
+    project_id: str = ""
+    root_id: str = ""
     replaces: str | None = None
     replaced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredDefinition:
+    """The part of the current goal that concerns the resource.
+
+    Attributes:
+        implementation: the type that the environment maps the resource's type to.
+        definition: the definition, partly evaluated.
+        requires: names of resources of the stack that this one needs.
+        referenced_names: those of them whose values it reads.
+        sensitive: whether its values have secrets, and are encrypted at rest.
+        hooks_and_restrictions: those of the environment, and ``SINGLE_STEP``.
+    """
+
+    state: DesiredState
+    implementation: str
+    definition: Mapping[str, Json]
+    definition_hash: str
+    requires: tuple[str, ...] = ()
+    referenced_names: tuple[str, ...] = ()
+    sensitive: bool = False
+    hooks_and_restrictions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceJob:
+    """The job that a traversal has for the resource, until it is observed done.
+
+    Attributes:
+        version: the traversal.
+        verb: None, as ``state``, for a resource without a job.
+        must_run: False for a job that runs only if values that it reads have changed.
+        touched_version: the last traversal that changed the resource's values.
+        hook: the hook at which the job waits, or waited last in this traversal.
+    """
+
+    version: int
+    verb: Verb | None = None
+    state: JobState | None = None
+    must_run: bool = True
+    touched_version: int | None = None
+    posted_at: datetime | None = None
+    hook: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLease:
+    """The lease of the worker that acts on the resource; empty if there is none."""
+
+    owner: str | None = None
+    token: str | None = None
+    expires_at: datetime | None = None
+
+    def is_active(self, now: datetime) -> bool:
+        """Return whether a worker that may still be alive holds the lease."""
+        return self.expires_at is not None and self.expires_at > now
+
+
+@dataclass(frozen=True, slots=True)
+class LastObservation:
+    """The last observation of the physical resource, and the time of the next one."""
+
+    state: ObservedState | None = None
+    observed_at: datetime | None = None
+    observe_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalState:
+    """The physical resource, as the last call or observation has shown it.
+
+    Attributes:
+        applied_hash: hash of the definition that it has.
+        dependencies: ids of further rows that it may use.
+        properties: the properties that the service was last called with.
+        properties_hash: None beside ``properties`` after an update of unknown outcome.
+        suspended: whether a suspend was tried, and no resume observed since.
+    """
+
+    id: str | None = None
+    applied_hash: str | None = None
+    dependencies: tuple[str, ...] = ()
+    suspended: bool = False
+    properties_hash: str | None = None
+    properties: Mapping[str, Json] | None = None
+    attributes: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def awaits_stack_adoption(self) -> bool:
+        """True if a nested stack is to be adopted that has no row yet."""
+        return self.id is None and ADOPTED_STACK in self.data
+
+
+@dataclass(frozen=True, slots=True)
+class ActionState:
+    """The last action on the resource and its status, as the API shows them."""
+
+    action: Action = Action.INIT
+    status: Status = Status.COMPLETE
+    reason: str = ""
+    started_at: datetime | None = None
     updated_at: datetime | None = None
-    project_id: str = ""  # of the stack; dispatch takes turns by it and by the root
-    root_id: str = ""
-    hooks_and_restrictions: tuple[str, ...] = ()  # of the environment, or SINGLE_STEP
-    hook: str | None = None  # the hook at which it waits or waited last in this traversal
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One incarnation of a resource: a replacement is a new row."""
+
+    identity: ResourceIdentity
+    desired: DesiredDefinition
+    job: ResourceJob
+    lease: ResourceLease = ResourceLease()
+    observation: LastObservation = LastObservation()
+    physical: PhysicalState = field(default_factory=PhysicalState)
+    state: ActionState = ActionState()
+
+    @property
+    def id(self) -> str:
+        """The id of the row."""
+        return self.identity.id
+
+    @property
+    def name(self) -> str:
+        """The name in the template."""
+        return self.identity.name
+
+    @property
+    def stack_id(self) -> str:
+        """The id of the stack that the resource belongs to."""
+        return self.identity.stack_id
 
     @property
     def awaits_nested_stack(self) -> bool:
         """True if it waits for its nested stack, whose end sets ``observe_at``."""
         waits = (
-            self.job_state is JobState.AWAITING_OBSERVATION and self.observed is ObservedState.BUSY
+            self.job.state is JobState.AWAITING_OBSERVATION
+            and self.observation.state is ObservedState.BUSY
         )
-        return waits and self.observe_at is None
-
-    @property
-    def awaits_stack_adoption(self) -> bool:
-        """True if a nested stack is to be adopted that has no row yet."""
-        return self.physical_id is None and ADOPTED_STACK in self.data
+        return waits and self.observation.observe_at is None
 
     @property
     def resuming(self) -> bool:
         """True if its job resumes it first and has another step after that."""
-        return self.suspended and self.job is Verb.CONVERGE and self.action is Action.RESUME
-
-    def is_leased(self, now: datetime) -> bool:
-        """Return whether a worker that may still be alive holds the row."""
-        return self.lease_expires_at is not None and self.lease_expires_at > now
+        converging = self.physical.suspended and self.job.verb is Verb.CONVERGE
+        return converging and self.state.action is Action.RESUME
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +210,17 @@ class InputResource:
     @classmethod
     def from_resource(cls, row: Resource) -> InputResource:
         """Return the readable part of a row."""
-        values = {name: getattr(row, name) for name in cls.__slots__}
-        return cls(**{**values, "properties": row.properties or {}})
+        return cls(
+            id=row.id,
+            name=row.name,
+            type=row.identity.type,
+            implementation=row.desired.implementation,
+            physical_id=row.physical.id,
+            physical_name=row.identity.physical_name,
+            attributes=row.physical.attributes,
+            properties=row.physical.properties or {},
+            data=row.physical.data,
+            action=row.state.action,
+            status=row.state.status,
+            created_at=row.identity.created_at,
+        )

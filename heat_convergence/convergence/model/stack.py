@@ -51,3 +51,18 @@ class Stack:
     def tree_id(self) -> str:
         """Id of the root of the tree that the stack belongs to."""
         return self.root_id or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointLocation:
+    """A location at which a stack waits at a breakpoint.
+
+    Attributes:
+        stack_id: the stack that waits.
+        path: names of resources, from the stack's own to the nested one that waits.
+        hook: the hook at which that resource waits.
+    """
+
+    stack_id: str
+    path: tuple[str, ...]
+    hook: str

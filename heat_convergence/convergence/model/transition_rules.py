@@ -8,10 +8,11 @@ from ``RULES``.  Reads neither rows nor a clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_values
 
 OWNED_COLUMNS = frozenset(
     {
@@ -87,8 +88,8 @@ class JobTransition:
         Raises:
             IllegalTransition: the row's job is in another state.
         """
-        self.check(row.job_state)
-        return replace(row, **dict(self.values))  # type: ignore[arg-type]  # columns of the row
+        self.check(row.job.state)
+        return with_values(row, self.values)
 
 
 def _rule(
@@ -264,6 +265,13 @@ REPLACE = _rule(
     ("observed", "observe_at"),
     "a successor has the job; this incarnation is deleted after it",
 )
+REMOVE_FAILED = _rule(
+    "remove failed",
+    {JobState.REPLACE, JobState.AWAITING_OBSERVATION},
+    JobState.RETRY,
+    ("observed", "observe_at"),
+    "a new resource failed; it is deleted after a pause, and its successor is created after that",
+)
 HOLD = _rule(
     "hold at breakpoint",
     {
@@ -344,6 +352,7 @@ RULES: tuple[TransitionRule, ...] = (
     RETRY_LATER,
     RESCHEDULE,
     REPLACE,
+    REMOVE_FAILED,
     HOLD,
     RELEASE,
     FAIL,

@@ -63,6 +63,7 @@ class DesiredResource:
         hooks_and_restrictions: tuple[str, ...] = (),
         *,
         update_repairs_failure: bool = False,
+        source_digest: str = "",
     ) -> DesiredResource:
         """Make a desired resource of an evaluated definition.
 
@@ -73,6 +74,8 @@ class DesiredResource:
                 the properties, and what others read of it.
             hooks_and_restrictions: hooks and restricted actions of the environment.
             update_repairs_failure: an update may repair a failed resource of the type.
+            source_digest: hash of the stack's files and environment, for a type that sends
+                them to another service.
         """
         contents: dict[str, str] = {}
         dumped = deduplicate_definition(definition.dump(), contents)
@@ -85,7 +88,7 @@ class DesiredResource:
             type=definition.type,
             implementation=implementation,
             definition=dumped,
-            definition_hash=_hash(definition, nested),
+            definition_hash=_hash(definition, nested, source_digest),
             requires=definition.requires,
             referenced_names=definition.referenced_names,
             # Outputs of a nested stack may be secret, whatever its properties are.
@@ -100,7 +103,9 @@ class DesiredResource:
         return NESTED_STACK_KEY in self.definition
 
 
-def _hash(definition: ResourceDefinition, nested: Mapping[str, Json] | None) -> str:
+def _hash(
+    definition: ResourceDefinition, nested: Mapping[str, Json] | None, source_digest: str
+) -> str:
     """Return the hash of a definition and of its requirements.
 
     A changed ``depends_on`` alone changes the order of deletion.
@@ -108,6 +113,8 @@ def _hash(definition: ResourceDefinition, nested: Mapping[str, Json] | None) -> 
     parts = [definition_fingerprint(definition), *sorted(definition.requires)]
     if nested is not None:
         parts.append(json.dumps(nested, sort_keys=True))
+    if source_digest:
+        parts.append(source_digest)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -13,7 +13,14 @@ from heat_convergence.common.ids import short_suffix
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.json_value import Json
-from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
+from heat_convergence.convergence.model.resource import (
+    SINGLE_STEP,
+    DesiredDefinition,
+    Resource,
+    ResourceIdentity,
+    ResourceJob,
+)
+from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.planning.desired_state import (
     UPDATE_REPAIRS_FAILURE,
     DesiredResource,
@@ -26,6 +33,7 @@ from heat_convergence.template.environment.resource_registry import is_template_
 from heat_convergence.template.evaluation.resource_definition import ADOPTED_PROPERTIES
 
 REPLACE_FORBIDDEN = "barred"
+EXTERNAL_ID_CHANGED = "external_id changed"
 """Among a row's hooks: it takes a new incarnation, which the environment restricts."""
 _REPLACE = "replace"  # the restricted action
 
@@ -56,9 +64,9 @@ def choose_incarnations(
         inputs_change = not changing.isdisjoint(desired.referenced_names)
         forced = desired.replace_on_update and plan_context.action is Action.UPDATE
         current = None if forced else _find_usable(incarnations, desired, inputs_change)
-        protected = _find_protected(incarnations, desired) if current is None else None
-        if protected is not None:
-            chosen[name] = _with_rejected_replacement(protected, desired, plan_context)
+        rejected = None if current else _rejected_update(incarnations, desired, plan_context)
+        if rejected is not None:
+            chosen[name] = rejected
         elif current is None:
             chosen[name] = _new_row(desired, incarnations, plan_context)
         elif (
@@ -72,7 +80,7 @@ def choose_incarnations(
             chosen[name] = current
             continue
         changing.add(name)
-        if current is not None and current.desired is not DesiredState.PRESENT:
+        if current is not None and current.desired.state is not DesiredState.PRESENT:
             switched.add(name)
     return chosen
 
@@ -92,68 +100,88 @@ def _find_usable(
     """Return the row that can go on serving the name, or None if it takes a new one."""
     usable = [row for row in rows if _is_usable(row, desired, inputs_change)]
     for row in usable:
-        if row.applied_hash == desired.definition_hash and row.status is not Status.FAILED:
+        if (
+            row.physical.applied_hash == desired.definition_hash
+            and row.state.status is not Status.FAILED
+        ):
             return row
     for row in usable:
-        if row.desired is DesiredState.PRESENT:
+        if row.desired.state is DesiredState.PRESENT:
             return row
     return usable[-1] if usable else None
 
 
-def _find_protected(rows: Iterable[Resource], desired: DesiredResource) -> Resource | None:
-    """Return the row that stays as it is because its replacement is restricted."""
-    if _REPLACE not in desired.hooks_and_restrictions:
+def _rejected_update(
+    rows: Iterable[Resource], desired: DesiredResource, plan_context: PlanContext
+) -> Resource | None:
+    """Return the row that must not be replaced with a job that fails, None without one."""
+    present = (row for row in rows if row.desired.state is DesiredState.PRESENT)
+    row = next((row for row in present if row.physical.id and _is_idle(row)), None)
+    if row is None:
         return None
-    present = (row for row in rows if row.desired is DesiredState.PRESENT)
-    return next((row for row in present if row.physical_id and _is_idle(row)), None)
+    if _REPLACE in desired.hooks_and_restrictions:
+        return _with_rejection(row, desired, plan_context, REPLACE_FORBIDDEN)
+    is_healthy = row.state.status is Status.COMPLETE and row.identity.type == desired.type
+    if is_healthy and _external_id_changes(row, desired) and not desired.replace_on_update:
+        return _with_rejection(row, desired, plan_context, EXTERNAL_ID_CHANGED)
+    return None
+
+
+def _external_id_changes(row: Resource, desired: DesiredResource) -> bool:
+    before = row.desired.definition.get("external_id")
+    return bool(before != desired.definition.get("external_id"))
 
 
 def _is_idle(row: Resource) -> bool:
-    return row.status is not Status.IN_PROGRESS and row.action is not Action.DELETE
+    return row.state.status is not Status.IN_PROGRESS and row.state.action is not Action.DELETE
 
 
-def _with_rejected_replacement(
-    row: Resource, desired: DesiredResource, plan_context: PlanContext
+def _with_rejection(
+    row: Resource, desired: DesiredResource, plan_context: PlanContext, reason: str
 ) -> Resource:
     """Return the row with a job that fails, and with the definition that it has."""
-    planned = with_job(row, row.definition, plan_context, verb=Verb.CONVERGE, must_run=True)
-    return replace(
+    planned = with_job(
+        row, row.desired.definition, plan_context, verb=Verb.CONVERGE, must_run=True
+    )
+    return with_columns(
         planned,
-        hooks_and_restrictions=(*desired.hooks_and_restrictions, REPLACE_FORBIDDEN),
+        hooks_and_restrictions=(*desired.hooks_and_restrictions, reason),
         replaced_by=None,
     )
 
 
 def _is_usable(row: Resource, desired: DesiredResource, inputs_change: bool) -> bool:
-    same_implementation = row.implementation == desired.implementation
-    if row.type != desired.type or row.action is Action.DELETE:
+    same_implementation = row.desired.implementation == desired.implementation
+    if row.identity.type != desired.type or row.state.action is Action.DELETE:
         return False
     if not same_implementation and not _both_templates(row, desired):
         return False
     if desired.has_nested_stack:
         return not _is_marked_unhealthy(row)  # the nested stack decides about its members
-    if row.definition.get("external_id") != desired.definition.get("external_id"):
+    if _external_id_changes(row, desired):
         return False  # managed and external resources are never the same incarnation
-    if row.status is Status.FAILED and row.physical_id is not None:
+    if row.state.status is Status.FAILED and row.physical.id is not None:
         return not (is_replaced_when_failed(row) or _failed_to_resume(row))
-    creating = row.action is Action.CREATE and row.status is Status.IN_PROGRESS
-    unknown = row.physical_id is None and row.action is not Action.INIT
+    creating = row.state.action is Action.CREATE and row.state.status is Status.IN_PROGRESS
+    unknown = row.physical.id is None and row.state.action is not Action.INIT
     if creating or unknown:
         # What is being created, or may be found later, was started with other values: it
         # may never be ready, and it cannot be changed until it is.
-        return row.definition_hash == desired.definition_hash and not inputs_change
+        return row.desired.definition_hash == desired.definition_hash and not inputs_change
     return True
 
 
 def _failed_to_resume(row: Resource) -> bool:
     """Return whether a goal, not a RESUME, failed to resume it: it may never be ready."""
-    return row.resuming and UPDATE_REPAIRS_FAILURE not in row.definition
+    return row.resuming and UPDATE_REPAIRS_FAILURE not in row.desired.definition
 
 
 def is_replaced_when_failed(row: Resource) -> bool:
     """Return whether a failure of its last action leads to a new incarnation."""
-    repaired = UPDATE_REPAIRS_FAILURE in row.definition and row.action is not Action.CHECK
-    return row.action in REPLACED_WHEN_FAILED and not repaired
+    repaired = (
+        UPDATE_REPAIRS_FAILURE in row.desired.definition and row.state.action is not Action.CHECK
+    )
+    return row.state.action in REPLACED_WHEN_FAILED and not repaired
 
 
 def _both_templates(row: Resource, desired: DesiredResource) -> bool:
@@ -161,27 +189,27 @@ def _both_templates(row: Resource, desired: DesiredResource) -> bool:
     return (
         desired.has_nested_stack
         and is_template_name(desired.implementation)
-        and is_template_name(row.implementation)
+        and is_template_name(row.desired.implementation)
     )
 
 
 def _is_marked_unhealthy(row: Resource) -> bool:
     """Return whether a user marked it unhealthy; after a failed check it has a job."""
-    failed = row.action is Action.CHECK and row.status is Status.FAILED
-    return failed and row.job is None
+    failed = row.state.action is Action.CHECK and row.state.status is Status.FAILED
+    return failed and row.job.verb is None
 
 
 def _at_goal(row: Resource, desired: DesiredResource) -> bool:
     return (
-        row.job is None
-        and row.job_state is None  # a contradiction between rows; a new job clears it
-        and row.desired is DesiredState.PRESENT
-        and row.status is Status.COMPLETE
-        and row.action is not Action.INIT
-        and not row.suspended
+        row.job.verb is None
+        and row.job.state is None  # a contradiction between rows; a new job clears it
+        and row.desired.state is DesiredState.PRESENT
+        and row.state.status is Status.COMPLETE
+        and row.state.action is not Action.INIT
+        and not row.physical.suspended
         # None: the nested stack has failed without a request of this one.
-        and not (desired.has_nested_stack and row.properties_hash is None)
-        and row.applied_hash == desired.definition_hash
+        and not (desired.has_nested_stack and row.physical.properties_hash is None)
+        and row.physical.applied_hash == desired.definition_hash
         and set(_lasting_hooks(row)) == set(desired.hooks_and_restrictions)
     )
 
@@ -197,38 +225,47 @@ def _new_row(
     desired: DesiredResource, incarnations: Sequence[Resource], plan_context: PlanContext
 ) -> Resource:
     identifier = plan_context.ids()
-    current = [row for row in incarnations if row.desired is DesiredState.PRESENT]
+    current = [row for row in incarnations if row.desired.state is DesiredState.PRESENT]
     return Resource(
-        id=identifier,
-        stack_id=plan_context.stack_id,
-        name=desired.name,
-        type=desired.type,
+        ResourceIdentity(
+            id=identifier,
+            stack_id=plan_context.stack_id,
+            name=desired.name,
+            type=desired.type,
+            physical_name=physical_name(plan_context.stack_name, desired.name, identifier),
+            created_at=plan_context.now,
+            project_id=plan_context.project_id,
+            root_id=plan_context.root_id,
+            replaces=current[0].id if current else None,
+        ),
+        _definition_of(desired),
+        ResourceJob(plan_context.version, Verb.CONVERGE),
+    )
+
+
+def _definition_of(desired: DesiredResource) -> DesiredDefinition:
+    return DesiredDefinition(
+        state=DesiredState.PRESENT,
         implementation=desired.implementation,
-        version=plan_context.version,
-        desired=DesiredState.PRESENT,
         definition=desired.definition,
         definition_hash=desired.definition_hash,
-        physical_name=physical_name(plan_context.stack_name, desired.name, identifier),
-        created_at=plan_context.now,
         requires=tuple(sorted(desired.requires)),
         referenced_names=tuple(sorted(desired.referenced_names)),
         sensitive=desired.sensitive,
         hooks_and_restrictions=desired.hooks_and_restrictions,
-        job=Verb.CONVERGE,
-        replaces=current[0].id if current else None,
-        project_id=plan_context.project_id,
-        root_id=plan_context.root_id,
     )
 
 
 def _continued(
     row: Resource, desired: DesiredResource, plan_context: PlanContext, *, must_run: bool
 ) -> Resource:
-    own_change = row.job is not None or not _at_goal(row, desired)
+    own_change = row.job.verb is not None or not _at_goal(row, desired)
     definition = desired.definition
-    if awaits_adoption(row) and row.definition_hash != desired.definition_hash:
+    if awaits_adoption(row) and row.desired.definition_hash != desired.definition_hash:
         # It is adopted with the properties of its document, and changed after that.
-        adopted = row.definition.get(ADOPTED_PROPERTIES, row.definition.get("properties") or {})
+        adopted = row.desired.definition.get(
+            ADOPTED_PROPERTIES, row.desired.definition.get("properties") or {}
+        )
         definition = {**definition, ADOPTED_PROPERTIES: adopted}
     planned = with_job(
         row, definition, plan_context, verb=Verb.CONVERGE, must_run=own_change or must_run
@@ -236,24 +273,24 @@ def _continued(
     observing = plan_context.state_source is StateSource.OBSERVED
     return replace(
         planned,
-        desired=DesiredState.PRESENT,
-        definition_hash=desired.definition_hash,
-        implementation=desired.implementation,
-        requires=tuple(sorted(desired.requires)),
-        referenced_names=tuple(sorted(desired.referenced_names)),
-        # Once sensitive, always so: its old values may still be in the row.
-        sensitive=desired.sensitive or row.sensitive,
-        hooks_and_restrictions=desired.hooks_and_restrictions,
-        replaced_by=None,
+        identity=replace(planned.identity, replaced_by=None),
+        desired=replace(
+            _definition_of(desired),
+            definition=definition,
+            # Once sensitive, always so: its old values may still be in the row.
+            sensitive=desired.sensitive or row.desired.sensitive,
+        ),
         # Until a job has observed it, no later goal assumes that it is applied, either.
-        applied_hash=None if observing else row.applied_hash,
+        physical=replace(planned.physical, applied_hash=None) if observing else planned.physical,
     )
 
 
 def awaits_adoption(row: Resource) -> bool:
     """Return whether it is to be adopted and has not been observed since."""
-    unobserved = row.physical_id is not None and row.properties is None
-    return row.awaits_stack_adoption or (unobserved and row.action in (Action.INIT, Action.ADOPT))
+    unobserved = row.physical.id is not None and row.physical.properties is None
+    return row.physical.awaits_stack_adoption or (
+        unobserved and row.state.action in (Action.INIT, Action.ADOPT)
+    )
 
 
 def with_job(
@@ -265,7 +302,7 @@ def with_job(
     must_run: bool,
 ) -> Resource:
     """Return the row with a job of this traversal; ``with_job_states`` sets its state."""
-    return replace(
+    return with_columns(
         row,
         version=plan_context.version,
         definition=definition,
@@ -277,7 +314,7 @@ def with_job(
 
 def _lasting_hooks(row: Resource) -> tuple[str, ...]:
     """Return its hooks and restrictions that outlast a traversal."""
-    return tuple(each for each in row.hooks_and_restrictions if each != SINGLE_STEP)
+    return tuple(each for each in row.desired.hooks_and_restrictions if each != SINGLE_STEP)
 
 
 def physical_name(stack_name: str, resource_name: str, identifier: str) -> str:

@@ -31,19 +31,19 @@ def physical_dependencies_of(
         current_ids: name → the row that served it in the last traversal.
         unattempted: ids of rows whose job of the last traversal never started.
     """
-    if row.desired is DesiredState.ABSENT:
-        return row.physical_dependencies
-    uses = {current_ids[name] for name in row.requires if name in current_ids}
-    if row.job is None:
+    if row.desired.state is DesiredState.ABSENT:
+        return row.physical.dependencies
+    uses = {current_ids[name] for name in row.desired.requires if name in current_ids}
+    if row.job.verb is None:
         return (
             tuple(sorted(uses))
-            if row.applied_hash == row.definition_hash
-            else row.physical_dependencies
+            if row.physical.applied_hash == row.desired.definition_hash
+            else row.physical.dependencies
         )
-    waiting = row.job_state in _WAITING or row.id in unattempted
-    if row.job is Verb.ADOPT or (row.job is Verb.CONVERGE and not waiting):
-        return tuple(sorted(uses.union(row.physical_dependencies)))
-    return row.physical_dependencies
+    waiting = row.job.state in _WAITING or row.id in unattempted
+    if row.job.verb is Verb.ADOPT or (row.job.verb is Verb.CONVERGE and not waiting):
+        return tuple(sorted(uses.union(row.physical.dependencies)))
+    return row.physical.dependencies
 
 
 def traversal_edges(
@@ -64,24 +64,24 @@ def traversal_edges(
         namesakes.setdefault(row.name, []).append(row.id)
     for row in present.values():
         # A replacement is ready before the replaced incarnation is deleted.
-        if row.job is not None:
+        if row.job.verb is not None:
             edges.update((row.id, old) for old in namesakes.get(row.name, ()))
     for row in (*present.values(), *absent):
         # RULE 5: a row is deleted after all that used it were updated or deleted.
-        if row.job is not None:
+        if row.job.verb is not None:
             edges.update(
-                (row.id, used) for used in row.physical_dependencies if used in deleted_ids
+                (row.id, used) for used in row.physical.dependencies if used in deleted_ids
             )
     return edges
 
 
 def with_job_states(rows: Sequence[Resource], edges: set[EdgePair]) -> list[Resource]:
     """Set the states of the jobs: QUEUED if nothing unready stands before, else BLOCKED."""
-    unready = {row.id for row in rows if row.job is not None}
+    unready = {row.id for row in rows if row.job.verb is not None}
     blocked = {then for first, then in edges if first in unready}
     return [
         row
-        if row.job is None
+        if row.job.verb is None
         else (plan_blocked() if row.id in blocked else plan_queued()).apply_to(row)
         for row in rows
     ]

@@ -71,7 +71,7 @@ class StepTraits:
 
 def has_nested_stack(row: Resource) -> bool:
     """Return whether the resource's type has a nested stack."""
-    return NESTED_STACK_KEY in row.definition
+    return NESTED_STACK_KEY in row.desired.definition
 
 
 def _always(action: Action) -> Callable[[Resource], Action]:
@@ -82,15 +82,15 @@ def _always(action: Action) -> Callable[[Resource], Action]:
 
 
 def _current_action(row: Resource) -> Action:
-    return row.action
+    return row.state.action
 
 
 def _verb_action(row: Resource) -> Action:
-    return row.action if row.job is None else Action(row.job.value)
+    return row.state.action if row.job.verb is None else Action(row.job.verb.value)
 
 
 def _adopt_action(row: Resource) -> Action:
-    return Action.DELETE if row.desired is DesiredState.ABSENT else Action.ADOPT
+    return Action.DELETE if row.desired.state is DesiredState.ABSENT else Action.ADOPT
 
 
 def _observe_action(row: Resource) -> Action:
@@ -99,12 +99,12 @@ def _observe_action(row: Resource) -> Action:
 
 def _update_action(row: Resource) -> Action:
     """Return CREATE while a nested stack is still being created, otherwise UPDATE."""
-    creating = has_nested_stack(row) and row.status is Status.IN_PROGRESS
-    return Action.CREATE if creating and row.action is Action.CREATE else Action.UPDATE
+    creating = has_nested_stack(row) and row.state.status is Status.IN_PROGRESS
+    return Action.CREATE if creating and row.state.action is Action.CREATE else Action.UPDATE
 
 
 def _being_created(row: Resource) -> bool:
-    return row.action is Action.CREATE and row.status is not Status.COMPLETE
+    return row.state.action is Action.CREATE and row.state.status is not Status.COMPLETE
 
 
 _NO_CALL = StepTraits(

@@ -8,7 +8,7 @@ nothing but its arguments.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from heat_convergence.convergence.model.action import Action, Status
@@ -16,6 +16,7 @@ from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.job_transitions import set_aside
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_columns
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import choose_incarnations, with_job
 from heat_convergence.convergence.planning.job_order import (
@@ -65,17 +66,17 @@ def plan_goal(
     unused, discarded = _plan_removals(rows, {row.id for row in chosen.values()}, plan_context)
     present = {row.name: row for row in _with_dependencies(chosen.values(), rows, unattempted)}
     absent = _with_dependencies(unused, rows, unattempted)
-    ready = {row.id for row in present.values() if row.job is None}
+    ready = {row.id for row in present.values() if row.job.verb is None}
     edges = traversal_edges(
         present, absent, {name: desired.requires for name, desired in desired_resources.items()}
     )
-    before = {row.id: row.definition_hash for row in rows}
+    before = {row.id: row.desired.definition_hash for row in rows}
     every = with_job_states([*present.values(), *absent], edges)
-    again = [row for row in every if row.job is not None and row.id in before]
+    again = [row for row in every if row.job.verb is not None and row.id in before]
     return Plan(
         added=tuple(row for row in every if row.id not in before),
-        changed=tuple(row for row in again if row.definition_hash != before[row.id]),
-        rescheduled=tuple(row for row in again if row.definition_hash == before[row.id]),
+        changed=tuple(row for row in again if row.desired.definition_hash != before[row.id]),
+        rescheduled=tuple(row for row in again if row.desired.definition_hash == before[row.id]),
         ready_ids=tuple(sorted(ready)),
         discarded_ids=discarded,
         edges=to_graph_rows(edges, [row.id for row in every], ready),
@@ -93,24 +94,24 @@ def plan_action(
     SUSPEND goes from the dependents to the requirements, all others the other way.
     Deletions of an unfinished traversal are set aside for the next goal.
     """
-    present = {row.name: row for row in rows if row.desired is DesiredState.PRESENT}
+    present = {row.name: row for row in rows if row.desired.state is DesiredState.PRESENT}
     edges: set[tuple[str, str]] = set()
     for row in present.values():
-        for name in row.requires:
+        for name in row.desired.requires:
             if name in present and verb is Verb.SUSPEND:
                 edges.add((row.id, present[name].id))
             elif name in present:
                 edges.add((present[name].id, row.id))
-    absent = [row for row in rows if row.desired is DesiredState.ABSENT]
+    absent = [row for row in rows if row.desired.state is DesiredState.ABSENT]
     planned = [
-        replace(
-            with_job(row, row.definition, plan_context, verb=verb, must_run=True),
+        with_columns(
+            with_job(row, row.desired.definition, plan_context, verb=verb, must_run=True),
             applied_hash=_certain_applied_hash(row),
         )
         for row in present.values()
     ]
     jobs = with_job_states(_with_dependencies(planned, rows, unattempted), edges)
-    deferred = [set_aside().apply_to(row) for row in absent if row.job is not None]
+    deferred = [set_aside().apply_to(row) for row in absent if row.job.verb is not None]
     return Plan(
         added=(),
         changed=(),
@@ -126,11 +127,11 @@ def _with_dependencies(
 ) -> list[Resource]:
     """Set the physical dependencies of rows with a job, by their state before the plan."""
     before = {row.id: row for row in rows}
-    serving = {row.name: row.id for row in rows if row.desired is DesiredState.PRESENT}
+    serving = {row.name: row.id for row in rows if row.desired.state is DesiredState.PRESENT}
     return [
         row
-        if row.job is None or row.id not in before
-        else replace(
+        if row.job.verb is None or row.id not in before
+        else with_columns(
             row,
             physical_dependencies=physical_dependencies_of(before[row.id], serving, unattempted),
         )
@@ -143,7 +144,7 @@ def _certain_applied_hash(row: Resource) -> str | None:
 
     A verb does not converge it, and the next goal must not assume that it is done.
     """
-    return None if row.job in (Verb.CONVERGE, Verb.ADOPT) else row.applied_hash
+    return None if row.job.verb in (Verb.CONVERGE, Verb.ADOPT) else row.physical.applied_hash
 
 
 def _plan_removals(
@@ -158,14 +159,16 @@ def _plan_removals(
         if _has_no_physical_resource(row, plan_context.now):
             discarded.append(row.id)
             continue
-        planned = with_job(row, row.definition, plan_context, verb=Verb.CONVERGE, must_run=True)
-        absent.append(replace(planned, desired=DesiredState.ABSENT))
+        planned = with_job(
+            row, row.desired.definition, plan_context, verb=Verb.CONVERGE, must_run=True
+        )
+        absent.append(with_columns(planned, desired=DesiredState.ABSENT))
     return absent, tuple(discarded)
 
 
 def _has_no_physical_resource(row: Resource, now: datetime) -> bool:
-    if row.is_leased(now):
+    if row.lease.is_active(now):
         return False
-    deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
-    never_created = row.action is Action.INIT and row.physical_id is None
-    return deleted or (never_created and not row.awaits_stack_adoption)
+    deleted = row.state.action is Action.DELETE and row.state.status is Status.COMPLETE
+    never_created = row.state.action is Action.INIT and row.physical.id is None
+    return deleted or (never_created and not row.physical.awaits_stack_adoption)

@@ -31,44 +31,46 @@ class PropertyChange:
 
 def select_removal_step(row: Resource) -> JobStep:
     """Select the step for a resource that the goal does not have."""
-    if row.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
+    if row.desired.definition.get("deletion_policy") == "Retain" or external_id(row) is not None:
         return JobStep.ABANDON_PHYSICAL
-    if row.awaits_stack_adoption:
+    if row.physical.awaits_stack_adoption:
         return JobStep.ADOPT  # the rows of its nested stack say what there is to delete
-    if row.physical_id is not None:
-        saved = row.definition.get("deletion_policy") == "Snapshot" and not has_nested_stack(row)
+    if row.physical.id is not None:
+        saved = row.desired.definition.get(
+            "deletion_policy"
+        ) == "Snapshot" and not has_nested_stack(row)
         return JobStep.SNAPSHOT_AND_DELETE if saved else JobStep.DELETE
     # RULE 4: the outcome of an interrupted create is looked up, not assumed.
-    return JobStep.ABANDON_PHYSICAL if row.action is Action.INIT else JobStep.FIND_AND_DELETE
+    return JobStep.ABANDON_PHYSICAL if row.state.action is Action.INIT else JobStep.FIND_AND_DELETE
 
 
 def external_id(row: Resource) -> str | None:
     """Return the physical id of a resource that the stack does not manage."""
-    found: str | None = row.definition.get("external_id")
+    found: str | None = row.desired.definition.get("external_id")
     return found
 
 
 def select_step_before_properties(row: Resource) -> JobStep | None:
     """Select the step if it does not depend on properties; return None if it does."""
-    if row.desired is DesiredState.ABSENT:
+    if row.desired.state is DesiredState.ABSENT:
         return select_removal_step(row)
-    if row.job in (Verb.CONVERGE, Verb.ADOPT) and external_id(row) is not None:
+    if row.job.verb in (Verb.CONVERGE, Verb.ADOPT) and external_id(row) is not None:
         return JobStep.EXTERNAL
-    if row.job is Verb.ADOPT or (row.job is Verb.CONVERGE and awaits_adoption(row)):
+    if row.job.verb is Verb.ADOPT or (row.job.verb is Verb.CONVERGE and awaits_adoption(row)):
         return JobStep.ADOPT
-    if row.job is not Verb.CONVERGE:
+    if row.job.verb is not Verb.CONVERGE:
         return JobStep.VERB
-    if row.physical_id is None:
-        return JobStep.CREATE if row.action is Action.INIT else JobStep.FIND_OR_CREATE
+    if row.physical.id is None:
+        return JobStep.CREATE if row.state.action is Action.INIT else JobStep.FIND_OR_CREATE
     return None if has_nested_stack(row) else _step_of_existing(row)
 
 
 def _step_of_existing(row: Resource) -> JobStep | None:
-    if row.status is Status.FAILED and is_replaced_when_failed(row):
+    if row.state.status is Status.FAILED and is_replaced_when_failed(row):
         return JobStep.REPLACE
-    if row.suspended:
+    if row.physical.suspended:
         return JobStep.RESUME_FIRST
-    if row.action is Action.CREATE and row.status is Status.IN_PROGRESS:
+    if row.state.action is Action.CREATE and row.state.status is Status.IN_PROGRESS:
         return JobStep.OBSERVE
     return None
 
@@ -80,7 +82,7 @@ def select_update_step(row: Resource, change: PropertyChange) -> JobStep:
     if not change.changed_names:
         # Without a completed observation it may be missing, or not ready yet; and a verb
         # that has succeeded says nothing of what an unfinished goal left.
-        certain = row.status is Status.COMPLETE and row.applied_hash is not None
+        certain = row.state.status is Status.COMPLETE and row.physical.applied_hash is not None
         return JobStep.NO_OP if certain else JobStep.OBSERVE
     if any(change.immutable(name) for name in change.changed_names):
         return JobStep.REJECT
@@ -90,7 +92,10 @@ def select_update_step(row: Resource, change: PropertyChange) -> JobStep:
 
 
 def _is_as_recorded(row: Resource) -> bool:
-    known = row.properties_hash is not None and row.applied_hash == row.definition_hash
-    if row.suspended or not known:
+    known = (
+        row.physical.properties_hash is not None
+        and row.physical.applied_hash == row.desired.definition_hash
+    )
+    if row.physical.suspended or not known:
         return False
-    return row.status is Status.COMPLETE and row.action is not Action.CHECK
+    return row.state.status is Status.COMPLETE and row.state.action is not Action.CHECK

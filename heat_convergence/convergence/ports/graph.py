@@ -37,6 +37,13 @@ class GraphRepository(Protocol):
     def increment_retry_counts(self, version: int, ids: Collection[str]) -> None:
         """Count one more failed try of each of the resources."""
 
+    def count_takeovers(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        """Count one more worker that ended while it ran the jobs.
+
+        Returns:
+            The numbers of such workers in this traversal, by resource id.
+        """
+
     def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
         """Insert physical dependencies of rows with a job.
 

@@ -8,8 +8,8 @@ from typing import Protocol, Unpack
 
 from heat_convergence.convergence.model.job import JobRef, Workload
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import ResourceColumns
 from heat_convergence.convergence.model.transition_rules import JobTransition
-from heat_convergence.convergence.ports.resources import ResourceColumns
 
 
 class JobRepository(Protocol):

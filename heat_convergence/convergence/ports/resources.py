@@ -3,49 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Protocol, TypedDict, Unpack
+from typing import Protocol, Unpack
 
-from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import DesiredState, Verb
-from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.resource import Resource
-
-
-class ResourceColumns(TypedDict, total=False):
-    """Columns that callers may set; those of ``OWNED_COLUMNS`` change by transitions."""
-
-    name: str
-    type: str
-    implementation: str
-    version: int
-    desired: DesiredState
-    definition: Mapping[str, Json]
-    definition_hash: str
-    requires: Collection[str]
-    referenced_names: Collection[str]
-    physical_dependencies: Collection[str]
-    sensitive: bool
-    applied_hash: str | None
-    suspended: bool
-    job: Verb | None
-    must_run: bool
-    touched_version: int | None
-    physical_id: str | None
-    physical_name: str
-    properties: Mapping[str, Json] | None
-    properties_hash: str | None
-    attributes: Mapping[str, Json]
-    data: Mapping[str, Json]
-    action: Action
-    status: Status
-    status_reason: str
-    action_started_at: datetime | None
-    replaces: str | None
-    replaced_by: str | None
-    updated_at: datetime | None
-    root_id: str
-    hooks_and_restrictions: Collection[str]
+from heat_convergence.convergence.model.resource_columns import ResourceColumns
 
 
 class ResourceRepository(Protocol):

@@ -22,6 +22,7 @@ class ConvergenceSettings:
     retry_backoff_s: float = 1.0  # doubled at each try
     retry_backoff_max_s: float = 60.0
     lease_s: float = 10.0
+    max_job_takeovers: int = 3  # of one job in one traversal; the next one fails its resource
     repost_after_s: float = 6.0  # a posted job that nobody claimed is posted again
     error_wait_s: float = 240.0  # how long siblings of a failed resource may take
     action_timeout_s: float = 3600.0

@@ -65,5 +65,11 @@ class StackRepository(Protocol):
             StackExists: the stack becomes a root and its name is taken.
         """
 
+    def lock_quotas(self, project_id: str) -> None:
+        """Lock what the project has, to be counted; no other lock may be taken after it."""
+
+    def count_roots(self, project_id: str) -> int:
+        """Return how many root stacks that are not deleted the project has."""
+
     def get_tags(self, stack_id: str) -> tuple[str, ...]:
         """Return the stack's tags in the user's order."""

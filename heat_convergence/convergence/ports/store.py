@@ -35,7 +35,7 @@ class Transaction(Protocol):
 
     Methods called ``lock…`` hold what they return until the end.  Order of locks
     everywhere: the stack, then resources by id; a transaction that locks no stack locks
-    resources only.
+    resources only. The lock of a project's quotas comes last.
     """
 
     @property

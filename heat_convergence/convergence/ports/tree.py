@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 
 
 class TreeRepository(Protocol):

@@ -152,7 +152,7 @@ def wait_until_available(
         try:
             check()
         except errors.Unavailable as error:
-            LOG.warning("waiting for the database: %s", error)
+            LOG.warning("waiting for the database: error=%(error)s", {"error": error.log_text})
             wait(pause_s)
             pause_s = min(pause_s * 2, max_wait_s)
         else:

@@ -23,6 +23,12 @@ _MYSQL_CONCURRENT = frozenset({1020, 1205, 1213})
 _PG_DOWN = frozenset({"53300", "57P01", "57P02", "57P03", "25006"})
 _MYSQL_DOWN = frozenset({1040, 1044, 1045, 1047, 1053, 1290, 1927, 2002, 2003, 2006, 2013, 2055})
 
+_PUBLIC_TEXTS: dict[type[errors.Error], str] = {
+    errors.ConcurrentTransaction: "The database preferred another transaction.",
+    errors.Unavailable: "The database does not answer.",
+    errors.StorageRefused: "The database refused a value.",
+}
+
 
 @contextmanager
 def translate_driver_errors() -> Iterator[None]:
@@ -36,17 +42,17 @@ def translate_driver_errors() -> Iterator[None]:
     try:
         yield
     except db_exc.DBDeadlock as error:
-        raise errors.ConcurrentTransaction(_first_line(error)) from error
+        raise _public_error(errors.ConcurrentTransaction, error) from error
     except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase) as error:
-        raise errors.Unavailable(_first_line(error)) from error
+        raise _public_error(errors.Unavailable, error) from error
     except sa_exc.TimeoutError as error:  # every connection of the pool is in use
-        raise errors.Unavailable(_first_line(error)) from error
+        raise _public_error(errors.Unavailable, error) from error
     except (sa_exc.StatementError, db_exc.DBError) as error:
         own = _own_error(error)
         if own is not None:
             raise own from error
         error_class = _classify(error) or errors.StorageRefused
-        raise error_class(_first_line(error)) from error
+        raise _public_error(error_class, error) from error
 
 
 def _own_error(error: Exception) -> errors.Error | None:
@@ -80,6 +86,11 @@ def _classify_postgresql(cause: Any) -> type[errors.Error] | None:
     # server.
     lost = cause.pgcode is None and type(cause).__name__ in ("OperationalError", "InterfaceError")
     return errors.Unavailable if lost or cause.pgcode in _PG_DOWN else None
+
+
+def _public_error(error_class: type[errors.Error], cause: Exception) -> errors.Error:
+    """Return an error whose text users may see: drivers name hosts, accounts and statements."""
+    return error_class(_PUBLIC_TEXTS[error_class], detail=_first_line(cause))
 
 
 def _first_line(error: Exception) -> str:

@@ -92,4 +92,5 @@ def _from_row(row: Row[Any], properties: Mapping[str, Any] | None) -> Event:
         reason=row.reason,
         created_at=row.created_at,
         properties=properties,
+        sensitive=row.sensitive,
     )

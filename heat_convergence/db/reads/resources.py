@@ -131,6 +131,16 @@ def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> Res
     return _first(conn, query.order_by(_desired_first()).limit(1))
 
 
+def list_data_by_physical_id(
+    conn: Connection, tree_id: str, physical_id: str
+) -> list[Mapping[str, Any]]:
+    """Return the data of the tree's resources of that physical id; it reads all of its rows."""
+    query = sa.select(t.c.data).where(t.c.root_id == tree_id, t.c.physical_id == physical_id)
+    wide_columns = [{"data": row.data or {}} for row in conn.execute(query)]
+    value_dedup.load_shared(conn, wide_columns)
+    return [wide["data"] for wide in wide_columns]
+
+
 def list_full(conn: Connection, stack_id: str) -> list[Resource]:
     """Return all rows of the stack with all columns, as planning takes them."""
     return list_full_of_stacks(conn, [stack_id])

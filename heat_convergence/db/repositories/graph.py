@@ -26,6 +26,12 @@ _GET_RETRY_COUNTS = (
     .group_by(resource_graph.c.resource_id)
 )
 _INCREMENT_RETRY_COUNTS = UPDATE.values(retry_count=resource_graph.c.retry_count + 1)
+_GET_TAKEOVER_COUNTS = (
+    sa.select(resource_graph.c.resource_id, sa.func.max(resource_graph.c.takeover_count))
+    .where(OF_IDS)
+    .group_by(resource_graph.c.resource_id)
+)
+_INCREMENT_TAKEOVER_COUNTS = UPDATE.values(takeover_count=resource_graph.c.takeover_count + 1)
 _FIND_DEPENDENTS = (
     sa.select(*NARROW_COLUMNS)
     .where(
@@ -124,6 +130,15 @@ class SqlGraphRepository(SqlRepository, GraphRepository):
         """Count one more failed try of each of the resources."""
         if ids:
             self._connection.execute(_INCREMENT_RETRY_COUNTS, edge_parameters(version, ids))
+
+    def count_takeovers(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        """Count one more worker that ended, and return the numbers by resource id."""
+        if not ids:
+            return {}
+        parameters = edge_parameters(version, ids)
+        self._connection.execute(_INCREMENT_TAKEOVER_COUNTS, parameters)
+        rows = self._connection.execute(_GET_TAKEOVER_COUNTS, parameters)
+        return {row[0]: row[1] for row in rows}
 
     def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
         """Insert physical dependencies of rows with a job, in the order of the keys."""

@@ -23,9 +23,9 @@ from heat_convergence.convergence.model.job import (
 )
 from heat_convergence.convergence.model.job_transitions import settle
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import ResourceColumns
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.jobs import JobRepository
-from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements.resource_rows import (

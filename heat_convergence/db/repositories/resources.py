@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import (
+    ResourceColumns,
+    build_reader,
+    get_columns,
+)
 from heat_convergence.convergence.model.transition_rules import reject_owned_columns
-from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
+from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.db.index_hints import force_index, safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import value_dedup
@@ -34,6 +39,7 @@ _CHUNK = 500  # few enough for the database to look rows up by key
 _NOT_PLANNED = ("properties", "attributes")  # long, and of no use to planning
 _PLANNED_FIELDS = tuple(name for name in FIELDS if name not in _NOT_PLANNED)
 _PLANNED_COLUMNS = tuple(resource.c[name] for name in _PLANNED_FIELDS)
+_read_planned = build_reader((*_PLANNED_FIELDS, "properties"), {"attributes": {}})
 _GET = select_by_ids(COLUMNS)
 _LOCK = for_update(select_by_ids(NARROW_COLUMNS))
 
@@ -44,7 +50,7 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
     def insert(self, resources: Sequence[Resource]) -> None:
         """Insert rows; long values become contents, those of sensitive rows are encrypted."""
         if resources:
-            rows = [{name: getattr(row, name) for name in FIELDS} for row in resources]
+            rows = [get_columns(row) for row in resources]
             value_dedup.store_shared(self._connection, rows)
             self._connection.execute(resource.insert(), [with_encryption(row) for row in rows])
 
@@ -61,7 +67,7 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             .order_by(resource.c.id)
         )
         rows = self._connection.execute(for_update(statement))
-        return [_from_planned_row(row) for row in rows]
+        return [_read_planned((*row[:-1], None if row[-1] else {})) for row in rows]
 
     def get(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, whole, by id."""
@@ -129,12 +135,6 @@ class SqlResourceRepository(SqlRepository, ResourceRepository):
             .limit(1)
         )
         return self._connection.execute(statement).first() is not None
-
-
-def _from_planned_row(row: Any) -> Resource:
-    *known, without = row
-    fields = dict(zip(_PLANNED_FIELDS, known, strict=True))
-    return Resource(**fields, properties=None if without else {}, attributes={})
 
 
 def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -14,6 +14,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackColumns, StackRepository
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
+from heat_convergence.db.statements import quota_locks
 from heat_convergence.db.statements.stack_rows import COLUMNS, FIELDS, from_row
 from heat_convergence.db.tables import resource, stack_tag
 from heat_convergence.db.tables import stack as stack_table
@@ -38,6 +39,13 @@ _GET_WITH_WORKLOAD = sa.select(
     .where(_OF_PROJECT, resource.c.job_state == JobState.SCHEDULABLE)
     .correlate(stack_table),
 ).where(stack_table.c.id == sa.bindparam("stack"))
+
+
+_COUNT_ROOTS = sa.select(sa.func.count()).where(
+    stack_table.c.project_id == sa.bindparam("project"),
+    stack_table.c.owner_id.is_(None),
+    stack_table.c.deleted_at.is_(None),
+)
 
 
 class SqlStackRepository(SqlRepository, StackRepository):
@@ -96,6 +104,14 @@ class SqlStackRepository(SqlRepository, StackRepository):
                 safe_delete(stack_tag).where(stack_tag.c.stack_id == stack_id)
             )
             self._insert_tags(stack_id, tags)
+
+    def lock_quotas(self, project_id: str) -> None:
+        """Lock what the project has, to be counted."""
+        quota_locks.lock_quotas(self._connection, project_id)
+
+    def count_roots(self, project_id: str) -> int:
+        """Return how many root stacks that are not deleted the project has."""
+        return int(self._connection.scalar(_COUNT_ROOTS, {"project": project_id}) or 0)
 
     def get_tags(self, stack_id: str) -> tuple[str, ...]:
         """Return the stack's tags in the user's order."""

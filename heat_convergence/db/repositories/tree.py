@@ -11,10 +11,9 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from heat_convergence.convergence.model.action import Status
-from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 from heat_convergence.convergence.ports.tree import TreeRepository
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import stack_rows

@@ -13,16 +13,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_values
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import resource
 
-FIELDS = Resource.__slots__
+FIELDS = tuple(resource_columns.COLUMNS)
 _WIDE: dict[str, Any] = {"definition": {}, "properties": None, "attributes": {}, "data": {}}
 COLUMNS = tuple(resource.c[name] for name in FIELDS)
 _NARROW_FIELDS = tuple(name for name in FIELDS if name not in _WIDE)
+from_narrow_row = resource_columns.build_reader(_NARROW_FIELDS, _WIDE)
 NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
 
 # What runs for every job is built once: building it takes longer than running it.
@@ -40,14 +43,16 @@ STACK_INDEX = "ix_resource_stack_id_id"
 
 def from_rows(connection: Connection, rows: Iterable[Any]) -> list[Resource]:
     """Return resources from rows of ``select(*COLUMNS)``."""
-    found = [dict(zip(FIELDS, row, strict=True)) for row in rows]
-    value_dedup.load_shared(connection, found)
-    return [Resource(**row) for row in found]
-
-
-def from_narrow_row(row: Any) -> Resource:
-    """Return a resource from a row of ``select(*NARROW_COLUMNS)``."""
-    return Resource(**dict(zip(_NARROW_FIELDS, row, strict=True)), **_WIDE)
+    found = [resource_columns.from_values(row) for row in rows]
+    deduplicated = {
+        row.id: {"properties": row.physical.properties, "attributes": row.physical.attributes}
+        for row in found
+        if value_dedup.has_references(row.physical.properties, row.physical.attributes)
+    }
+    value_dedup.load_shared(connection, list(deduplicated.values()))
+    return [
+        with_values(row, deduplicated[row.id]) if row.id in deduplicated else row for row in found
+    ]
 
 
 def select_rows(

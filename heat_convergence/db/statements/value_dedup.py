@@ -8,7 +8,7 @@ event.  ``template.expression`` decides which values are long.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,11 @@ def store_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
     contents.put_contents(connection, texts)
 
 
+def has_references(*values: Mapping[str, Json] | None) -> bool:
+    """Return whether one of the stored values refers to contents."""
+    return any(_MARK in value for value in values if value)
+
+
 def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
     """Replace references in rows by their values, with one statement at most.
 
@@ -52,7 +57,7 @@ def load_shared(connection: Connection, rows: Sequence[ColumnValues]) -> None:
         (row, name)
         for row in rows
         for name in DEDUPLICATED_COLUMNS
-        if row.get(name) and _MARK in row[name]
+        if has_references(row.get(name))
     ]
     if not marked:
         return
@@ -96,7 +101,10 @@ def _restore(
         try:
             found[key] = expression.load_deduplicated(value, texts.__getitem__, known)
         except RowsContradict as error:
-            LOG.warning("a value of %(name)s is lost: %(error)s", {"name": key, "error": error})
+            LOG.warning(
+                "stored value cannot be read, ignored: name=%(name)s error=%(error)s",
+                {"name": key, "error": error},
+            )
     return found
 
 

@@ -20,6 +20,8 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.type_schema import EMPTY_VALUES
+from heat_convergence.template.diagnostics import error_text
 from heat_convergence.template.parameters.constraints import AllowedValues
 from heat_convergence.template.parameters.parameter_schemas import (
     InvalidParameterValue,
@@ -29,12 +31,13 @@ from heat_convergence.template.parameters.parameter_schemas import (
 
 Json = Any
 
-_TYPES: Mapping[str, ParameterType] = {
-    "string": ParameterType.STRING,
-    "number": ParameterType.NUMBER,
-    "comma_delimited_list": ParameterType.COMMA_DELIMITED_LIST,
-    "json": ParameterType.JSON,
-    "boolean": ParameterType.BOOLEAN,
+# Types of values: as a parameter, and as a property.
+_TYPES: Mapping[str, tuple[ParameterType, PropertyType]] = {
+    "string": (ParameterType.STRING, PropertyType.STRING),
+    "number": (ParameterType.NUMBER, PropertyType.NUMBER),
+    "comma_delimited_list": (ParameterType.COMMA_DELIMITED_LIST, PropertyType.LIST),
+    "json": (ParameterType.JSON, PropertyType.MAP),
+    "boolean": (ParameterType.BOOLEAN, PropertyType.BOOLEAN),
 }
 
 
@@ -71,7 +74,8 @@ class Value(LocalType):
         try:
             return {"value": convert_value(properties.get("type"), properties.get("value"))}
         except InvalidParameterValue as error:
-            raise StackValidationFailed(f"Property error: properties.value: {error}") from error
+            text = error_text("Property error", ("properties", "value"), str(error))
+            raise StackValidationFailed(text) from error
 
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Check that the value converts to the type."""
@@ -84,13 +88,14 @@ class Value(LocalType):
 
 
 def convert_value(value_type: str | None, value: Json) -> Json:
-    """Convert a value as a parameter of that type is converted.
+    """Convert a value as a parameter of that type is converted, null to the empty value.
 
     Raises:
         InvalidParameterValue: It cannot be converted.
     """
-    return (
-        value
-        if value_type is None
-        else ParameterSchema("value", _TYPES[value_type]).convert(value)
-    )
+    if value_type is None:
+        return value
+    parameter_type, property_type = _TYPES[value_type]
+    if value is None:
+        return EMPTY_VALUES[property_type]
+    return ParameterSchema("value", parameter_type).convert(value)

@@ -52,6 +52,7 @@ TYPE_SPECS = (
             **omit_arguments("backup_id", "scheduler_hints", "multiattach"),
         },
         aliases={"imageRef": "image"},
+        unset_when_blank=frozenset({"availability_zone", "volume_type"}),
         status_mapping=VOLUME_STATUS,
         attribute_paths={
             "display_name": "name",

@@ -57,7 +57,7 @@ def _check(entity: str, cache: IdCache, clock: Clock, value: Json) -> str | None
     except Forbidden:
         return None  # only an administrator may list these
     except Error as error:
-        return f"Error validating value '{value}': {error}"
+        return str(error)
     return None
 
 

@@ -99,6 +99,7 @@ TYPE_SPECS = (
         },
         aliases={"network_id": "network"},
         null_when_blank=frozenset({"gateway_ip"}),
+        null_when_unset=frozenset({"gateway_ip"}),
         subresources=(TAGS,),
         test_environment=TESTED_RELEASE,
     ),

@@ -70,6 +70,7 @@ TYPE_SPECS = (
             ),
         },
         aliases={"networks.uuid": "network", "block_device_mapping_v2.image_id": "image"},
+        unset_when_blank=frozenset({"admin_pass", "availability_zone", "diskConfig", "key_name"}),
         status_mapping=SERVER_STATUS,
         implicit_dependencies=(
             ImplicitDependency("networks.network", "OS::Neutron::Subnet", "network"),

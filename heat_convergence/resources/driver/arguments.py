@@ -48,12 +48,22 @@ class ArgumentBuilder:
         there is none.
         """
         requested = set(names)
-        values = {name: properties.get(name) for name in sorted(requested - {VALUE_SPECS})}
+        values = {
+            name: properties.get(name) if self.is_set(name, properties.get(name)) else None
+            for name in sorted(requested - {VALUE_SPECS})
+        }
         assigned = {name: value for name, value in values.items() if value is not None}
         found = {**self._cleared(values.keys() - assigned.keys()), **self._mapped(assigned, "")}
         if VALUE_SPECS in requested:
             found.update(properties.get(VALUE_SPECS) or {})
         return found
+
+    def is_set(self, path: str, value: Json) -> bool:
+        """Return whether a value assigns the property; an empty text may not."""
+        if value != "":
+            return value is not None
+        arg = self._spec.arguments.get(path)
+        return path not in self._spec.unset_when_blank and (arg is None or arg.entity is None)
 
     def build_scalars(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, Json]]:
         """Return property → argument's name and value, of single values that need no lookup."""
@@ -89,7 +99,7 @@ class ArgumentBuilder:
             if arg.argument is None or declared is None or name in self._spec.kept_when_unset:
                 continue
             one = arg.entity is not None and declared.type is not PropertyType.LIST
-            if one or name in self._spec.null_when_unset:
+            if one or name in self._spec.null_when_unset or name in self._spec.null_when_blank:
                 found[arg.argument] = None
             elif declared.type in _EMPTY_VALUES:
                 found[arg.argument] = _EMPTY_VALUES[declared.type]()
@@ -100,7 +110,7 @@ class ArgumentBuilder:
         for name, value in values.items():
             path = f"{under}.{name}" if under else name
             arg = self._spec.arguments.get(path, ArgumentMapping(name))
-            if arg.argument is not None:
+            if arg.argument is not None and (not under or self.is_set(path, value)):
                 found[arg.argument] = self._valued(arg, value, path)
         return found
 

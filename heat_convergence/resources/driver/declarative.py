@@ -263,13 +263,14 @@ class DeclarativeType(DeclarativeSteps):
             RestResourceClient(cloud, rest_resource).get(self.path_id(physical_id))
         except ResourceGone as error:
             raise StackValidationFailed(
-                f"Invalid external resource: {self.name} ({physical_id}) is not there."
+                f"Invalid external resource: Resource {physical_id} ({self.name})"
+                " can not be found."
             ) from error
         except AnyError:
             return  # the service does not respond: decided when the resource is created
 
     def check_available(self) -> None:
-        """Check that the requesting user's catalogue has the service.
+        """Check that the requesting user's catalog has the service.
 
         Raises:
             ResourceTypeUnavailable: It has not.

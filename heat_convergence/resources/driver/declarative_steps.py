@@ -38,7 +38,7 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class DriverContext:
-    """The objects that all catalogue types of a process share."""
+    """The objects that all catalog types of a process share."""
 
     rest_resources: Mapping[str, RestResource]
     descriptions: schema_loader.Descriptions
@@ -84,10 +84,15 @@ class DeclarativeSteps(ResourceType):
 
     def create_arguments(self, context: ResourceContext) -> dict[str, Json]:
         """Return the arguments of the create call."""
-        names = [name for name in context.properties if name in self._sendable]
+        builder = self.argument_builder(context)
+        names = [
+            name
+            for name, value in context.properties.items()
+            if name in self._sendable and builder.is_set(name, value)
+        ]
         arguments = {
             **self.spec.fixed_arguments,
-            **self.argument_builder(context).build(context.properties, names),
+            **builder.build(context.properties, names),
         }
         return ownership_marks.with_ownership_mark(self.spec, context, arguments)
 
@@ -117,6 +122,7 @@ class DeclarativeSteps(ResourceType):
             attributes=self.recorded_attributes(context, body),
             reason=reason,
             poll_after_s=poll_interval.next_poll_s(context.started_at, context.now),
+            retry_with_new_incarnation=may_be_created_again(context, observed),
         )
 
     def observed_state(
@@ -233,6 +239,11 @@ def _old_names(aliases: Mapping[str, str]) -> dict[str, list[str]]:
         under, dot, _ = old.rpartition(".")
         found.setdefault(f"{under}{dot}{new}", []).append(old)
     return found
+
+
+def may_be_created_again(context: ResourceContext, observed: ObservedState) -> bool:
+    """Return whether the object is new and in an error state: another one may become ready."""
+    return context.action is Action.CREATE and observed is ObservedState.FAILED
 
 
 def value_at_path(body: Mapping[str, Json], path: str) -> Json:

@@ -30,6 +30,12 @@ CACHE_TTL = timedelta(seconds=15)
 MAX_CACHED = 20_000
 MAX_SINGLE_LOOKUPS = 3  # names of one entity that are requested singly before the list is read
 
+# Entities of Keystone that may be named as ``name{domain}``.
+DOMAIN_ENTITY = "keystone.domain"
+ENTITIES_OF_DOMAINS = frozenset(
+    {"keystone.user", "keystone.group", "keystone.project", "keystone.role"}
+)
+_IN_DOMAIN = re.compile(r"(?P<name>.*)\{(?P<domain>[^{}]+)\}", re.DOTALL)
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -138,16 +144,28 @@ class IdLookup:
         return self.find_existing_id(entity, text, **query)
 
     def find_existing_id(self, entity: str, value: str, **query: Json) -> str:
-        """Return an id as ``resolve_id`` does, but request the object of an id as well."""
+        """Return an id as ``resolve_id`` does, but request the object of an id as well.
+
+        Users, groups, projects and roles may be named as ``name{domain}``, with the domain's name
+        or id.
+        """
         rest_resource = self._rest_resources[entity]
         kept = self._cache.get(self._cloud.cache_key, entity, value, self._now)
         if kept is not None:
             return kept
-        path_id = self._request(rest_resource, value, query)
+        name, in_domain = self._with_domain(entity, value)
+        path_id = self._request(rest_resource, name, {**query, **in_domain})
         if path_id is None:
             raise EntityNotFound(rest_resource.label, value)
         self._cache.put(self._cloud.cache_key, entity, value, path_id, self._now)
         return path_id
+
+    def _with_domain(self, entity: str, value: str) -> tuple[str, dict[str, Json]]:
+        """Return the name, and the filter by the domain in braces behind it."""
+        found = _IN_DOMAIN.fullmatch(value) if entity in ENTITIES_OF_DOMAINS else None
+        if found is None:
+            return value, {}
+        return found["name"], {"domain_id": self.resolve_id(DOMAIN_ENTITY, found["domain"])}
 
     def _request(
         self, rest_resource: RestResource, value: str, query: Mapping[str, Json]

@@ -1,7 +1,7 @@
-"""Loading of the catalogue's schemas from the package's data.
+"""Loading of the catalog's schemas from the package's data.
 
 Decides how the compact form is read: only what differs from the default is written there. Called
-by ``declarative`` and the catalogue. It must not know services.
+by ``declarative`` and the catalog. It must not know services.
 """
 
 from __future__ import annotations

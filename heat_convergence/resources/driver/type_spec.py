@@ -1,4 +1,4 @@
-"""The declaration of a resource type as a catalogue row.
+"""The declaration of a resource type as a catalog row.
 
 Decides nothing: data, read by ``declarative``. A path such as ``fixed_ips.subnet`` names a
 property inside a map or inside the maps of a list.
@@ -101,6 +101,8 @@ class TypeSpec:
         path_properties: Name in the path → property that has its value.
         path_entities: Name in the path → entity whose id the property is resolved to.
         fixed_arguments: Arguments that every create sends.
+        unset_when_blank: Properties that an empty text leaves not assigned, beside those
+            whose value is resolved to an id.
         null_when_blank: Properties whose empty text is sent as null.
         null_when_unset: Properties that are sent as null when an update removes them; others are
         sent as the empty value of their type.
@@ -122,6 +124,7 @@ class TypeSpec:
     path_properties: Mapping[str, str] = field(default_factory=dict)
     path_entities: Mapping[str, str] = field(default_factory=dict)
     fixed_arguments: Mapping[str, Json] = field(default_factory=dict)
+    unset_when_blank: frozenset[str] = frozenset()
     null_when_blank: frozenset[str] = frozenset()
     null_when_unset: frozenset[str] = frozenset()
     kept_when_unset: frozenset[str] = frozenset()

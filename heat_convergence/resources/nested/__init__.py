@@ -1,1 +1,1 @@
-"""Resource types that a stack is behind: templates, groups, nested stacks."""
+"""Resource types with a nested stack: templates, groups, stacks."""

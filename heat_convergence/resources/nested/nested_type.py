@@ -11,7 +11,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import (
@@ -30,11 +29,12 @@ from heat_convergence.resources.protocol.resource_type import (
     ResourceType,
     VerbResult,
 )
-from heat_convergence.resources.protocol.scaling_adjustment import ScalingBounds
+from heat_convergence.resources.protocol.scaling_adjustment import GroupCompletion, ScalingBounds
 from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluation import ValueAtPath, resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
+from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.expression import is_known
 from heat_convergence.template.functions.function import (
     NO_FUNCTIONS,
@@ -122,23 +122,27 @@ class NestedStackView:
 
     stack: Stack
     goal: Goal
-    owner_resource: Resource | InputResource
+    owner_resource: InputResource
     load_inputs: Callable[[Collection[str]], RowInputs]
     load_resource_names: Callable[[], Sequence[str]]
     limits: TemplateLimits = DEFAULT_LIMITS
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
 
     def evaluate_outputs(self) -> tuple[dict[str, Json], dict[str, str]]:
-        """Return every output's value, null where it has none, and the reasons, by name."""
+        """Return every output's value, null where it has none, and the reasons, by name.
+
+        All outputs share one budget: the caller may hold locks meanwhile.
+        """
         values: dict[str, Json] = {}
         errors: dict[str, str] = {}
         inputs = self.load_inputs(())
-        for name, data in sorted(self.goal.outputs.items()):
-            values[name] = None
-            try:
-                values[name] = self._value(OutputDefinition.load(name, data), inputs)
-            except Error as error:
-                errors[name] = str(error)
+        with evaluation_budget(self.limits):
+            for name, data in sorted(self.goal.outputs.items()):
+                values[name] = None
+                try:
+                    values[name] = self._value(OutputDefinition.load(name, data), inputs)
+                except Error as error:
+                    errors[name] = error.message
         return values, errors
 
     def _value(self, output: OutputDefinition, inputs: RowInputs) -> Json:
@@ -271,9 +275,7 @@ class NestedType(ResourceType):
         """Return what to record of a nested stack that is adopted before its next goal."""
         return {}
 
-    def data_after_completion(
-        self, data: Mapping[str, Json], now: datetime
-    ) -> Mapping[str, Json] | None:
+    def data_after_completion(self, completion: GroupCompletion) -> Mapping[str, Json] | None:
         """Return what to record when the nested stack is at rest, None if nothing changes."""
         return None
 
@@ -367,7 +369,7 @@ class AttributeRecorder:
         try:
             self.values[key] = value()
         except Error as error:
-            self.values[key], self.errors[key] = None, str(error)
+            self.values[key], self.errors[key] = None, error.message
 
     def as_attributes(self) -> dict[str, Json]:
         """Return the attributes to store with the resource."""

@@ -32,6 +32,7 @@ from heat_convergence.resources.protocol.schema import (
     PropertyType,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.type_schema import EMPTY_VALUES
 from heat_convergence.template.parameters.parameter_schemas import ParameterSchema, ParameterType
 from heat_convergence.template.template import Template
 
@@ -61,6 +62,7 @@ class TemplateResource(NestedType):
         description="A template in the place of a type.",
         accepts_any_property=True,
         accepts_any_attribute=True,
+        keeps_nulls=True,  # the template's parameters say what they stand for
     )
 
     facade_property_types: Mapping[str, PropertyType] = MappingProxyType({})
@@ -90,10 +92,9 @@ class TemplateResource(NestedType):
         """Return the template with the properties as its parameters."""
         template = request.files.template(request.implementation)  # raises its mistakes
         parameters = {
-            name: value for name, value in request.properties.items() if value is not None
+            name: _parameter_value(template.parameters.get(name), value)
+            for name, value in request.properties.items()
         }
-        if any(map(_has_maps, parameters.values())):
-            parameters = _as_members(parameters, template.parameters)
         return NestedStackSource(request.files[request.implementation], parameters=parameters)
 
     def validation_source(self, request: NestedStackRequest) -> NestedStackSource | None:
@@ -162,28 +163,29 @@ def _property(schema: ParameterSchema, *, required: bool) -> PropertySchema:
         required=required,
         constraints=() if property_type is PropertyType.ANY else schema.constraints,
         update_allowed=True,
+        empty_value=EMPTY_VALUES[_FACADES[schema.type]],
     )
 
 
-def _has_maps(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(m, Mapping) for m in value)
+def _parameter_value(schema: ParameterSchema | None, value: Json) -> Json:
+    """Return a property's value as the value of the template's parameter.
 
-
-def _as_members(
-    values: Mapping[str, Json], parameters: Mapping[str, ParameterSchema]
-) -> dict[str, Json]:
-    """Return the values with ``.member.N.KEY=VALUE`` for maps in a comma-delimited list."""
-    found = dict(values)
-    for name, schema in parameters.items():
-        value = values.get(name)
-        is_list = schema.type is ParameterType.COMMA_DELIMITED_LIST
-        if is_list and isinstance(value, list) and _has_maps(value):
-            found[name] = [
-                f".member.{at}.{key}={item}"
-                for at, each in enumerate(value)
-                for key, item in each.items()
-            ]
-    return found
+    Null becomes the empty value of the parameter's type; in a comma-delimited list, null becomes
+    an empty text and a map ``.member.N.KEY=VALUE``.
+    """
+    if schema is None:
+        return value
+    if value is None:
+        return EMPTY_VALUES[_FACADES[schema.type]]
+    if schema.type is not ParameterType.COMMA_DELIMITED_LIST or not isinstance(value, list):
+        return value
+    if value and all(isinstance(each, Mapping) for each in value):
+        return [
+            f".member.{at}.{key}={item}"
+            for at, each in enumerate(value)
+            for key, item in each.items()
+        ]
+    return ["" if each is None else each for each in value]
 
 
 def _description(output: Json, template: Template) -> str:

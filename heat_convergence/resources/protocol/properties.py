@@ -18,11 +18,12 @@ from typing import Any
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.protocol.property_conversion import CONVERTERS, ConversionError
 from heat_convergence.resources.protocol.type_schema import (
+    EMPTY_VALUES,
     PropertySchema,
     PropertyType,
     TypeSchema,
 )
-from heat_convergence.template.diagnostics import SourcePath, did_you_mean, format_path
+from heat_convergence.template.diagnostics import SourcePath, did_you_mean, error_text
 from heat_convergence.template.expression import Expression, is_known
 from heat_convergence.template.parameters.constraints import (
     CustomConstraint,
@@ -48,7 +49,12 @@ class PropertyMistake:
 
     def __str__(self) -> str:
         """Return the message, after its path if there is one."""
-        return f"{format_path(self.path)}: {self.message}" if self.path else self.message
+        return error_text("", self.path, self.message)
+
+    @property
+    def exact_path(self) -> SourcePath:
+        """The path to the key itself, where the mistake is about one."""
+        return self.path if self.name is None else (*self.path, self.name)
 
 
 def resolve_properties(
@@ -105,14 +111,18 @@ def known_properties(schema: TypeSchema, raw: Mapping[str, Json]) -> dict[str, J
 
 
 def assigned_property_names(schema: TypeSchema, raw: Mapping[str, Json]) -> frozenset[str]:
-    """Return the names of properties that have a value, old names as the new ones."""
+    """Return the names of properties that have a value, old names as the new ones.
+
+    An empty text is none.
+    """
     renamed = _renamed(schema.properties, raw)
-    return frozenset(name for name, value in renamed.items() if value is not None)
+    return frozenset(name for name, value in renamed.items() if value not in (None, ""))
 
 
 def property_error(mistakes: Sequence[PropertyMistake]) -> StackValidationFailed:
     """Return the error with the first mistake in the form clients expect, then the others."""
-    return StackValidationFailed("\n".join(f"Property error: {it}" for it in mistakes))
+    lines = (error_text("Property error", mistake.path, mistake.message) for mistake in mistakes)
+    return StackValidationFailed("\n".join(lines))
 
 
 def changed_property_names(
@@ -143,7 +153,9 @@ class _Reader:
         self, schema: TypeSchema, raw: Mapping[str, Json], path: SourcePath
     ) -> dict[str, Json]:
         """Convert properties; mistakes are added to ``mistakes``."""
-        assigned = {name: value for name, value in raw.items() if value is not None}
+        assigned = {
+            name: value for name, value in raw.items() if value is not None or schema.keeps_nulls
+        }
         declared = self._names(schema.properties, raw, path, not schema.accepts_any_property)
         return {**assigned, **declared} if schema.accepts_any_property else declared
 
@@ -176,9 +188,13 @@ class _Reader:
             if not schema.implemented:
                 self._add_mistake(path, f"Property {name} not implemented yet")
             return value
-        if schema.default is None and schema.required:
+        if schema.default is not None:
+            return schema.default
+        if name in raw:
+            return _value_of_null(schema)
+        if schema.required:
             self._add_mistake(path, f"Property {name} not assigned", name, absent=True)
-        return schema.default
+        return None
 
     def _value(self, schema: PropertySchema, value: Json, path: SourcePath) -> Json:
         if isinstance(value, Expression):
@@ -220,6 +236,13 @@ class _Reader:
         self, path: SourcePath, message: str, name: str | None = None, *, absent: bool = False
     ) -> None:
         self.mistakes.append(PropertyMistake(path, message, name, absent))
+
+
+def _value_of_null(schema: PropertySchema) -> Json:
+    """Return what an assigned null stands for; None leaves the property out."""
+    if schema.empty_value is not None:
+        return schema.empty_value
+    return EMPTY_VALUES.get(schema.type) if schema.required else None
 
 
 def _renamed(

@@ -26,7 +26,7 @@ def to_string(value: Json) -> str:
         return value
     if isinstance(value, int):
         return str(value)
-    raise ConversionError(f"Value must be a string, got {_describe(value)}")
+    raise ConversionError(f"Value must be a string; got {_short(repr(value))}")
 
 
 def to_integer(value: Json) -> int:
@@ -55,7 +55,7 @@ def to_number(value: Json) -> int | float:
         parsed = _number_in(value)
         if parsed is not None:
             return parsed
-    raise ConversionError(f"Value '{_short(value)}' is not a number")
+    raise ConversionError(f"could not convert string to float: {_short(repr(value))}")
 
 
 def to_boolean(value: Json) -> bool:
@@ -66,21 +66,21 @@ def to_boolean(value: Json) -> bool:
         word = value.lower()
         if word in ("true", "false"):
             return word == "true"
-    raise ConversionError(f"'{_short(value)}' is not a valid boolean")
+    raise ConversionError(f'"{_short(value)}" is not a valid boolean')
 
 
 def to_list(value: Json) -> list[Json]:
     """Convert a list or tuple to a list."""
     if isinstance(value, list | tuple):
         return list(value)
-    raise ConversionError(f"'{_short(value)}' is not a list")
+    raise ConversionError(f'"{_short(repr(value))}" is not a list')
 
 
 def to_map(value: Json) -> dict[str, Json]:
     """Convert a map to a dict with text keys."""
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
-    raise ConversionError(f"'{_short(value)}' is not a map")
+    raise ConversionError(f'"{_short(value)}" is not a map')
 
 
 def pass_through(value: Json) -> Json:
@@ -109,16 +109,6 @@ def _number_in(text: str) -> int | float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _describe(value: Json) -> str:
-    if isinstance(value, Mapping):
-        return "a map"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, float):
-        return f"the number {value}"
-    return repr(value)
 
 
 def _short(value: Json, limit: int = 80) -> str:

@@ -9,15 +9,16 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
-
-if TYPE_CHECKING:  # the registry imports resource types, which import this module
-    from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    ResourceTypeFinder,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,31 +48,34 @@ def build_context(
 
     A verb that continues the row's action in progress keeps the time at which that started.
     """
-    in_progress = row.action is action and row.status is Status.IN_PROGRESS
-    started_at = row.action_started_at if in_progress else None
+    in_progress = row.state.action is action and row.state.status is Status.IN_PROGRESS
+    started_at = row.state.started_at if in_progress else None
     return ResourceContext(
         stack_id=row.stack_id,
         stack_name=stack.name,
         project_id=stack.project_id,
         resource_id=row.id,
         name=row.name,
-        type=row.type,
-        physical_name=row.physical_name,
-        physical_id=row.physical_id,
-        properties=(row.properties or {}) if inputs.properties is None else inputs.properties,
-        attributes=row.attributes,
-        data=row.data,
+        type=row.identity.type,
+        physical_name=row.identity.physical_name,
+        physical_id=row.physical.id,
+        properties=(row.physical.properties or {})
+        if inputs.properties is None
+        else inputs.properties,
+        attributes=row.physical.attributes,
+        data=row.physical.data,
         action=action,
         started_at=started_at or now,
         now=now,
-        random=random.Random(f"{row.id} {action}"),
+        random=random.Random(f"{row.id} {action}"),  # nosec B311  # jitter, never a secret
         metadata=inputs.metadata,
         resource_snapshot_name=resource_snapshot_name(
-            row.physical_name, FINAL_SNAPSHOT if action is Action.DELETE else row.version
+            row.identity.physical_name,
+            FINAL_SNAPSHOT if action is Action.DELETE else row.job.version,
         ),
         dependencies={
             name: dependency_context(inputs.dependencies[name], stack, now)
-            for name in row.referenced_names
+            for name in row.desired.referenced_names
             if name in inputs.dependencies
         },
         cloud=inputs.cloud,
@@ -125,7 +129,7 @@ def dependency_context(found: InputResource, stack: Stack, now: datetime) -> Res
         action=found.action,
         started_at=now,
         now=now,
-        random=random.Random(found.id),
+        random=random.Random(found.id),  # nosec B311  # jitter, never a secret
     )
 
 
@@ -138,7 +142,7 @@ class RowInputs:
 
     rows: Mapping[str, InputResource]
     stack: Stack
-    registry: ResourceTypeRegistry
+    registry: ResourceTypeFinder
     now: datetime
 
     def reference_id(self, resource: str) -> Any:

@@ -12,13 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from heat_convergence.common.errors import Error, ResourceActionNotSupported
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment
 from heat_convergence.resources.protocol.schema import TypeSchema
+from heat_convergence.resources.protocol.stack_source import NO_STACK_SOURCE, StackSource
 
 Json = Any
 CloudFactory = Callable[[str], Any]  # id of a stack tree → what its types see as the cloud
@@ -47,6 +48,7 @@ class ResourceContext:
         predecessors: Physical ids of other incarnations that are being deleted, for types that
             set
         ``releases_identity``: create and update take from them what only one can have.
+        stack_source: For types that set ``stack_source_property``.
     """
 
     stack_id: str
@@ -70,6 +72,7 @@ class ResourceContext:
     cloud: Any = None
     dependencies: Mapping[str, ResourceContext] = field(default_factory=dict)
     predecessors: tuple[str, ...] = ()
+    stack_source: StackSource = NO_STACK_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,8 @@ class VerbResult:
         poll_after_s: Seconds until a BUSY resource is observed again; None waits for the end of
             its
         nested stack.
-        retry_with_new_incarnation: True when a new resource is FAILED and another attempt may
-        succeed.
+        retry_with_new_incarnation: True when a new resource is FAILED and another one may become
+            ready: it is deleted and created anew, up to ``action_retry_limit`` times.
         error_name: The error class that Heat's status reason shows for the failure.
         data_resets: Data of other resources, by resource id, which a successful delete resets;
             they
@@ -113,13 +116,11 @@ class SignalResult:
     Attributes:
         reason: The reason that the event shows; None derives it from the signal.
         data: None leaves the recorded data unchanged.
-        attributes: None leaves the recorded attributes unchanged.
         scaling_adjustment: The requested change of the group that ``scaled_group_id`` names.
     """
 
     reason: str | None = None
     data: Mapping[str, Json] | None = None
-    attributes: Mapping[str, Json] | None = None
     scaling_adjustment: ScalingAdjustment | None = None
 
 
@@ -160,7 +161,9 @@ class ResourceType(ABC):
     releases_identity: ClassVar[bool] = False  # True: reads ``ResourceContext.predecessors``
     no_signal_actions: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     secret_data: ClassVar[frozenset[str]] = frozenset()  # keys of data that are never shown
+    secret_attributes: ClassVar[frozenset[str]] = frozenset()  # as of secret_data, of attributes
     observes_dependencies: ClassVar[bool] = False  # True: reads ``ResourceContext.dependencies``
+    stack_source_property: ClassVar[str | None] = None  # changes with the stack's files
     server_property: ClassVar[str | None] = None  # the property that refers to a server
 
     @abstractmethod
@@ -319,7 +322,7 @@ class ResourceType(ABC):
         """
 
     def check_available(self) -> None:
-        """Check that the requesting user's catalogue has the type's service.
+        """Check that the requesting user's catalog has the type's service.
 
         Raises:
             ResourceTypeUnavailable: There is no endpoint of the service.
@@ -365,4 +368,24 @@ class ResourceType(ABC):
 
         Raises:
             StackValidationFailed: A property is wrong; its path is relative to ``properties``.
+        """
+
+    def validate_remotely(self, properties: Mapping[str, Json], source: StackSource) -> None:
+        """Let another service validate known properties, as the user of the request.
+
+        Called only for types that set ``stack_source_property``.
+
+        Raises:
+            StackValidationFailed: The service refuses them; clients receive the text unchanged.
+        """
+
+
+class ResourceTypeFinder(Protocol):
+    """Resource types by name, as ``ResourceTypeRegistry`` has them."""
+
+    def get(self, name: str) -> ResourceType:
+        """Return the type of this name.
+
+        Raises:
+            EntityNotFound: There is none.
         """

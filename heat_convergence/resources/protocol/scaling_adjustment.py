@@ -9,8 +9,11 @@ Source: docs/reference/resource-groups.rst, "OS::Heat::ScalingPolicy".
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 class AdjustmentType(StrEnum):
@@ -62,3 +65,20 @@ class ScalingAdjustment:
         if self.amount and self.min_adjustment_step is not None:
             step = max(step, self.min_adjustment_step)
         return step if self.amount > 0 else -step
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCompletion:
+    """The end of an action of a group's nested stack.
+
+    Attributes:
+        data: what is recorded of the group.
+        count_members: returns the number of members.
+        converged: the group itself was created or updated, and no batch follows.
+    """
+
+    data: Mapping[str, Any]
+    properties: Mapping[str, Any]
+    count_members: Callable[[], int]
+    converged: bool
+    now: datetime

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Protocol
 
 from heat_convergence.common.errors import ResourceFailure
@@ -50,6 +51,7 @@ class SoftwareConfigStore(Protocol):
         status: str,
         reason: str,
         outputs: Mapping[str, Any],
+        now: datetime,
     ) -> SoftwareDeploymentRow:
         """Store the status and outputs that end a deployment, and return it with them."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from heat_convergence.template.parameters.constraints import Constraint
@@ -62,6 +63,18 @@ class SupportStatus:
 
 SUPPORTED = SupportStatus()
 
+EMPTY_VALUES: Mapping[PropertyType, Json] = MappingProxyType(
+    {
+        PropertyType.STRING: "",
+        PropertyType.NUMBER: 0,
+        PropertyType.INTEGER: 0,
+        PropertyType.BOOLEAN: False,
+        PropertyType.MAP: {},
+        PropertyType.LIST: [],
+    }
+)
+"""The values that stand for null, where a property must have a value."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertySchema:
@@ -73,6 +86,8 @@ class PropertySchema:
         default: None means there is no default.
         implemented: False for a property that is known by name but refused when it has a value.
         alias_of: For an old name, the new name beside it that receives its value.
+        empty_value: What an assigned null becomes without a default: None leaves the property
+            out, but a required one takes the empty value of its type.
     """
 
     type: PropertyType
@@ -87,6 +102,7 @@ class PropertySchema:
     support_status: SupportStatus = SUPPORTED
     implemented: bool = True
     alias_of: str | None = None
+    empty_value: Json = None
 
     def __post_init__(self) -> None:
         """Check that ``schema`` and ``item`` fit the type.
@@ -128,7 +144,8 @@ class TypeSchema:
     """All that a resource type declares.
 
     ``accepts_any_property`` and ``accepts_any_attribute`` admit names that are not declared; an
-    undeclared property may be updated in place.
+    undeclared property may be updated in place.  ``keeps_nulls`` keeps undeclared properties that
+    are null, which are left out otherwise.
     """
 
     properties: Mapping[str, PropertySchema] = field(default_factory=dict)
@@ -138,6 +155,7 @@ class TypeSchema:
     description: str = ""
     accepts_any_property: bool = False
     accepts_any_attribute: bool = False
+    keeps_nulls: bool = False
 
     @property
     def all_attributes(self) -> Mapping[str, AttributeSchema]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY, DesiredResource
@@ -75,6 +75,7 @@ def derive_desired_resources(
     nested = {name for name, each in types.items() if isinstance(each, NestedType)}
     paths = _attribute_paths(evaluated, nested, parent_attribute_paths or {}) if nested else {}
     digests = _ContentDigests(environment, files) if nested else None
+    source = _GoalSource(environment, files)
     definitions = add_implicit_dependencies(evaluated.definitions, implementations, registry)
     found = {}
     for name, definition in definitions.items():
@@ -85,7 +86,7 @@ def derive_desired_resources(
                 ATTRIBUTE_PATHS_KEY: sorted(map(list, paths.get(name, ()))),
             }
         found[name] = _desired_resource(
-            definition, implementations[name], nested_stack, types[name], environment
+            definition, implementations[name], nested_stack, types[name], source
         )
     secret = {
         name
@@ -100,19 +101,36 @@ def _desired_resource(
     implementation: str,
     nested_stack: Mapping[str, Json] | None,
     resource_type: ResourceType | None,
-    environment: Environment,
+    source: _GoalSource,
 ) -> DesiredResource:
-    hooks = tuple(sorted(environment.registry.hooks_and_restrictions(definition.name)))
+    hooks = tuple(sorted(source.environment.registry.hooks_and_restrictions(definition.name)))
     desired = DesiredResource.from_definition(
         definition,
         implementation,
         nested_stack,
         hooks,
         update_repairs_failure=resource_type is not None and resource_type.update_repairs_failure,
+        source_digest=source.digest(definition.name) if _sends_source(resource_type) else "",
     )
     if resource_type is not None and resource_type.replace_on_update:
         return replace(desired, replace_on_update=True)
     return desired
+
+
+def _sends_source(resource_type: ResourceType | None) -> bool:
+    return resource_type is not None and resource_type.stack_source_property is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _GoalSource:
+    """The environment and files that the resources of one goal may refer to."""
+
+    environment: Environment
+    files: TemplateFiles
+
+    def digest(self, resource_name: str) -> str:
+        """Return a hash of all that a resource sends to another service."""
+        return _hash([self.environment.for_remote_stack(resource_name), self.files.hashes])
 
 
 def _has_secret_data(resource_type: ResourceType, properties: Json) -> bool:

@@ -50,6 +50,7 @@ from heat_convergence.stacks.snapshot_data import with_resource_properties
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.template import Template
+from heat_convergence.template.text_redaction import MASK
 
 Json = Any
 _MAX_ENVIRONMENTS = 64
@@ -223,11 +224,11 @@ class NestedStackBuilder:
         row = resource.row
         return NestedStackRequest(
             name=row.name,
-            type=row.type,
-            implementation=row.implementation,
+            type=row.identity.type,
+            implementation=row.desired.implementation,
             properties=resource.properties,
-            definition=row.definition,
-            data=row.data,
+            definition=row.desired.definition,
+            data=row.physical.data,
             environment=parent.environment,
             files=parent.files,
             load_members=resource.load_members,
@@ -247,7 +248,7 @@ class NestedStackBuilder:
         resource: ParentResource,
     ) -> PreparedNestedStack:
         """Return the nested stack without ``data``; ``environment`` is its own."""
-        sensitive = bool(resource.row.definition.get("sensitive"))
+        sensitive = bool(resource.row.desired.definition.get("sensitive"))
         text = self._with_restored_properties(source.text, environment)
         key = content_hash(text)
         context = self._goal_builder.stack_context(stack, environment, dict(resource.facade))
@@ -267,6 +268,8 @@ class NestedStackBuilder:
                 evaluated.hidden_parameter_values or sensitive or environment.parameter_defaults
             ),
         )
+        if sensitive:
+            goal = replace(goal, parameters=_masked_parameters(goal.parameters, environment))
         return PreparedNestedStack(
             stack=replace(stack, timeout_mins=source.timeout_mins or stack.timeout_mins),
             goal=goal,
@@ -282,7 +285,7 @@ class NestedStackBuilder:
         environment: Environment,
         resource: ParentResource,
     ) -> dict[str, DesiredResource]:
-        paths = stored_attribute_paths(resource.row.definition)
+        paths = stored_attribute_paths(resource.row.desired.definition)
         members = list(evaluated.definitions)
         resource_type = self._nested_type(resource.row)
         return derive_desired_resources(
@@ -294,7 +297,7 @@ class NestedStackBuilder:
         )
 
     def _nested_type(self, row: Resource) -> NestedType:
-        found = self.services.registry.get(row.implementation)
+        found = self.services.registry.get(row.desired.implementation)
         assert isinstance(found, NestedType)
         return found
 
@@ -314,8 +317,8 @@ class NestedStackBuilder:
     def _new_stack(self, parent: Stack, row: Resource, ids: IdFactory) -> Stack:
         """Return a new stack; of one that exists already, only the identity counts."""
         return Stack(
-            id=row.physical_id or ids(),
-            name=row.physical_name,
+            id=row.physical.id or ids(),
+            name=row.identity.physical_name,
             project_id=parent.project_id,
             version=1,
             action=Action.CREATE,
@@ -346,7 +349,7 @@ def _goal_inputs(template_hash: str, parent: ParentStack, environment: Environme
 def _input_digest(resource: ParentResource, template_hash: str) -> str:
     """Return a digest of everything that the nested stack's goal depends on."""
     parts = [
-        resource.row.definition_hash,
+        resource.row.desired.definition_hash,
         properties_hash(resource.properties),
         template_hash,
         resource.facade,
@@ -364,3 +367,8 @@ def _as_sensitive(evaluated: EvaluatedTemplate) -> EvaluatedTemplate:
         },
         outputs={name: replace(each, sensitive=True) for name, each in evaluated.outputs.items()},
     )
+
+
+def _masked_parameters(shown: Mapping[str, Json], environment: Environment) -> dict[str, Json]:
+    """Return the parameters for clients without the values that the parent has passed."""
+    return {name: MASK if name in environment.parameters else shown[name] for name in shown}

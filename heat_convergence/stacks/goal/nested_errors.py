@@ -6,15 +6,23 @@ reads the same whenever it is found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heat_convergence.common.errors import Error, StackValidationFailed
 from heat_convergence.resources.validation import PROPERTY_ERROR
-from heat_convergence.template.diagnostics import Diagnostic, format_path
+from heat_convergence.template.diagnostics import (
+    ERROR_SEPARATOR,
+    Diagnostic,
+    format_path,
+    source_details,
+)
 from heat_convergence.template.template import Template
 
 _SECTIONS = frozenset({"resources", "parameters", "outputs", "conditions"})
-_POSITION_END = " there)"
+_DETAILS_END = " there)"
+_RESOURCE_PATH_LENGTH = 2  # section and resource
+_PROPERTIES_PATH_LENGTH = 3
+_VALUE_ERROR = "ValueError"  # the class that clients know for a wrong value
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,7 @@ class NestedError:
 
     Attributes:
         path: from the nested stack on.
-        prefix: what goes before the whole path, such as ``Property error``.
+        prefix: what goes before the whole path, such as ``Property error`` or a class.
     """
 
     path: tuple[str | int, ...]
@@ -38,25 +46,21 @@ def nested_validation_error(error: Error, location: str) -> Error:
         error: the mistake as the nested template reports it.
         location: the path to the nested stack, which goes before the error's own.
     """
-    prefix, path, message = "", error.path, error.message
-    if not path:
-        if message.startswith(f"{PROPERTY_ERROR}: "):
-            prefix = f"{PROPERTY_ERROR}: "
-            message = message.removeprefix(prefix)
-        head, colon, rest = message.partition(": ")
-        if colon and head.split(".")[0].lower() in _SECTIONS:
-            path, message = head, rest
-    full = f"{location}.{path}" if path else location
-    return StackValidationFailed(f"{prefix}{_type_prefix(error)}{message}", path=full)
+    found = nested_error(error)
+    prefix = f"{found.prefix}: " if found.prefix else ""
+    return StackValidationFailed(
+        f"{prefix}{found.message}", path=format_path((location, *found.path))
+    )
 
 
 def nested_error(error: Error) -> NestedError:
     """Return the mistake that keeps a nested template from being evaluated."""
-    found = nested_validation_error(error, "")
-    prefix, message = "", found.message
-    if message.startswith(f"{PROPERTY_ERROR}: "):
-        prefix, message = PROPERTY_ERROR, message.removeprefix(f"{PROPERTY_ERROR}: ")
-    path = found.path.lstrip(".")
+    prefix, path, message = _class_prefix(error), error.path, error.message
+    if not path:
+        *location, message = message.split(ERROR_SEPARATOR, 2)
+        if location and location[-1].split(".")[0].lower() in _SECTIONS:
+            path = location.pop()
+        prefix = prefix or "".join(location)
     return NestedError((path,) if path else (), message, prefix)
 
 
@@ -67,19 +71,18 @@ def nested_error_from_diagnostic(problem: Diagnostic, template: Template | None)
         problem: the mistake.
         template: the template if a user wrote it; adds line and column to the message.
     """
-    prefix = PROPERTY_ERROR if problem.location.startswith(PROPERTY_ERROR) else ""
-    path = problem.location.removeprefix(prefix).removeprefix(": ") or format_path(
-        problem.source_path
-    )
-    message = f"{_type_prefix(problem.error)}{problem.error.message}"
-    position = None
-    if template is not None and problem.source_path and not message.endswith(_POSITION_END):
-        position = template.document.find_position(problem.source_path)
-    if position is not None:
-        message = f"{message} (line {position[0]}, column {position[1]}{_POSITION_END}"
-    return NestedError((path,) if path else (), message, prefix)
+    prefix = _class_prefix(problem.error) or problem.prefix
+    if prefix == PROPERTY_ERROR and len(problem.path) > _PROPERTIES_PATH_LENGTH:
+        problem = replace(problem, path=problem.path[:_RESOURCE_PATH_LENGTH])
+        prefix = _VALUE_ERROR
+    message = problem.error.message
+    if not message.endswith(_DETAILS_END):
+        found = None if template is None else template.document.find_position(problem.source_path)
+        details = source_details(problem, found)
+        message = f"{message} ({details}{_DETAILS_END}" if details else message
+    return NestedError(problem.path, message, prefix)
 
 
-def _type_prefix(error: Error) -> str:
+def _class_prefix(error: Error) -> str:
     error_type = type(error)
-    return "" if error_type is StackValidationFailed else f"{error_type.__name__}: "
+    return "" if error_type is StackValidationFailed else error_type.__name__

@@ -22,7 +22,12 @@ from heat_convergence.resources.nested.nested_type import (
 )
 from heat_convergence.resources.nested.template_cache import TemplateFiles, content_hash
 from heat_convergence.resources.protocol.properties import known_properties
-from heat_convergence.resources.validation import ResourceChecks, check_resources
+from heat_convergence.resources.protocol.stack_source import StackSource
+from heat_convergence.resources.validation import (
+    PROPERTY_ERROR,
+    ResourceChecks,
+    check_resources,
+)
 from heat_convergence.stacks.goal.desired_resources import resolve_implementations
 from heat_convergence.stacks.goal.facades import TemplateTypeRegistry, facade_errors
 from heat_convergence.stacks.goal.goal_builder import (
@@ -35,7 +40,7 @@ from heat_convergence.stacks.goal.nested_errors import (
     nested_error,
     nested_error_from_diagnostic,
 )
-from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase
+from heat_convergence.template.diagnostics import Diagnostic, Diagnostics, ValidationPhase
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.resource_registry import is_template_name
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
@@ -180,7 +185,10 @@ class NestedStackValidator:
             timeout_s=self.timeout_s,
             custom=services.custom_constraints if constrained else None,
             allow_absent_services=self.options.allow_absent_services,
-            source_resources=None if constrained else _resources_section(target.evaluated),
+            judges_values=constrained,
+            stack_source=lambda name: StackSource(
+                target.files, target.environment.for_remote_stack(name)
+            ),
         )
 
     def _check_nested_stacks(
@@ -242,8 +250,8 @@ class NestedStackValidator:
     ) -> _NestedResult:
         max_depth = self.goal_builder.services.options.max_nested_stack_depth
         if 0 <= max_depth <= target.depth:
-            message = f"RequestLimitExceeded: Stacks are nested at most {max_depth} deep"
-            return _NestedResult([NestedError((), message)])
+            message = f"Request limit exceeded: Recursion depth exceeds {max_depth}."
+            return _NestedResult([NestedError((), message, "RequestLimitExceeded")])
         try:
             source = resource_type.validation_source(request)
         except Error as error:
@@ -291,9 +299,18 @@ class NestedStackValidator:
         )
         result = self.validate(nested_target, diagnostics)
         written = template if content_hash(text) in target.files.hashes.values() else None
-        problems = diagnostics.sorted_by_phase()[:_MAX_NESTED_ERRORS]
-        errors = [nested_error_from_diagnostic(each, written) for each in problems]
+        problems = [each for each in diagnostics.sorted_by_phase() if self._is_reported(each)]
+        errors = [
+            nested_error_from_diagnostic(each, written) for each in problems[:_MAX_NESTED_ERRORS]
+        ]
         return _NestedResult(errors, result.resource_count, evaluated, result.nested)
+
+    def _is_reported(self, problem: Diagnostic) -> bool:
+        """Return whether to report a mistake: no value is judged while others are missing."""
+        if self.options.missing_parameters is MissingParameters.REJECT:
+            return True
+        is_value = problem.phase is ValidationPhase.PARAMETERS or problem.prefix == PROPERTY_ERROR
+        return not is_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +352,6 @@ def _validation_key(
         f"{depth} {content_hash(text)}"
         f" {content_hash(json.dumps(values, sort_keys=True, default=str))}"
     )
-
-
-def _resources_section(evaluated: EvaluatedTemplate) -> Mapping[str, Json]:
-    """Return the resources as they are written, which shows where functions stand."""
-    template = evaluated.template
-    found: Mapping[str, Json] = template.section(template.version.dialect.resources)
-    return found
 
 
 def _with_unknown_parameters(template: Template, environment: Environment) -> Environment:

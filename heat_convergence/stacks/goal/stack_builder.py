@@ -48,14 +48,13 @@ from heat_convergence.template.diagnostics import Diagnostics
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.parameters import parameter_values
+from heat_convergence.template.parameters.hidden_parameters import may_hide_parameters
 from heat_convergence.template.parameters.parameter_values import (
     MissingParameters,
     ParameterChecks,
     ParameterValue,
 )
 from heat_convergence.template.template import Template
-
-_HIDDEN_PARAMETER_MARKS = ("hidden", "NoEcho")
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +303,7 @@ def _may_hold_secrets(source: TemplateSource, evaluated: EvaluatedTemplate) -> b
         return True
     if any(value.schema.hidden for value in evaluated.parameters.values()):
         return True
-    return any(mark in text for text in source.files.values() for mark in _HIDDEN_PARAMETER_MARKS)
+    return any(map(may_hide_parameters, source.files.values()))
 
 
 def _goal_row(conn: Any, stack: Stack) -> Goal:

@@ -1,30 +1,20 @@
-"""Status reasons of stacks and resources that wait at breakpoints.
+"""Status reasons of resources that wait at breakpoints.
 
-Called by controllers before they show rows.  One statement for all that is shown, and
+Called by controllers before they show rows.  A stack's own reason stays that of its action,
+as clients expect.  One statement for all that is shown, and
 none where nothing is in progress.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heat_convergence.convergence.lifecycle.breakpoint_reasons import (
-    resource_status_reason,
-    stack_status_reason,
-)
+from heat_convergence.convergence.lifecycle.breakpoint_reasons import resource_status_reason
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.repositories.tree import SqlTreeRepository
-
-
-def with_breakpoint_reasons(conn: Any, found: Sequence[Stack]) -> list[Stack]:
-    """Return the stacks, in their order, with reasons that name their breakpoints."""
-    where = SqlTreeRepository(conn).find_breakpoint_locations(found)
-    if not where:
-        return list(found)
-    return [replace(stack, status_reason=stack_status_reason(stack, where)) for stack in found]
 
 
 def with_resource_breakpoint_reasons(

@@ -6,7 +6,7 @@ must not read the database or ask the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,20 +84,28 @@ def parse_stored_template(text: str, limits: TemplateLimits) -> Json:
     return load_document(text, limits=limits).data
 
 
-def format_environment(goal: Goal) -> dict[str, Json]:
-    """Return the five sections, with values of hidden parameters masked."""
+def format_environment(goal: Goal, hidden_names: Collection[str]) -> dict[str, Json]:
+    """Return the five sections, with values of hidden parameters masked.
+
+    Args:
+        goal: the goal of the stack.
+        hidden_names: names of parameters that a template of the tree hides. Other defaults are
+            shown, whether a template declares them or not.
+    """
     environment = goal.environment
+    parameters = environment.get("parameters") or {}
+    defaults = environment.get("parameter_defaults") or {}
+    encrypted = environment.get("encrypted_param_names") or []
     return {
-        "parameters": _masked(environment.get("parameters"), goal),
+        "parameters": {
+            name: MASK if goal.parameters.get(name) == MASK else value
+            for name, value in parameters.items()
+        },
         "resource_registry": environment.get("resource_registry") or {"resources": {}},
-        "parameter_defaults": _masked(environment.get("parameter_defaults"), goal),
+        "parameter_defaults": {
+            name: MASK if name in hidden_names or name in encrypted else value
+            for name, value in defaults.items()
+        },
         "event_sinks": environment.get("event_sinks") or [],
-        "encrypted_param_names": environment.get("encrypted_param_names") or [],
-    }
-
-
-def _masked(values: Mapping[str, Json] | None, goal: Goal) -> dict[str, Json]:
-    return {
-        name: MASK if goal.parameters.get(name) == MASK else value
-        for name, value in (values or {}).items()
+        "encrypted_param_names": encrypted,
     }

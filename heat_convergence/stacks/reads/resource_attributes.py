@@ -18,6 +18,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.resources.protocol.resource_context import dependency_context
 from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
+from heat_convergence.resources.redaction import redact_attributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 Json = Any
@@ -27,11 +28,16 @@ _SHOW = "show"
 
 @dataclass(frozen=True, slots=True)
 class AttributeReader:
-    """The reader of attributes of one stack's resources."""
+    """The reader of attributes of one stack's resources.
+
+    Attributes:
+        shows_secrets: False for users who may not read secrets.
+    """
 
     stack: Stack
     registry: ResourceTypeRegistry
     now: datetime
+    shows_secrets: bool = True
 
     def read_attributes(self, row: ResourceRow, extra: Iterable[str] = ()) -> dict[str, Json]:
         """Return the attributes of a resource by name; null for values that cannot be read.
@@ -46,6 +52,12 @@ class AttributeReader:
         resource_type = self.registry.find(row.implementation)
         if resource_type is None:  # a plug-in that was there when the row was made
             return {}
+        found = self._read(row, resource_type, extra)
+        return found if self.shows_secrets else redact_attributes(found, row, resource_type)
+
+    def _read(
+        self, row: ResourceRow, resource_type: ResourceType, extra: Iterable[str]
+    ) -> dict[str, Json]:
         view = dependency_context(input_from_row(row), self.stack, self.now)
         requested = {name: _attribute(resource_type, view, name) for name in extra}
         shown = _attribute(resource_type, view, _SHOW)
@@ -84,7 +96,8 @@ def _attribute(resource_type: ResourceType, view: ResourceContext, name: str) ->
         return None
     except Exception:  # the edge towards third-party code
         LOG.exception(
-            "resource type raised: resource %(resource)s, attribute %(name)s",
-            {"resource": view.resource_id, "name": name},
+            "resource type raised an exception:"
+            " stack=%(stack)s resource=%(resource)s attribute=%(attribute)s",
+            {"stack": view.stack_id, "resource": view.name, "attribute": name},
         )
         return None

@@ -34,7 +34,7 @@ def read_files_container(
     """
     if cloud is None or not cloud.has_service(_STORE):
         raise errors.NotSupported(
-            "files_container is not supported: there is no object store in the catalogue."
+            "files_container is not supported: there is no object store in the catalog."
         )
     found: dict[str, str] = {}
     bytes_left = max_bytes

@@ -22,6 +22,7 @@ from heat_convergence.template.parsing.document_loader import load_document
 Json = Any
 
 _MAPS = ("parameters", "parameter_defaults", "resource_registry")
+_SENT_SECTIONS = ("parameter_defaults", "resource_registry", "event_sinks")
 _LISTS = ("encrypted_param_names", "event_sinks")
 MERGE_STRATEGIES_SECTION = "parameter_merge_strategies"
 AVAILABILITY_ZONES = "availability_zones"  # stored with the sections; not part of the API
@@ -140,6 +141,11 @@ class Environment:
             registry=self.registry.for_nested_stack(resource_name),
             encrypted_param_names=(),
         )
+
+    def for_remote_stack(self, resource_name: str) -> dict[str, Json]:
+        """Return the environment that a resource sends to another service, without parameters."""
+        sections = self.for_nested_stack(resource_name, {}).to_dict()
+        return {name: sections[name] for name in _SENT_SECTIONS if sections[name]}
 
 
 def parse_environment_sections(

@@ -49,12 +49,14 @@ class Conditions:
         self._section: Mapping[str, Json] = section if isinstance(section, dict) else {}
         self._version = version
         self._scope = scope
+        self._max_depth = scope.budget.limits.max_depth
         self._diagnostics = diagnostics
         self._section_name = version.dialect.conditions
         self._calls = bind_functions(version.condition_functions, {})
         self._known: dict[str, bool | None] = {}
         self._evaluating: list[str] = []
         self._shapes_only = False
+        self._undecided: set[str] = set()  # while only shapes are checked
         if not isinstance(section, dict):
             diagnostics.add(
                 ValidationPhase.CONDITIONS,
@@ -90,7 +92,8 @@ class Conditions:
         if isinstance(condition, str):
             if condition not in self._section:
                 hint = did_you_mean(condition, self._section)
-                raise self._report(f'The condition "{condition}" is not defined{hint}', path)
+                shown = path[:-1] if isinstance(path[-1], int) else path  # of the function
+                raise self._report(f'Invalid condition "{condition}"{hint}', shown)
             result = self._named(condition)
             if result is None:
                 raise _Undecided
@@ -100,7 +103,12 @@ class Conditions:
     def _named(self, name: str) -> bool | None:
         if name in self._known:
             return self._known[name]
+        if self._shapes_only and name in self._undecided:
+            return None
         path = (self._section_name, name)
+        if len(self._evaluating) >= self._max_depth:
+            self._report(f"Conditions are nested deeper than {self._max_depth}", path)
+            return None
         if name in self._evaluating:
             cycle = " -> ".join([*self._evaluating[self._evaluating.index(name) :], name])
             self._report(f"Circular definition of conditions: {cycle}", path)
@@ -118,9 +126,12 @@ class Conditions:
             self._evaluating.pop()
         if result is not None or not self._shapes_only:
             self._known[name] = result
+        else:
+            self._undecided.add(name)
         return result
 
     def _function(self, node: Json, path: SourcePath) -> bool:
+        self._scope.budget.charge(1)
         if not isinstance(node, dict) or len(node) != 1 or next(iter(node)) not in self._calls:
             self._reject_other_functions(node, path)
             raise self._report(
@@ -140,9 +151,13 @@ class Conditions:
         if name in _CONNECTIVES:
             return self._combined(name, function, raw, path)
         arguments = self._value(raw, path)
+        budget = self._scope.budget
+        budget.location = path
+        budget.charge_value(arguments)
         try:
             function.check(arguments)
             result = function.evaluate(arguments, self._scope)
+            budget.charge_value(result)
         except FunctionError as error:
             if not (self._shapes_only and isinstance(error.error, UserParameterMissing)):
                 self._diagnostics.add(ValidationPhase.CONDITIONS, error.error, path)

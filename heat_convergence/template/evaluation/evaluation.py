@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heat_convergence.common.errors import Error, StackValidationFailed
-from heat_convergence.template import bounded_regex
+from heat_convergence.common.errors import (
+    Error,
+    RequestLimitExceeded,
+    StackValidationFailed,
+)
+from heat_convergence.template.diagnostics import format_path
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.evaluated_template import EvaluatedTemplate
 from heat_convergence.template.evaluation.evaluation_options import (
@@ -32,6 +36,7 @@ from heat_convergence.template.evaluation.scopes import (
     ResourceValues,
     ValueAtPath,
 )
+from heat_convergence.template.evaluation_budget import evaluation_budget
 from heat_convergence.template.expression import is_known, iter_expressions
 from heat_convergence.template.functions.function import (
     NO_FUNCTIONS,
@@ -90,8 +95,11 @@ def evaluate_template(
         Error: The first error in the order of docs/reference/validation.rst; its text holds
             all others too.  Raised only without ``options.diagnostics``.
     """
-    with bounded_regex.regex_budget(template.limits):
-        return TemplateEvaluator(template, environment, files, stack, options).evaluate()
+    with evaluation_budget(template.limits) as budget:
+        try:
+            return TemplateEvaluator(template, environment, files, stack, options).evaluate()
+        except RequestLimitExceeded as error:
+            raise _with_path(error, format_path(budget.location)) from error
 
 
 def resolve_value(
@@ -135,12 +143,15 @@ def resolve_partially(
     """
     if is_known(value):
         return value
-    scope = ResolutionScope(limits, inputs, allow_unknown_parameters=allow_unknown_parameters)
-    try:
-        with bounded_regex.regex_budget(limits):
+    with evaluation_budget(limits) as budget:
+        scope = ResolutionScope(budget, inputs, allow_unknown_parameters=allow_unknown_parameters)
+        try:
             resolved = ExpressionResolver(scope, functions).resolve(value)
-    except FunctionError as error:
-        raise _with_path(error.error, location) from error
+        except FunctionError as error:
+            raise _with_path(error.error, location) from error
+        except RequestLimitExceeded as error:
+            error.path = ".".join(part for part in (location, error.path) if part)
+            raise
     return None if resolved is OMIT else resolved
 
 

@@ -22,8 +22,8 @@ from heat_convergence.graph.graph import Graph
 from heat_convergence.template.diagnostics import (
     SourcePath,
     ValidationPhase,
+    as_sentence,
     did_you_mean,
-    format_path,
 )
 from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.evaluation.conditions import Conditions
@@ -44,6 +44,7 @@ from heat_convergence.template.evaluation.resource_definition import (
     ResourceDefinition,
 )
 from heat_convergence.template.evaluation.scopes import TemplateData, TemplateScope
+from heat_convergence.template.evaluation_budget import current_budget
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.functions.function import OMIT
 from heat_convergence.template.parameters import parameter_groups, parameter_values
@@ -54,6 +55,7 @@ from heat_convergence.template.template import Template
 Json = Any
 Value = Any
 
+_PROPERTY_PATH_LENGTH = 4  # section, resource, properties, property
 _DEFINITION = EvaluationSite(ValidationPhase.DEFINITIONS, wrap_errors=False)
 _OUTPUT = EvaluationSite(ValidationPhase.OUTPUTS, defer_errors=True)
 
@@ -77,6 +79,8 @@ class TemplateEvaluator:
         self._raises = options.diagnostics is None
         collected = options.diagnostics
         self._diagnostics = template.new_diagnostics() if collected is None else collected
+        self._budget = current_budget()
+        self._budget.location = (self._dialect.parameters,)
         self._schemas = template.parameter_schemas(self._diagnostics)
         values = parameter_values.resolve_parameters(
             self._schemas,
@@ -98,7 +102,7 @@ class TemplateEvaluator:
         self._resources = self._section_map(self._dialect.resources)
         self._enabled: dict[str, bool] = {}
         self._scope = TemplateScope(
-            template.limits,
+            self._budget,
             stack,
             TemplateData(
                 parameters=self._parameters,
@@ -178,23 +182,27 @@ class TemplateEvaluator:
         dialect = self._dialect
         path = (dialect.resources, name)
         if "/" in name:
-            self._report('A resource name must not contain "/"', path)
+            self._report('Resource name may not contain "/"', path)
         if not isinstance(raw, dict):
             self._report("A resource must be a map", path)
             return None
         self._check_keys(raw, path)
         type_name = raw.get(dialect.type)
         if not isinstance(type_name, str) or not type_name:
-            reason = "is missing" if type_name is None else "must be a string that is not empty"
-            self._report(f"The resource's {dialect.type} {reason}", (*path, dialect.type))
+            message = f"Each resource must contain a {dialect.type} key."
+            if type_name is not None and type_name != "":
+                message = f"Resource {name} {dialect.type} type must be string"
+            self._report(message, (*path, dialect.type))
             return None
         if not self._is_enabled(name):
             return None
-        self._scope.reset_size()
         self._scope.reads_hidden_parameter = False
         # A validation with missing parameters does not report errors in property values.
         values = EvaluationSite(
-            ValidationPhase.RESOURCES, prefix="Property error", defer_errors=self._defer_errors
+            ValidationPhase.RESOURCES,
+            prefix="Property error",
+            path_length=_PROPERTY_PATH_LENGTH,
+            defer_errors=self._defer_errors,
         )
         other_sections = EvaluationSite(
             ValidationPhase.RESOURCES, wrap_errors=False, defer_errors=self._defer_errors
@@ -236,8 +244,8 @@ class TemplateEvaluator:
         for key in raw:
             if key not in self._version.resource_keys:
                 hint = did_you_mean(key, self._version.resource_keys)
-                self._report(f'"{key}" is not a valid keyword inside a resource{hint}',
-                              (*path, key))  # fmt: skip
+                text = f'"{key}" is not a valid keyword inside a resource definition{hint}'
+                self._report(text, (*path, key))
 
     def _map(
         self, raw: dict[str, Json], key: str, path: SourcePath, site: EvaluationSite
@@ -248,13 +256,14 @@ class TemplateEvaluator:
             return {}
         path = (*path, key)
         if not isinstance(content, dict):
-            self._report(f"The resource's {key} must be a map", path)
+            self._report(f"Resource {path[1]} {key} type must be object", path)
             return {}
+        self._budget.location = path
         evaluated = self._evaluator.evaluate(content, path, site)
         if evaluated is OMIT or evaluated is None:
             return {}
         if not isinstance(evaluated, dict | Expression):
-            self._report(f"The resource's {key} must be a map", path)
+            self._report(f"Resource {path[1]} {key} type must be object", path)
             return {}
         return evaluated
 
@@ -303,10 +312,10 @@ class TemplateEvaluator:
         found = set()
         for name in names:
             if not isinstance(name, str):
-                self._report(f"{key} must be a string or a list of strings", path)
+                self._report(f"Resource {path[1]} {key} type must be list or string", path)
             elif name not in self._resources:
-                hint = did_you_mean(name, self._resources)
-                error = InvalidTemplateReference(name, format_path(path), hint)
+                hint = as_sentence(did_you_mean(name, self._resources))
+                error = InvalidTemplateReference(name, str(path[1]), hint)
                 self._diagnostics.add(ValidationPhase.DEPENDENCIES, error, path)
             elif self._is_enabled(name):
                 found.add(name)
@@ -342,24 +351,28 @@ class TemplateEvaluator:
                 outputs[name] = output
         return outputs
 
+    def _report_output(self, message: str, path: SourcePath) -> None:
+        prefix = "Output validation error"
+        self._diagnostics.add(ValidationPhase.OUTPUTS, message, path, prefix=prefix)
+
     def _output(self, name: str, raw: Json) -> OutputDefinition | None:
         dialect = self._dialect
         path = (dialect.outputs, name)
         if not isinstance(raw, dict):
-            self._diagnostics.add(ValidationPhase.OUTPUTS, "An output must be a map", path)
+            found = type(raw).__name__
+            self._report_output(f"Output definitions must be a map. Found a {found} instead", path)
             return None
         if dialect.value not in raw:
-            self._diagnostics.add(
-                ValidationPhase.OUTPUTS, f"The output has no {dialect.value}", path
-            )
+            message = f"Each output definition must contain a {dialect.value} key."
+            self._report_output(message, path)
             return None
         description = raw.get(dialect.description)
         text = DEFAULT_OUTPUT_DESCRIPTION if description is None else str(description)
         if not self._condition_holds(raw.get(dialect.condition), (*path, dialect.condition)):
             return OutputDefinition(name, None, text, enabled=False)
-        self._scope.reset_size()
         self._scope.reads_hidden_parameter = False
-        value = self._evaluator.evaluate(raw[dialect.value], (*path, dialect.value), _OUTPUT)
+        self._budget.location = (*path, dialect.value)
+        value = self._evaluator.evaluate(raw[dialect.value], self._budget.location, _OUTPUT)
         return OutputDefinition(
             name,
             None if value is OMIT else value,

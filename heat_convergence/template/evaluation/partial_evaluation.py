@@ -8,14 +8,14 @@ resources or outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.common.errors import (
     Error,
     InvalidTemplateReference,
-    InvalidTemplateVersion,
+    RequestLimitExceeded,
     StackValidationFailed,
     UserParameterMissing,
 )
@@ -26,7 +26,7 @@ from heat_convergence.template.diagnostics import (
     format_path,
 )
 from heat_convergence.template.evaluation.scopes import TemplateScope
-from heat_convergence.template.expression import Expression, is_known
+from heat_convergence.template.expression import Expression
 from heat_convergence.template.functions.builtin_functions import BUILTIN_FUNCTIONS, PLUGIN_VARIANT
 from heat_convergence.template.functions.condition_functions import check_if_arguments
 from heat_convergence.template.functions.function import (
@@ -58,6 +58,7 @@ class EvaluationSite:
 
     phase: ValidationPhase
     prefix: str = ""
+    path_length: int | None = None
     wrap_errors: bool = True
     defer_errors: bool = False
 
@@ -137,6 +138,10 @@ class PartialEvaluator:
             if arguments is OMIT:
                 arguments = None
             return self._evaluate_call(name, variant, function, raw, arguments)
+        except RequestLimitExceeded as error:
+            if not error.path:
+                error.path = format_path(self._path)
+            raise
         finally:
             self._path.pop()
 
@@ -151,13 +156,15 @@ class PartialEvaluator:
         except FunctionError as error:
             self._report_argument_error(error, is_literal=arguments == raw)
             return unresolved
-        if not is_known(arguments):
+        budget = self._scope.budget
+        if not budget.charge_value(arguments):
             return _simplified(unresolved, function)
         try:
             result = function.evaluate(arguments, self._scope)
         except FunctionError as error:
             self._report_evaluation_error(error)
             return unresolved
+        budget.charge_value(result)
         return unresolved if result is UNKNOWN else result
 
     def _evaluate_if(self, name: str, variant: str, raw: Json) -> Value:
@@ -182,13 +189,11 @@ class PartialEvaluator:
             self._path.pop()
 
     def _report_removed(self, name: str, node: Json) -> Json:
-        message = f'"{name}" is not a function of {self._version.id}'
-        self._diagnostics.add(
-            ValidationPhase.DEFINITIONS,
-            message,
-            (*self._path, name),
-            prefix=InvalidTemplateVersion.__name__,
+        message = (
+            f"The template version is invalid: The function {name} is not supported in"
+            f" {self._version.id}"
         )
+        self._diagnostics.add(ValidationPhase.FUNCTIONS, message, (*self._path, name))
         return node
 
     def _report_argument_error(self, error: FunctionError, *, is_literal: bool) -> None:
@@ -198,7 +203,7 @@ class PartialEvaluator:
             return
         located = self._with_location(error.error)
         if type(located) is StackValidationFailed:
-            self._diagnostics.add(ValidationPhase.DEFINITIONS, error.message, tuple(self._path))
+            self._diagnostics.add(ValidationPhase.FUNCTIONS, error.message, tuple(self._path))
         elif self._site.defer_errors and self._path[-1] not in ("get_resource", "Ref"):
             self._diagnostics.add(self._site.phase, located.message, tuple(self._path))
         else:
@@ -216,16 +221,28 @@ class PartialEvaluator:
         located = self._with_location(error.error)
         reported = error.message if site.wrap_errors and not self._is_reference(error) else located
         phase = ValidationPhase.DEPENDENCIES if self._is_reference(error) else site.phase
-        self._diagnostics.add(phase, reported, tuple(self._path), prefix=site.prefix)
+        path = tuple(self._path)
+        self._diagnostics.add(
+            phase, reported, path[: site.path_length], prefix=site.prefix, source_path=path
+        )
 
     def _with_location(self, error: Error) -> Error:
         if isinstance(error, InvalidTemplateReference):
-            return error.with_location(format_path(self._path))
+            return error.with_location(_reference_location(self._path))
         return error
 
     @staticmethod
     def _is_reference(error: FunctionError) -> bool:
         return isinstance(error.error, InvalidTemplateReference)
+
+
+def _reference_location(path: Sequence[str | int]) -> str:
+    """Return where a reference stands, as clients know it: ``a.Properties.value``."""
+    section, name, *rest = path
+    if str(section).lower() != "resources" or len(rest) < 2:
+        return "unknown"
+    key, *inside = rest[:-1]  # without the function
+    return format_path((name, str(key).capitalize(), *inside))
 
 
 class ExpressionResolver:
@@ -242,7 +259,11 @@ class ExpressionResolver:
             FunctionError: A call cannot be evaluated.
         """
         if isinstance(value, Expression):
-            return self._resolve_call(value)
+            try:
+                return self._resolve_call(value)
+            except RequestLimitExceeded as error:
+                error.path = error.path or value.function
+                raise
         if isinstance(value, dict):
             resolved = {key: self.resolve(item) for key, item in value.items()}
             return {key: item for key, item in resolved.items() if item is not OMIT}
@@ -255,9 +276,11 @@ class ExpressionResolver:
         arguments = self.resolve(call.arguments)
         unresolved = Expression(call.function, call.variant, arguments)
         function.check(arguments)
-        if not is_known(arguments):
+        budget = self._scope.budget
+        if not budget.charge_value(arguments):
             return _simplified(unresolved, function)
         result = function.evaluate(arguments, self._scope)
+        budget.charge_value(result)
         return unresolved if result is UNKNOWN else result
 
     def _function(self, call: Expression) -> Function:

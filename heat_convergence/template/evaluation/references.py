@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heat_convergence.template.evaluation.partial_evaluation import get_function
-from heat_convergence.template.expression import Expression, iter_expressions
+from heat_convergence.template.expression import iter_expressions
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 
 Value = Any
@@ -25,12 +25,14 @@ class AttributeReference:
         attribute: The attribute's name; None refers to all attributes.
         path: The path into the attribute; it may hold expressions.
         location: The position within the value that was searched.
+        function: The name of the function that refers to it.
     """
 
     resource: str
     attribute: str | None
     path: tuple[Value, ...]
     location: str
+    function: str
 
 
 def referenced_resources(
@@ -56,5 +58,5 @@ def attribute_references(value: Value) -> Iterator[AttributeReference]:
             continue  # Reported as an error, or raised when the output is read.
         resource, *rest = call.arguments
         name = rest[0] if rest else None
-        if isinstance(resource, str) and not isinstance(name, Expression):
-            yield AttributeReference(resource, name, tuple(rest[1:]), location)
+        if isinstance(resource, str) and (name is None or isinstance(name, str)):
+            yield AttributeReference(resource, name, tuple(rest[1:]), location, call.function)

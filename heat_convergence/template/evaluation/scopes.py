@@ -12,17 +12,16 @@ from typing import Any, Protocol
 
 from heat_convergence.common.errors import (
     InvalidTemplateReference,
-    RequestLimitExceeded,
     UserParameterMissing,
 )
-from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.diagnostics import as_sentence, did_you_mean
+from heat_convergence.template.evaluation_budget import EvaluationBudget
 from heat_convergence.template.functions.function import (
     UNKNOWN,
     FunctionError,
     Marker,
     select_path,
 )
-from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parameters.parameter_values import ParameterValue, StackContext
 
 Json = Any
@@ -55,34 +54,6 @@ class ResourceValues(Protocol):
         """
 
 
-class EvaluationBudget:
-    """The output size and the YAQL steps that the functions of one scope may still use."""
-
-    def __init__(self, limits: TemplateLimits) -> None:
-        self._limits = limits
-        self._size_left = limits.max_result_size
-        self.yaql_steps_left = limits.yaql_max_steps
-        self.yaql_seconds_left = limits.yaql_max_seconds
-
-    @property
-    def limits(self) -> TemplateLimits:
-        """The limits that the budget started with."""
-        return self._limits
-
-    def reset_size(self) -> None:
-        """Start the next definition or output; YAQL steps count for the whole template."""
-        self._size_left = self._limits.max_result_size
-
-    def charge(self, size: int) -> None:
-        """Account for a result; raises ``RequestLimitExceeded`` beyond the limit."""
-        self._size_left -= size
-        if self._size_left < 0:
-            raise RequestLimitExceeded(
-                "The output of the template's functions is larger than"
-                f" {self._limits.max_result_size}."
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class TemplateData:
     """The contents of a template and its request that functions may read.
@@ -98,7 +69,7 @@ class TemplateData:
     invalid_parameters: Collection[str] = ()
 
 
-class TemplateScope(EvaluationBudget):
+class TemplateScope:
     """Values from the template and the request; other resources are unknown.
 
     Attributes:
@@ -107,13 +78,13 @@ class TemplateScope(EvaluationBudget):
 
     def __init__(
         self,
-        limits: TemplateLimits,
+        budget: EvaluationBudget,
         stack: StackContext,
         data: TemplateData,
         *,
         is_enabled: Callable[[str], bool],
     ) -> None:
-        super().__init__(limits)
+        self.budget = budget
         self._stack = stack
         self._parameters = data.parameters
         self._files = data.files
@@ -143,7 +114,7 @@ class TemplateScope(EvaluationBudget):
         """Return the content of a file of the request."""
         if name not in self._files:
             raise FunctionError(
-                f'No content found in the "files" section for "{name}"'
+                f'No content found in the "files" section for get_file path: {name}'
                 f"{did_you_mean(name, self._files)}"
             )
         return self._files[name]
@@ -185,13 +156,15 @@ class TemplateScope(EvaluationBudget):
             raise FunctionError("The name of a resource must be known when the stack is planned")
         if resource not in self._resources or not self._is_enabled(resource):
             hint = (
-                did_you_mean(resource, self._resources) if resource not in self._resources else ""
+                as_sentence(did_you_mean(resource, self._resources))
+                if resource not in self._resources
+                else ""
             )
             error = InvalidTemplateReference(resource, key, hint)
             raise FunctionError(error.message, error)
 
 
-class ResolutionScope(EvaluationBudget):
+class ResolutionScope:
     """Values of other resources.
 
     Values that belong to the template were evaluated with it, if they existed at all; with
@@ -200,12 +173,12 @@ class ResolutionScope(EvaluationBudget):
 
     def __init__(
         self,
-        limits: TemplateLimits,
+        budget: EvaluationBudget,
         inputs: ResourceValues,
         *,
         allow_unknown_parameters: bool = False,
     ) -> None:
-        super().__init__(limits)
+        self.budget = budget
         self._resource_values = inputs
         self._allow_unknown_parameters = allow_unknown_parameters
 
@@ -222,7 +195,7 @@ class ResolutionScope(EvaluationBudget):
 
     def file(self, name: str) -> Json:
         """Raise ``FunctionError``: files were read when the template was evaluated."""
-        raise FunctionError(f'No content found in the "files" section for "{name}"')
+        raise FunctionError(f'No content found in the "files" section for get_file path: {name}')
 
     def facade(self, key: str) -> Json:
         """Return ``UNKNOWN``; raise ``FunctionError`` if the parent cannot be known any more."""

@@ -48,6 +48,11 @@ def _check_one_in_list(arguments: Value) -> None:
     require_list(arguments, "[condition]", at_least=1, at_most=1)
 
 
+def _check_one(arguments: Value) -> None:
+    if isinstance(arguments, list):
+        _check_one_in_list(arguments)
+
+
 def check_if_arguments(arguments: Value, variant: str) -> None:
     """Check the form of the arguments of ``if`` before any branch is evaluated."""
     if variant == "three_args":
@@ -70,6 +75,6 @@ def _unknown(arguments: Json, scope: FunctionScope) -> Value:
 EQUALS = Function("True if two values are equal.", _equals, _check_equals)
 AND = Function("True if all conditions are true.", _and, _check_many)
 OR = Function("True if any condition is true.", _or, _check_many)
-NOT = Function("The opposite of a condition.", _not)
+NOT = Function("The opposite of a condition.", _not, _check_one)
 FN_NOT = Function("The opposite of a condition.", _not, _check_one_in_list)
 IF = Function("One of two values, chosen by a condition.", _unknown)

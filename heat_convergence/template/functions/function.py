@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import Any, Final, Protocol
 
 from heat_convergence.common.errors import Error, StackValidationFailed
+from heat_convergence.template.evaluation_budget import EvaluationBudget
 from heat_convergence.template.expression import Expression
-from heat_convergence.template.limits import TemplateLimits
 
 Json = Any
 Value = Any
@@ -45,17 +45,14 @@ class FunctionScope(Protocol):
     """The data that a function may read.
 
     Every method may return ``UNKNOWN`` and may raise ``FunctionError``.
+
+    Attributes:
+        budget: The work that the evaluation may still take.  The evaluator charges it for the
+            arguments and the result of every call; a function whose work is not proportional to
+            them charges it for the rest before it begins.
     """
 
-    yaql_steps_left: int  # for all YAQL expressions evaluated within this scope
-    yaql_seconds_left: float  # processor time, likewise
-
-    @property
-    def limits(self) -> TemplateLimits:
-        """The limits of this evaluation."""
-
-    def charge(self, size: int) -> None:
-        """Account for a result; raises ``RequestLimitExceeded`` beyond the limit."""
+    budget: EvaluationBudget
 
     def parameter(self, name: str) -> Json:
         """Return the value of a parameter."""

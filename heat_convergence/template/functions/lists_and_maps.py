@@ -1,16 +1,17 @@
 """Functions on lists and maps.
 
-Called by the evaluator.  Must charge the scope for the size of their results.
+Called by the evaluator.  Must charge the budget before they multiply anything.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
+from heat_convergence.common.strict_json import parse_json
+from heat_convergence.template.evaluation_budget import SLOW_CHARS_PER_STEP, STEPS_PER_TEXT
 from heat_convergence.template.expression import is_known
 from heat_convergence.template.functions.function import (
     Function,
@@ -43,9 +44,7 @@ def _check_lists(arguments: Value) -> None:
 
 
 def _concat(arguments: Json, scope: FunctionScope) -> Value:
-    joined = _joined(arguments)
-    scope.charge(len(joined))
-    return joined
+    return _joined(arguments)
 
 
 def _joined(lists: list[Json]) -> list[Json]:
@@ -57,7 +56,9 @@ def _concat_known(arguments: Value) -> Value:
 
 
 def _concat_unique(arguments: Json, scope: FunctionScope) -> Value:
-    return list(_unique(_concat(arguments, scope)))
+    joined = _joined(arguments)
+    scope.budget.charge(STEPS_PER_TEXT * len(joined))
+    return list(_unique(joined))
 
 
 def _unique(items: Iterable[Json]) -> Iterator[Json]:
@@ -82,6 +83,7 @@ def _filter(arguments: Json, scope: FunctionScope) -> Value:
     values, items = arguments
     if items is None:
         return None
+    scope.budget.charge(STEPS_PER_TEXT * (len(values) + len(items)))
     excluded = {to_json_text(value) for value in values}
     return [item for item in items if to_json_text(item) not in excluded]
 
@@ -112,9 +114,7 @@ def _check_maps(arguments: Value) -> None:
 
 
 def _map_merge(arguments: Json, scope: FunctionScope) -> Value:
-    merged = _merged(arguments)
-    scope.charge(len(merged))
-    return merged
+    return _merged(arguments)
 
 
 def _merged(maps: list[Json]) -> dict[str, Json]:
@@ -151,7 +151,6 @@ def _map_replace(arguments: Json, scope: FunctionScope) -> Value:
         if new_key in replaced or (new_key != key and new_key in source):
             raise FunctionError(f'The new key "{new_key}" for "{key}" exists already')
         replaced[new_key] = _new_value(values, value)
-    scope.charge(len(replaced))
     return replaced
 
 
@@ -176,14 +175,15 @@ def _check_select(arguments: Value) -> None:
 def _select(arguments: Json, scope: FunctionScope) -> Value:
     key, source = arguments
     if isinstance(source, str):
+        scope.budget.charge(len(source) // SLOW_CHARS_PER_STEP)
         try:
-            source = json.loads(source) if source else {}
+            source = parse_json(source) if source else {}
         except (ValueError, RecursionError) as error:
             raise FunctionError("What is selected from must be JSON, when a string") from error
     if isinstance(source, list) and isinstance(key, str) and not _is_number(key):
         raise FunctionError(f"The index into a list must be a number, not {key!r}")
     if not isinstance(source, dict | list | type(None)):
-        raise FunctionError(f"Cannot select from a {json_type_name(source)}")
+        raise FunctionError(f"Cannot select from a {json_type_name(source)}")  # nosec B608  # no SQL
     found = select_path(source, [key], missing="")
     return "" if found is None else found
 
@@ -273,27 +273,29 @@ class RepeatFunction:
         values = list(arguments["for_each"].values())
         if not names:
             raise FunctionError("for_each has no variable")
-        combinations = (
-            self._permuted(values, scope)
-            if arguments.get("permutations", True)
-            else self._zipped(values)
-        )
         template = arguments["template"]
+        combinations, count = (
+            _permuted(values) if arguments.get("permutations", True) else _zipped(values)
+        )
+        scope.budget.charge(count * len(names))
+        scope.budget.charge_repeated(template, count * len(names))
         return [_substituted(template, names, combination, scope) for combination in combinations]
 
-    @staticmethod
-    def _permuted(values: list[Json], scope: FunctionScope) -> Iterable[Sequence[Json]]:
-        lists = [list(value or ()) for value in values]
-        scope.charge(math.prod(map(len, lists)))
-        return product(*lists)
 
-    @staticmethod
-    def _zipped(values: list[Json]) -> Iterable[Sequence[Json]]:
-        if any(isinstance(value, dict) for value in values):
-            raise FunctionError("Without permutations the values of for_each must be lists")
-        if len({len(value) for value in values if value is not None}) > 1:
-            raise FunctionError("Without permutations the lists of for_each must be equally long")
-        return zip(*(value or () for value in values), strict=False)  # null: no combination
+def _permuted(values: list[Json]) -> tuple[Iterable[Sequence[Json]], int]:
+    """Return all combinations of the variables' values and their number."""
+    lists = [list(value or ()) for value in values]
+    return product(*lists), math.prod(map(len, lists))
+
+
+def _zipped(values: list[Json]) -> tuple[Iterable[Sequence[Json]], int]:
+    """Return the combinations of values with the same index and their number."""
+    if any(isinstance(value, dict) for value in values):
+        raise FunctionError("Without permutations the values of for_each must be lists")
+    lists = [value or () for value in values]  # null: no combination
+    if len({len(value) for value in values if value is not None}) > 1:
+        raise FunctionError("Without permutations the lists of for_each must be equally long")
+    return zip(*lists, strict=False), min(map(len, lists))
 
 
 def _substituted(
@@ -302,10 +304,8 @@ def _substituted(
     if isinstance(template, str):
         return _substituted_text(template, names, values, scope)
     if isinstance(template, list):
-        scope.charge(len(template))
         return [_substituted(item, names, values, scope) for item in template]
     if isinstance(template, dict):
-        scope.charge(len(template))
         return {
             _text(_substituted_text(key, names, values, scope)): _substituted(
                 item, names, values, scope
@@ -326,8 +326,9 @@ def _substituted_text(
         if text == name and not isinstance(value, str):
             return value
         if name in text:
+            scope.budget.charge_value(value)
             replacement = _text(value)
-            scope.charge(len(text) + text.count(name) * len(replacement))
+            scope.budget.charge_text(len(text) + text.count(name) * len(replacement))
             text = text.replace(name, replacement)
     return text
 

@@ -167,7 +167,8 @@ GET_ATTR = Function(
 FN_GET_ATT = Function("An attribute of another resource.", _get_cfn_attr, _check_cfn_attr, _first)
 REF = Function("The value of a parameter or the reference id of a resource.", _ref, _check_ref)
 REF_TO_PARAMETER = Function("The value of a parameter.", _ref_to_parameter, _check_name)
-GET_FILE = Function("The content of a file that came with the request.", _get_file, _check_file)
+# Clients match this summary.
+GET_FILE = Function("A function for including a file inline.", _get_file, _check_file)
 RESOURCE_FACADE = Function(
     "Metadata, deletion policy or update policy of the resource that this stack implements.",
     _facade,

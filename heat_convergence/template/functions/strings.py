@@ -1,6 +1,6 @@
 """Functions that build or split strings.
 
-Called by the evaluator.  Must charge the scope for the size of their results, because a
+Called by the evaluator.  Must charge the budget for the text that they make, because a
 chain of them can double a string at every step.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from heat_convergence.template.evaluation_budget import CHARS_PER_STEP
 from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
@@ -28,6 +29,7 @@ Json = Any
 Value = Any
 Render = Callable[[Json], str]
 
+_MAX_JOINED_DELIMITER = 64  # before all parts are known, when the text is not accounted for
 _REPLACE_FORM = "{template: <string>, params: {<placeholder>: <value>, ...}}"
 
 
@@ -56,7 +58,7 @@ def _joiner(render: Render) -> Callable[[Json, FunctionScope], Value]:
     def join(arguments: Json, scope: FunctionScope) -> Value:
         delimiter, *lists = arguments
         items = [render(item) for part in lists for item in part or ()]
-        scope.charge(sum(map(len, items)) + len(delimiter) * len(items))
+        scope.budget.charge_text(sum(map(len, items)) + len(delimiter) * len(items))
         joined: str = delimiter.join(items)
         return joined
 
@@ -64,10 +66,12 @@ def _joiner(render: Render) -> Callable[[Json, FunctionScope], Value]:
 
 
 def _join_known(arguments: Value) -> Value:
-    """Join neighbouring known texts."""
+    """Join neighbouring known texts, if the delimiter is short."""
     if is_unresolved(arguments) or not isinstance(arguments[0], str):
         return arguments
     delimiter, *lists = arguments
+    if len(delimiter) > _MAX_JOINED_DELIMITER:
+        return arguments
 
     def join(texts: list[Json]) -> str:
         return str(delimiter).join(text or "" for text in texts)
@@ -159,7 +163,9 @@ def _replaced(
     """
     pieces = [template]
     unused = []
+    work = len(template) // CHARS_PER_STEP
     for name in sorted(params, key=lambda name: (-len(name), name)):
+        scope.budget.charge(work + len(pieces))
         replacement = render(params[name])
         cut: list[str] = []
         occurrences = 0
@@ -172,11 +178,11 @@ def _replaced(
             for other in others:
                 cut += (replacement, other)
             occurrences += len(others)
-        scope.charge(occurrences * len(replacement))
+        scope.budget.charge_text(occurrences * len(replacement))
         if not occurrences:
             unused.append(name)
         pieces = cut
-    scope.charge(len(template))
+    scope.budget.charge_text(len(template))
     return "".join(pieces), unused
 
 
@@ -218,7 +224,8 @@ def _split(arguments: Json, scope: FunctionScope) -> Value:
     delimiter, text, *index = arguments
     if text is None:
         return None
-    scope.charge(len(text))
+    scope.budget.charge_text(len(text))
+    scope.budget.charge(text.count(delimiter))
     pieces: list[str] = text.split(delimiter)
     return pieces[_split_index(index[0], len(pieces))] if index else pieces
 
@@ -242,7 +249,6 @@ def _check_digest(arguments: Value) -> None:
 
 def _digest(arguments: Sequence[str], scope: FunctionScope) -> Value:
     algorithm, text = arguments
-    scope.charge(len(text))
     try:
         return hashlib.new(algorithm, text.encode("latin-1"), usedforsecurity=False).hexdigest()
     except UnicodeEncodeError as error:

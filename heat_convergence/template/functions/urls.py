@@ -9,6 +9,7 @@ import ipaddress
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from heat_convergence.template.evaluation_budget import SLOW_CHARS_PER_STEP
 from heat_convergence.template.functions.function import (
     Function,
     FunctionError,
@@ -54,6 +55,7 @@ def _check_port(port: Value) -> None:
 
 
 def _make_url(arguments: dict[str, Json], scope: FunctionScope) -> Value:
+    scope.budget.charge(len(str(arguments)) // SLOW_CHARS_PER_STEP)
     scheme = arguments.get("scheme") or ""
     address = _address(arguments)
     url = f"{scheme}:" if scheme else ""
@@ -65,7 +67,7 @@ def _make_url(arguments: dict[str, Json], scope: FunctionScope) -> Value:
         url += "?" + (quote(query, safe="=&;/?:@,+") if isinstance(query, str) else _query(query))
     if arguments.get("fragment"):
         url += "#" + quote(arguments["fragment"], safe="/?")
-    scope.charge(len(url))
+    scope.budget.charge_text(len(url))
     return url
 
 

@@ -15,6 +15,7 @@ import yaql as yaql_library
 from yaql.language.exceptions import YaqlException
 from yaql.language.expressions import Statement
 
+from heat_convergence.common import strict_json
 from heat_convergence.template import bounded_regex
 from heat_convergence.template.functions import yaql_sandbox
 from heat_convergence.template.functions.function import (
@@ -36,7 +37,6 @@ from heat_convergence.template.parsing.yaml_reader import json_key
 Json = Any
 Value = Any
 
-_MAX_RESULT_BITS = 8_192  # Python writes no number of more than 4,300 digits
 _FORM = "{expression: <YAQL expression>, data: <any value>}"
 
 # The exceptions that a user's expression can cause in the library or its functions.
@@ -128,9 +128,10 @@ def run_call(call: YaqlCall) -> YaqlResult:
 
 
 def _evaluate(arguments: Json, scope: FunctionScope) -> Value:
-    limits = scope.limits
+    budget = scope.budget
+    limits = budget.limits
     _statement(arguments["expression"], limits)
-    if scope.yaql_seconds_left <= 0:
+    if budget.yaql_seconds_left <= 0:
         raise FunctionError(
             f"YAQL: the template's expressions take more than {limits.yaql_max_seconds:g} s"
             " of processor time together"
@@ -140,37 +141,25 @@ def _evaluate(arguments: Json, scope: FunctionScope) -> Value:
         arguments["data"],
         limits.yaql_limit_iterators,
         limits.yaql_memory_quota_bytes,
-        scope.yaql_steps_left,
-        scope.yaql_seconds_left,
+        budget.yaql_steps_left,
+        budget.yaql_seconds_left,
     )
     result = run_call(call) if limits.yaql_runner is None else limits.yaql_runner.run(call)
-    scope.yaql_steps_left = result.steps_left
-    scope.yaql_seconds_left -= result.seconds
+    budget.charge_yaql(result.steps_left, result.seconds)
     if result.error is not None:
         raise FunctionError(f"YAQL: {result.error}")
-    _charge(result.value, scope)
     return result.value
-
-
-def _charge(value: Json, scope: FunctionScope) -> None:
-    """Account for each member of a result."""
-    if isinstance(value, str | list | dict):
-        scope.charge(len(value))
-    if isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            _charge(item, scope)
 
 
 def _plain(value: Any) -> Json:
     """Return the result as JSON that can be stored and sent."""
     if isinstance(value, str):
-        value.encode()  # half a surrogate pair is no text
+        strict_json.check_text(value)
         return value
-    if isinstance(value, int) and value.bit_length() > _MAX_RESULT_BITS:
-        raise FunctionError(f"The number has more than {_MAX_RESULT_BITS} bits")
-    if value is None or isinstance(value, bool | int):
+    if isinstance(value, int | float):
+        strict_json.check_number(value)
         return value
-    if isinstance(value, float) and value - value == 0:
+    if value is None:
         return value
     if isinstance(value, list):
         return [_plain(item) for item in value]

@@ -8,11 +8,14 @@ Source: docs/reference/template-language.rst, "Parameter schema".
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from heat_convergence.common.strict_json import check_number
 from heat_convergence.template import bounded_regex
 from heat_convergence.template.diagnostics import did_you_mean
+from heat_convergence.template.evaluation_budget import current_budget
 from heat_convergence.template.parameters.constraints import (
     AllowedPattern,
     AllowedValues,
@@ -25,6 +28,7 @@ from heat_convergence.template.parameters.constraints import (
 
 Json = Any
 Number = int | float
+_STEPS_PER_PATTERN, _STEPS_PER_CHAR = 300, 20  # to compile it
 
 TYPES_BY_CONSTRAINT: Mapping[str, frozenset[str]] = {
     "range": frozenset({"Number"}),
@@ -133,6 +137,7 @@ def _allowed_values(body: Json, description: str | None) -> Constraint:
 def _allowed_pattern(body: Json, description: str | None) -> Constraint:
     if not isinstance(body, str):
         raise InvalidDeclaration("an allowed pattern must be a string")
+    current_budget().charge(_STEPS_PER_PATTERN + _STEPS_PER_CHAR * len(body))
     try:
         bounded_regex.compile_pattern(body)
     except bounded_regex.PatternError as error:
@@ -167,7 +172,8 @@ def _number(value: Json) -> Number | None:
                 number: Number = number_type(value)
             except ValueError:
                 continue
-            if number - number == 0:
+            with contextlib.suppress(ValueError):
+                check_number(number)
                 return number
     raise InvalidDeclaration(f"{value!r} is not a number")
 

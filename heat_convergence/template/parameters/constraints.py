@@ -7,6 +7,7 @@ arrive in a mapping.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -130,10 +131,10 @@ class AllowedValues(Constraint):
     def _violation(
         self, value: Json, custom: Mapping[str, CustomConstraintFunction]
     ) -> str | None:
+        allowed_keys = {key for allowed in self.values for key in _keys_of_allowed(allowed)}
         for item in value if isinstance(value, list | tuple) else (value,):
-            if not any(_same(item, allowed) for allowed in self.values):
-                listed = ", ".join(str(allowed) for allowed in self.values)
-                return f"{item!r} is not an allowed value [{listed}]"
+            if allowed_keys.isdisjoint(_keys_of_value(item)):
+                return f"{_as_json(item)} is not an allowed value {_as_json(self.values)}"
         return None
 
     def _declaration(self) -> tuple[str, Json]:
@@ -183,7 +184,7 @@ class CustomConstraint(Constraint):
         for item in value if isinstance(value, list | tuple) else (value,):
             verdict = function(item)
             if isinstance(verdict, str):
-                return verdict
+                return f"Error validating value '{item}': {verdict}"
             if verdict is False:
                 return f"{item!r} does not satisfy {self.name}"
         return None
@@ -200,8 +201,30 @@ def _without_none(**entries: Json) -> dict[str, Json]:
     return {key: value for key, value in entries.items() if value is not None}
 
 
-def _same(value: Json, allowed: Json) -> bool:
-    # YAML reads as number or boolean what a parameter or property holds as text.
-    if isinstance(value, bool) or isinstance(allowed, bool):
-        return str(value).lower() == str(allowed).lower()
-    return bool(value == allowed) or str(value) == str(allowed)
+# YAML reads as number or boolean what a parameter or property holds as text. A boolean equals
+# the text of any case that stands for it; otherwise the text or the number must be the same. In
+# sets instead of pairs, because both lists may be long.
+
+
+def _keys_of_allowed(value: Json) -> tuple[Json, ...]:
+    """Return keys, one of which is a key of every value that equals this allowed one."""
+    text = str(value)
+    if isinstance(value, bool):
+        return (("boolean", text.lower()),)
+    return (text, ("text", text.lower()), *_number(value))
+
+
+def _keys_of_value(value: Json) -> tuple[Json, ...]:
+    """Return keys, one of which is a key of every allowed value that equals this one."""
+    text = str(value)
+    if isinstance(value, bool):
+        return (("boolean", text.lower()), ("text", text.lower()))
+    return (text, ("boolean", text.lower()), *_number(value))
+
+
+def _number(value: Json) -> tuple[Json, ...]:
+    return (value,) if isinstance(value, int | float) else ()
+
+
+def _as_json(value: Json) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)

@@ -8,14 +8,16 @@ Source: docs/reference/template-language.rst, "Parameter schema".
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from heat_convergence.common.errors import InvalidSchemaError
+from heat_convergence.common.strict_json import check_number, parse_json
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
+from heat_convergence.template.evaluation_budget import current_budget
 from heat_convergence.template.parameters import constraint_parser
 from heat_convergence.template.parameters.constraints import (
     NO_CUSTOM_CONSTRAINTS,
@@ -29,6 +31,7 @@ Json = Any
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
+_BOOLEANS = ", ".join(repr(word) for word in sorted(_TRUE | _FALSE))
 
 
 class ParameterType(StrEnum):
@@ -135,9 +138,10 @@ def _to_number(value: Json) -> int | float:
                 number = number_type(value)
             except ValueError:
                 continue
-            if number - number == 0:  # neither infinite nor NaN
+            with contextlib.suppress(ValueError):
+                check_number(number)
                 return number
-    raise InvalidParameterValue(f"{_shortened(value)} is not a number")
+    raise InvalidParameterValue(f"could not convert string to float: {_shortened(value)}")
 
 
 def _to_boolean(value: Json) -> bool:
@@ -146,7 +150,9 @@ def _to_boolean(value: Json) -> bool:
     text = str(value).strip().lower()
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    raise InvalidParameterValue(f"{_shortened(value)} is not a boolean")
+    raise InvalidParameterValue(
+        f"Unrecognized value {_shortened(value)}, acceptable values are: {_BOOLEANS}"
+    )
 
 
 def _to_list(value: Json) -> list[str]:
@@ -164,16 +170,12 @@ def _to_json(value: Json) -> Json:
         return {}
     if isinstance(value, str):
         try:
-            value = json.loads(value, parse_constant=_no_constant)
+            value = parse_json(value)
         except (ValueError, RecursionError) as error:
             raise InvalidParameterValue(f"Value must be valid JSON: {error}") from error
         if isinstance(value, dict | list):
             return value
     raise InvalidParameterValue("Value must be valid JSON: a map or a list is expected")
-
-
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not allowed")
 
 
 _CONVERTERS: Mapping[ParameterType, Callable[[Json], Json]] = {
@@ -201,7 +203,9 @@ def parse_parameter_schemas(
         )
         return {}
     schemas = {}
+    budget = current_budget()
     for name, declared in section.items():
+        budget.location = (where, name)
         try:
             schemas[name] = parse_parameter_schema(name, declared, version)
         except InvalidSchemaError as error:

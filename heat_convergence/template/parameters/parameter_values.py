@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -19,6 +19,7 @@ from heat_convergence.common.errors import (
     UserParameterMissing,
 )
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
+from heat_convergence.template.evaluation_budget import current_budget
 from heat_convergence.template.functions.function import UNKNOWN
 from heat_convergence.template.parameters.constraints import CustomConstraintFunction
 from heat_convergence.template.parameters.parameter_schemas import (
@@ -85,6 +86,8 @@ class ParameterValue:
         is_user_provided: False if the value is the declared default.
         has_value: False only where missing parameters are allowed.
         is_pseudo: Whether the language defines the parameter, not the template.
+        default: The environment's default, else the declared one, unconverted.
+        assigned: The value of the environment's ``parameters``, unconverted; None without one.
     """
 
     schema: ParameterSchema
@@ -92,6 +95,8 @@ class ParameterValue:
     is_user_provided: bool = True
     has_value: bool = True
     is_pseudo: bool = False
+    default: Json = None
+    assigned: Json = None
 
     @property
     def display_text(self) -> str:
@@ -135,20 +140,19 @@ def resolve_parameters(
                 ),
             )
     values = {}
+    budget = current_budget()
     for name, schema in schemas.items():
-        schema_default = schema.default
-        raw = next(
-            (
-                v
-                for v in (user_values.get(name), defaults.get(name), schema_default)
-                if v is not None
-            ),
-            None,
+        budget.location = (checks.section, name)
+        default = schema.default if defaults.get(name) is None else defaults[name]
+        assigned = user_values.get(name)
+        raw = default if assigned is None else assigned
+        values[name] = ParameterValue(
+            schema, None, is_user_provided=False, has_value=False, default=default
         )
-        values[name] = ParameterValue(schema, None, is_user_provided=False, has_value=False)
         try:
             if raw is not None and raw is not UNKNOWN:
-                values[name] = _value(schema, raw, checks.custom_constraints)
+                found = _value(schema, raw, checks.custom_constraints)
+                values[name] = replace(found, default=default, assigned=assigned)
             elif checks.missing_parameters is MissingParameters.REJECT and raw is None:
                 error = UserParameterMissing(f"The Parameter ({name}) was not provided.")
                 diagnostics.add(ValidationPhase.PARAMETERS, error, (checks.section, name))

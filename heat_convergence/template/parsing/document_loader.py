@@ -10,13 +10,13 @@ the C composer overflows the stack on a hundred thousand brackets.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from heat_convergence.common import strict_json
 from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
 from heat_convergence.template.diagnostics import SourcePath, SourcePosition
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
@@ -42,7 +42,11 @@ class Document:
 
         Parses the text again, so that only a document with errors pays for positions.
         """
-        return source_positions.find_position(self.text, path) if self.text is not None else None
+        return self.find_positions((path,)).get(path)
+
+    def find_positions(self, paths: Collection[SourcePath]) -> dict[SourcePath, SourcePosition]:
+        """Return what ``find_position`` does, for several paths at once."""
+        return {} if self.text is None else source_positions.find_positions(self.text, paths)
 
 
 def load_document(
@@ -64,7 +68,7 @@ def load_document(
     check_document_size(text, limits, document_type)
     if text.lstrip()[:1] == "{":
         try:
-            data = json.loads(text, parse_constant=_reject_constant)
+            data = strict_json.parse_json(text)
         except (ValueError, RecursionError):
             pass  # YAML's flow style starts alike, and its parser reports errors better.
         else:
@@ -101,10 +105,6 @@ def _yaml(text: str, limits: TemplateLimits, document_type: str) -> Json:
         raise HTTPBadRequest(f"Error parsing {document_type}: {error}") from error
 
 
-def _reject_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> Json:
     """Return the data if it is within the limits, copied only if it is not plain JSON."""
     count = 0
@@ -134,12 +134,17 @@ def _within_limits(source: Json, limits: TemplateLimits, document_type: str) -> 
                 raise HTTPBadRequest(
                     f"The {document_type} holds a {type(node).__name__}, which JSON does not have."
                 )
-            elif isinstance(node, float) and node - node != 0:
-                raise HTTPBadRequest(
-                    f"The {document_type} holds {node}, which JSON does not have."
-                )
+            elif isinstance(node, int | float):
+                _check_number(node, document_type)
         level = following
     return source if plain else _copied(source)
+
+
+def _check_number(number: float, document_type: str) -> None:
+    try:
+        strict_json.check_number(number)
+    except ValueError as error:
+        raise HTTPBadRequest(f"The {document_type} cannot be used: {error}.") from error
 
 
 def _copied(node: Json) -> Json:

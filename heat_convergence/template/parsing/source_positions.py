@@ -6,81 +6,94 @@ on text that only a JSON parser accepts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from heat_convergence.template.diagnostics import SourcePath, SourcePosition
 from heat_convergence.template.parsing.yaml_reader import iter_yaml_events
 
 
-def find_position(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
-    """Return line and column, both from 1, of the deepest part of the path in the text."""
-    best: tuple[int, tuple[int, int]] | None = None
-    try:
-        for depth, mark in _matches(text, path):
-            if best is None or depth >= best[0]:
-                best = (depth, (mark.line + 1, mark.column + 1))
-    except yaml.YAMLError:
-        pass  # JSON that YAML cannot parse, for example with tabs: keep what was found.
-    return best[1] if best else None
+@dataclass(slots=True)
+class _Node:
+    """A part of the paths that are sought, with the parts below it."""
+
+    position: SourcePosition | None = None
+    children: dict[str, _Node] = field(default_factory=dict)
 
 
-def _matches(text: str, path: tuple[str | int, ...]) -> Iterator[tuple[int, Any]]:
-    """Yield the number of matched path parts and the mark of every node on the path.
+_UNNAMED = _Node()  # whatever no path leads to
 
-    ``on_path`` counts the open maps and lists, from the root, that lie on the path;
-    ``stack`` holds the next key or index of each open one.
+
+def find_positions(text: str, paths: Collection[SourcePath]) -> dict[SourcePath, SourcePosition]:
+    """Return, by path, the position of its deepest part that the text has.
+
+    The text is read once, however many paths there are.
     """
-    stack: list[Any] = []
-    on_path = 0
+    root = _Node()
+    for path in paths:
+        node = root
+        for part in path:
+            node = node.children.setdefault(str(part), _Node())
+    # JSON that YAML cannot parse, for example with tabs: keep what was found.
+    with contextlib.suppress(yaml.YAMLError):
+        _locate(text, root)
+    found = {path: _deepest(root, path) for path in paths}
+    return {path: position for path, position in found.items() if position is not None}
+
+
+def _deepest(root: _Node, path: SourcePath) -> SourcePosition | None:
+    best, node = None, root
+    for part in path:
+        node = node.children[str(part)]
+        best = node.position or best
+    return best
+
+
+def _locate(text: str, root: _Node) -> None:
+    """Set the position of every node that the text has."""
+    stack: list[_Open] = []
     for event in iter_yaml_events(text):
         event_type = type(event)
-        if isinstance(event, yaml.DocumentStartEvent | yaml.StreamStartEvent):
-            continue
         if event_type is yaml.MappingEndEvent or event_type is yaml.SequenceEndEvent:
             stack.pop()
-            on_path = min(on_path, len(stack))
-            continue
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        follows = _advance(stack, event)
-        if follows is _IS_KEY:
-            key = getattr(event, "value", None)
-            if on_path == len(stack) <= len(path) and key == str(path[on_path - 1]):
-                yield on_path, event.start_mark
-            continue
-        is_match = not stack or (
-            on_path == len(stack) <= len(path) and str(follows) == str(path[on_path - 1])
-        )
-        if is_match and stack and isinstance(follows, int):
-            yield on_path, event.start_mark
-        if event_type is yaml.MappingStartEvent or event_type is yaml.SequenceStartEvent:
-            if is_match and on_path == len(stack):
-                on_path += 1
-            stack.append(_Keys() if event_type is yaml.MappingStartEvent else -1)
+        elif isinstance(event, yaml.NodeEvent):
+            node = stack[-1].child(event) if stack else root
+            if isinstance(event, yaml.CollectionStartEvent):
+                is_list = event_type is yaml.SequenceStartEvent
+                stack.append(_Open(node or _UNNAMED, is_list))
 
 
-class _Keys:
-    """An open map, with the key that was read last while its value is still to come."""
-
-    key: Any = None
-
-
-_IS_KEY: Any = object()
+def _found(node: _Node, event: Any) -> _Node:
+    """Record that the event is what the node stands for."""
+    mark = event.start_mark
+    node.position = (mark.line + 1, mark.column + 1)
+    return node
 
 
-def _advance(stack: list[Any], event: Any) -> Any:
-    """Return the key or index of the event in its parent, or ``_IS_KEY``."""
-    if not stack:
-        return None
-    top = stack[-1]
-    if isinstance(top, int):
-        stack[-1] = top + 1
-        return top + 1
-    if top.key is None:
-        top.key = (event.value if isinstance(event, yaml.ScalarEvent) else "",)
-        return _IS_KEY
-    key = top.key[0]
-    top.key = None
-    return key
+@dataclass(slots=True)
+class _Open:
+    """An open map or list, with the key or index of what comes next."""
+
+    node: _Node
+    is_list: bool
+    index: int = -1
+    key: str | None = None
+
+    def child(self, event: Any) -> _Node | None:
+        """Return the node of a member, None for a key or for a member that no path names."""
+        if self.is_list:
+            self.index += 1
+            node = self.node.children.get(str(self.index))
+            return node and _found(node, event)
+        if self.key is None:
+            self.key = str(getattr(event, "value", ""))
+            node = self.node.children.get(self.key)
+            if node is not None:
+                _found(node, event)
+            return None
+        key, self.key = self.key, None
+        return self.node.children.get(key)

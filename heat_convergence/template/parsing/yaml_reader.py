@@ -7,13 +7,13 @@ code walks the data.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from heat_convergence.common import strict_json
 from heat_convergence.template.limits import TemplateLimits
 
 Json = Any
@@ -23,7 +23,8 @@ _TAG = "tag:yaml.org,2002:"
 _MERGE_KEY = "<<"
 _TEXT_TAGS = frozenset({_TAG + "str", _TAG + "timestamp", _TAG + "value", "!"})
 _CONSTRUCT = yaml.constructor.SafeConstructor()
-_NUMBER = re.compile(r"[-+.0-9]")
+_NUMBERS = frozenset({int, float})
+_MAX_NUMBER_CHARS = 400  # of a scalar that is no text; in base 60 they take quadratic time
 
 
 class LimitExceeded(Exception):
@@ -177,6 +178,8 @@ class _Reader:
 
     def _scalar(self, event: Any) -> Json:
         text: str = event.value
+        if event.style == '"':
+            _check_text(text, event.start_mark)  # escapes can make any character
         if event.tag is None and not event.implicit[0]:
             return text  # quoted
         if event.tag is None or (event.tag == "!" and event.implicit[0]):
@@ -194,13 +197,18 @@ class _Reader:
             return text
         if tag == _TAG + "merge":
             return self._merge_mark(text)
+        if len(text) > _MAX_NUMBER_CHARS:
+            what = f"a {tag.removeprefix(_TAG)} of {len(text)} characters"
+            raise _error(f"{what}; at most {_MAX_NUMBER_CHARS} are allowed", event.start_mark)
         node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
         try:
             value = self._constructed(tag, node)
+        except OverflowError as error:
+            raise _error(f"{text} is larger than a number can be", event.start_mark) from error
         except (ValueError, KeyError, IndexError) as error:
             raise _error(f"{text!r} is not of the type {tag!r}", event.start_mark) from error
-        if isinstance(value, float) and value - value != 0:
-            raise _error(f"{text} is not a number that JSON has", event.start_mark)
+        if type(value) in _NUMBERS:
+            _check_number(value, text, event.start_mark)
         return value
 
     def _constructed(self, tag: str, node: yaml.ScalarNode) -> Json:
@@ -244,6 +252,20 @@ def iter_yaml_events(text: str) -> Iterator[Any]:
             yield loader.get_event()
     finally:
         loader.dispose()
+
+
+def _check_number(number: float, text: str, mark: Any) -> None:
+    try:
+        strict_json.check_number(number)
+    except ValueError as error:
+        raise _error(f"{text} is not a number that JSON has: {error}", mark) from error
+
+
+def _check_text(text: str, mark: Any) -> None:
+    try:
+        strict_json.check_text(text)
+    except ValueError as error:
+        raise _error(str(error), mark) from error
 
 
 def _error(message: str, mark: Any) -> yaml.YAMLError:

@@ -72,6 +72,15 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
             if row.resource_id in ids:
                 self._tables.graph[row.key] = replace(row, retry_count=row.retry_count + 1)
 
+    def count_takeovers(self, version: int, ids: Collection[str]) -> Mapping[str, int]:
+        """Count one more worker that ended, and return the numbers by resource id."""
+        counts: dict[str, int] = {}
+        for row in self._tables.edges(version):
+            if row.resource_id in ids:
+                counts[row.resource_id] = row.takeover_count + 1
+                self._tables.graph[row.key] = replace(row, takeover_count=row.takeover_count + 1)
+        return counts
+
     def add_physical_dependencies(self, stack_id: str, pairs: Iterable[tuple[str, str]]) -> None:
         """Insert physical dependencies, none of them twice."""
         for dependent, used in pairs:
@@ -85,4 +94,4 @@ class MemoryGraphRepository(MemoryRepository, GraphRepository):
         known = self._tables.physical_dependencies
         found = {key[2] for key in known if key[0] == stack_id and key[1] in ids}
         rows = self._tables.resources_of_stack(stack_id)
-        return [narrow(row) for row in rows if row.job is not None and row.id in found]
+        return [narrow(row) for row in rows if row.job.verb is not None and row.id in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Unpack
 
@@ -18,9 +17,9 @@ from heat_convergence.convergence.model.job import (
     Workload,
 )
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import ResourceColumns, with_columns
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.jobs import JobRepository
-from heat_convergence.convergence.ports.resources import ResourceColumns
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import narrow
 
@@ -34,28 +33,30 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
     def lock_by_stack(self, stack_id: str) -> list[Resource]:
         """Return the stack's rows that have a job, narrow, by id."""
         rows = self._tables.resources_of_stack(stack_id)
-        return [narrow(row) for row in rows if row.job is not None]
+        return [narrow(row) for row in rows if row.job.verb is not None]
 
     def next_queued(self, stack_id: str, limit: int) -> list[str]:
         """Return ids of up to ``limit`` QUEUED jobs of the stack, oldest first."""
         rows = self._tables.resources_of_stack(stack_id)
-        return [row.id for row in rows if row.job_state is JobState.QUEUED][:limit]
+        return [row.id for row in rows if row.job.state is JobState.QUEUED][:limit]
 
     def next_schedulable(self, project_id: str, after: str, limit: int) -> list[JobRef]:
         """Return SCHEDULABLE jobs of the project, those of trees after ``after`` first."""
         schedulable = [
             row
             for row in self._tables.resources.values()
-            if row.project_id == project_id and row.job_state is JobState.SCHEDULABLE
+            if row.identity.project_id == project_id and row.job.state is JobState.SCHEDULABLE
         ]
-        schedulable.sort(key=lambda row: (row.root_id <= after, row.root_id, row.id))
-        return [JobRef(row.stack_id, row.version, row.id) for row in schedulable[:limit]]
+        schedulable.sort(
+            key=lambda row: (row.identity.root_id <= after, row.identity.root_id, row.id)
+        )
+        return [JobRef(row.stack_id, row.job.version, row.id) for row in schedulable[:limit]]
 
     def get_workload(self, project_id: str, stack_id: str | None = None) -> Workload:
         """Return how much is under way in the project and, if named, in the stack."""
         rows = self._tables.resources.values()
-        project = Counter(row.job_state for row in rows if row.project_id == project_id)
-        stack = Counter(row.job_state for row in rows if row.stack_id == stack_id)
+        project = Counter(row.job.state for row in rows if row.identity.project_id == project_id)
+        stack = Counter(row.job.state for row in rows if row.stack_id == stack_id)
         return Workload(
             posted=project[JobState.POSTED],
             running=project[JobState.RUNNING],
@@ -101,26 +102,28 @@ class MemoryJobRepository(MemoryRepository, JobRepository):
     def repost(self, ids: Collection[str], now: datetime) -> None:
         """Make those of the jobs that are RUNNING POSTED again."""
         for row in self._tables.resources_by_id(ids):
-            if row.job_state is JobState.RUNNING:
+            if row.job.state is JobState.RUNNING:
                 self._save(job_transitions.repost(now).apply_to(row))
 
     def mark_complete(self, ids: Collection[str], now: datetime) -> None:
         """Mark resources COMPLETE and remove their jobs, leaving nothing to observe."""
         for row in self._tables.resources_by_id(ids):
-            done = replace(
+            done = with_columns(
                 job_transitions.settle(now).apply_to(row),
                 status=Status.COMPLETE,
                 job=None,
                 updated_at=now,
-                applied_hash=row.definition_hash if row.job in _APPLYING else row.applied_hash,
-                suspended=row.suspended and row.job not in _RESUMING,
+                applied_hash=row.desired.definition_hash
+                if row.job.verb in _APPLYING
+                else row.physical.applied_hash,
+                suspended=row.physical.suspended and row.job.verb not in _RESUMING,
             )
             self._save(done)
 
     def _check(self, ids: Collection[str], transition: JobTransition) -> None:
         """Raise ``IllegalTransition`` where SQL relies on the caller, so that tests find it."""
         for row in self._tables.resources_by_id(ids):
-            transition.check(row.job_state)
+            transition.check(row.job.state)
 
     def _save(self, row: Resource) -> None:
         self._tables.resources[row.id] = row

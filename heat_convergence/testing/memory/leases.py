@@ -19,4 +19,4 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
     def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Return id → current version of the rows still leased under ``token``."""
         rows = self._tables.resources_by_id(ids)
-        return {row.id: row.version for row in rows if row.lease_token == token}
+        return {row.id: row.job.version for row in rows if row.lease.token == token}

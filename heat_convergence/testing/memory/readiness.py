@@ -51,7 +51,7 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             for row in self._tables.edges(version)
             if row.needed_by is not None
             and row.needed_by in ids
-            and self._tables.resources[row.resource_id].touched_version == version
+            and self._tables.resources[row.resource_id].job.touched_version == version
         )
 
     def find_unblocked_by(self, version: int, ids: Collection[str]) -> list[Resource]:
@@ -65,12 +65,12 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
         return [
             narrow(row)
             for row in self._tables.resources_by_id(dependents)
-            if row.job_state is JobState.BLOCKED and row.id not in waiting
+            if row.job.state is JobState.BLOCKED and row.id not in waiting
         ]
 
     def find_wrongly_blocked(self, stack_id: str, version: int) -> list[str]:
         """Return ids of BLOCKED jobs that need nothing unready."""
         rows = self._tables.resources_of_stack(stack_id)
-        blocked = [row.id for row in rows if row.job_state is JobState.BLOCKED]
+        blocked = [row.id for row in rows if row.job.state is JobState.BLOCKED]
         waiting = self.find_with_unready_requirements(version, blocked)
         return [row_id for row_id in blocked if row_id not in waiting]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Unpack
 
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import InputResource, Resource
+from heat_convergence.convergence.model.resource_columns import (
+    ResourceColumns,
+    get_column,
+    with_values,
+)
 from heat_convergence.convergence.model.transition_rules import reject_owned_columns
 from heat_convergence.convergence.ports.incarnations import IncarnationRepository
-from heat_convergence.convergence.ports.resources import ResourceColumns, ResourceRepository
+from heat_convergence.convergence.ports.resources import ResourceRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import (
@@ -30,8 +34,8 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         for row in resources:
             if row.stack_id not in self._tables.stacks or row.id in self._tables.resources:
                 raise ValueError(f"resource {row.id} has no stack, or exists already")
-            columns = {name: getattr(row, name) for name in STORED_RESOURCE_COLUMNS}
-            self._tables.resources[row.id] = replace(row, **as_stored(columns))
+            columns = {name: get_column(row, name) for name in STORED_RESOURCE_COLUMNS}
+            self._tables.resources[row.id] = with_values(row, as_stored(columns))
 
     def lock(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, narrow, by id."""
@@ -76,7 +80,7 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
         absent = {
             row.id
             for row in self.get_by_stack(stack_id)
-            if row.desired is DesiredState.ABSENT and row.job is None
+            if row.desired.state is DesiredState.ABSENT and row.job.verb is None
         }
         self._tables.keep_edges(
             lambda row: row.resource_id not in absent and row.needed_by not in absent
@@ -91,9 +95,9 @@ class MemoryResourceRepository(MemoryRepository, ResourceRepository):
     def any_status_reason_startswith(self, stack_id: str, action: Action, beginning: str) -> bool:
         """Return whether a present resource has such a status reason in that action."""
         return any(
-            row.status_reason.startswith(beginning)
+            row.state.reason.startswith(beginning)
             for row in self.get_by_stack(stack_id)
-            if row.desired is DesiredState.PRESENT and row.action is action
+            if row.desired.state is DesiredState.PRESENT and row.state.action is action
         )
 
 
@@ -110,5 +114,5 @@ class MemoryIncarnationRepository(MemoryRepository, IncarnationRepository):
         return {
             row.name: InputResource.from_resource(row)
             for row in self._tables.resources_of_stack(stack_id)
-            if row.name in names and row.desired is DesiredState.PRESENT
+            if row.name in names and row.desired.state is DesiredState.PRESENT
         }

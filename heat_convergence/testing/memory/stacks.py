@@ -54,6 +54,16 @@ class MemoryStackRepository(MemoryRepository, StackRepository):
             self._check_name(stack)
         self._tables.stacks[stack_id] = stack
 
+    def lock_quotas(self, project_id: str) -> None:
+        """Do nothing: there is only one transaction."""
+
+    def count_roots(self, project_id: str) -> int:
+        """Return how many root stacks that are not deleted the project has."""
+        return sum(
+            stack.project_id == project_id and stack.owner_id is None and stack.deleted_at is None
+            for stack in self._tables.stacks.values()
+        )
+
     def get_tags(self, stack_id: str) -> tuple[str, ...]:
         """Return the stack's tags in the user's order."""
         return self._tables.tags.get(stack_id, ())

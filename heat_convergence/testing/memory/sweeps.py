@@ -16,6 +16,7 @@ from heat_convergence.convergence.model.job_transitions import (
     repost,
 )
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import get_column
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
@@ -38,25 +39,25 @@ class MemorySweepRepository(SweepRepository):
         def is_lost(row: Resource) -> bool:
             """Return whether the job must be posted again."""
             return (
-                row.job_state in _POSTED_OR_RUNNING
-                and row.posted_at is not None
-                and row.posted_at < posted_before
-                and row.observe_at is None
-                and (row.lease_expires_at is None or row.lease_expires_at < now)
+                row.job.state in _POSTED_OR_RUNNING
+                and row.job.posted_at is not None
+                and row.job.posted_at < posted_before
+                and row.observation.observe_at is None
+                and (row.lease.expires_at is None or row.lease.expires_at < now)
             )
 
         with self._session.transaction() as tx:
             rows = self._first(is_lost, "posted_at", limit)
             ids = [row.id for row in rows]
             tx.jobs.apply(ids, repost(now))
-        return [JobRef(row.stack_id, row.version, row.id) for row in rows]
+        return [JobRef(row.stack_id, row.job.version, row.id) for row in rows]
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
 
         def is_due(row: Resource) -> bool:
             """Return whether the time of the observation has come."""
-            return row.observe_at is not None and row.observe_at <= now
+            return row.observation.observe_at is not None and row.observation.observe_at <= now
 
         with self._session.transaction() as tx:
             ids = [row.id for row in self._first(is_due, "observe_at", limit)]
@@ -80,7 +81,10 @@ class MemorySweepRepository(SweepRepository):
     def get_next_observation_time(self) -> datetime | None:
         """Return the earliest ``observe_at`` of all resources."""
         rows = self._session.tables.resources.values()
-        return min((row.observe_at for row in rows if row.observe_at is not None), default=None)
+        return min(
+            (row.observation.observe_at for row in rows if row.observation.observe_at is not None),
+            default=None,
+        )
 
     def find_overdue_stacks(self, now: datetime, limit: int) -> list[str]:
         """Return ids of IN_PROGRESS stacks whose deadline has passed."""
@@ -98,7 +102,7 @@ class MemorySweepRepository(SweepRepository):
             """Return whether the parent has cancelled the stack."""
             row = self._session.tables.resources.get(stack.owner_resource_id or "")
             return (
-                row is not None and row.physical_id == stack.id and is_nested_stack_cancelled(row)
+                row is not None and row.physical.id == stack.id and is_nested_stack_cancelled(row)
             )
 
         found = [stack.id for stack in self._stacks_in_progress() if is_cancelled(stack)]
@@ -109,7 +113,7 @@ class MemorySweepRepository(SweepRepository):
         busy = {
             row.stack_id
             for row in self._session.tables.resources.values()
-            if row.job_state in IN_FLIGHT or row.job_state == JobState.AT_BREAKPOINT
+            if row.job.state in IN_FLIGHT or row.job.state == JobState.AT_BREAKPOINT
         }
         stalled = [
             (stack.id, stack.version)
@@ -124,16 +128,16 @@ class MemorySweepRepository(SweepRepository):
         waiting = {
             stacks[row.stack_id].project_id
             for row in self._session.tables.resources.values()
-            if row.job_state is JobState.SCHEDULABLE
-            and row.posted_at is not None
-            and row.posted_at < before
+            if row.job.state is JobState.SCHEDULABLE
+            and row.job.posted_at is not None
+            and row.job.posted_at < before
             and stacks[row.stack_id].in_progress
         }
         return sorted(waiting)[:limit]
 
     def _first(self, matches: Callable[[Resource], bool], key: str, limit: int) -> list[Resource]:
         rows = [row for row in self._session.tables.resources.values() if matches(row)]
-        return sorted(rows, key=lambda row: getattr(row, key))[:limit]
+        return sorted(rows, key=lambda row: get_column(row, key))[:limit]
 
     def _stacks_in_progress(self) -> list[Stack]:
         return [stack for stack in self._session.tables.stacks.values() if stack.in_progress]
@@ -152,7 +156,7 @@ class MemoryWorkerRepository(WorkerRepository):
             ids = [
                 row.id
                 for row in self._session.tables.resources.values()
-                if row.lease_owner == owner and row.lease_token in tokens
+                if row.lease.owner == owner and row.lease.token in tokens
             ]
             tx.jobs.apply(ids, extend_lease(until))
         return len(ids)

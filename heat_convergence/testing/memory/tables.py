@@ -7,12 +7,13 @@ simulator.  Knows no method of the ports.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_values
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
@@ -29,6 +30,7 @@ class GraphRow:
     needed_by: str | None
     observed_ready: bool
     retry_count: int = 0
+    takeover_count: int = 0
 
     @property
     def key(self) -> tuple[int, str, str | None]:
@@ -79,7 +81,7 @@ class MemoryTables:
     def update_resources(self, ids: Collection[str], values: Mapping[str, Any]) -> None:
         """Set the same columns in all of the resources that exist."""
         for row in self.resources_by_id(ids):
-            self.resources[row.id] = replace(row, **as_stored(values))
+            self.resources[row.id] = with_values(row, as_stored(values))
 
     def update_each_resource(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
         """Set columns by resource id; all of them the same columns, as in a statement."""
@@ -91,7 +93,7 @@ class MemoryTables:
     def has_lease(self, row_id: str, token: str, version: int) -> bool:
         """Return whether the resource has this lease token and version."""
         row = self.resources.get(row_id)
-        return row is not None and row.lease_token == token and row.version == version
+        return row is not None and row.lease.token == token and row.job.version == version
 
     def edges(self, version: int | None = None) -> list[GraphRow]:
         """Return all rows of the graph, or those of a version."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from heat_convergence.convergence.model.breakpoint_location import BreakpointLocation
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 from heat_convergence.convergence.ports.tree import TreeRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
 from heat_convergence.testing.memory.values import narrow
@@ -38,7 +37,10 @@ class MemoryTreeRepository(MemoryRepository, TreeRepository):
     def count_resources(self, root_id: str) -> int:
         """Return how many resources the stacks of the tree want present."""
         rows = self._tables.resources.values()
-        return sum(row.root_id == root_id and row.desired is DesiredState.PRESENT for row in rows)
+        return sum(
+            row.identity.root_id == root_id and row.desired.state is DesiredState.PRESENT
+            for row in rows
+        )
 
     def find_breakpoint_locations(self, stacks: Collection[Stack]) -> list[BreakpointLocation]:
         """Return where those of ``stacks`` that are in progress wait at breakpoints."""
@@ -47,9 +49,9 @@ class MemoryTreeRepository(MemoryRepository, TreeRepository):
         for row in self._tables.resources.values():
             at: Stack | None = self._tables.stacks.get(row.stack_id)
             path: tuple[str, ...] = (row.name,)
-            while row.job_state is JobState.AT_BREAKPOINT and at is not None:
+            while row.job.state is JobState.AT_BREAKPOINT and at is not None:
                 if at.id in requested:
-                    found.append(BreakpointLocation(at.id, path, row.hook or ""))
+                    found.append(BreakpointLocation(at.id, path, row.job.hook or ""))
                 path = (at.parent_resource or "", *path)
                 at = self._tables.stacks.get(at.owner_id or "") if at.in_progress else None
         return sorted(found, key=lambda location: (location.stack_id, location.path))

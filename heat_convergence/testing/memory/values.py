@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common.sanitization import sanitize_text
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import with_columns
 
 _JSON = frozenset({"definition", "properties", "attributes", "data"})
 _NAMES = frozenset(
@@ -33,9 +33,10 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_planned(row: Resource) -> Resource:
     """Return the row as ``resources.lock_by_stack`` does."""
-    return replace(row, properties=None if row.properties is None else {}, attributes={})
+    properties: dict[str, Any] | None = None if row.physical.properties is None else {}
+    return with_columns(row, properties=properties, attributes={})
 
 
 def narrow(row: Resource) -> Resource:
     """Return the row without its wide columns, as ``resources.lock`` does."""
-    return replace(row, definition={}, properties=None, attributes={}, data={})
+    return with_columns(row, definition={}, properties=None, attributes={}, data={})

@@ -35,12 +35,14 @@ class EmulatedCollection:
         self._now_s = now_s
         self._id_key = id_key
         self._items: dict[str, EmulatedResource] = {}
+        self.on_add: Callable[[EmulatedResource], None] = lambda _item: None
 
     def add(self, body: dict[str, Json]) -> EmulatedResource:
         """Add a resource, with a new id unless the body has one."""
         item_id = str(body.get(self._id_key) or uuid.uuid4())
         body[self._id_key] = body.get(self._id_key) or item_id
         item = self._items[item_id] = EmulatedResource(body)
+        self.on_add(item)
         return item
 
     def get(self, item_id: str) -> EmulatedResource | None:

@@ -80,6 +80,35 @@ class InjectedFailure:
         )
 
 
+@dataclass(slots=True)
+class ErrorState:
+    """The error state of the next ``remaining`` new resources of an entity.
+
+    Attributes:
+        changes: The body's changes in the error state.
+        after_s: Seconds from the creation to the error state; ``busy`` is shown until then.
+    """
+
+    entity: str
+    changes: Mapping[str, Json]
+    remaining: int = 1
+    after_s: float = 0.0
+    busy: Mapping[str, Json] = field(default_factory=dict)
+    created: list[EmulatedResource] = field(default_factory=list)
+
+    def watch(self, item: EmulatedResource) -> None:
+        """Note a new resource that is to fail."""
+        self.remaining -= 1
+        self.created.append(item)
+
+    def apply(self, now_s: float) -> None:
+        """Give the resources that the last request created their states."""
+        for item in self.created:
+            item.body.update(self.busy if self.after_s else self.changes)
+            item.scheduled_changes = [(now_s + self.after_s, self.changes)] if self.after_s else []
+        self.created.clear()
+
+
 EmulatedHandler = Callable[["Emulation", EmulatedRequest], EmulatedResponse]
 
 
@@ -92,6 +121,7 @@ class Emulation:
         self.request_counts: Counter[str] = Counter()
         self.injected_failures: list[InjectedFailure] = []
         self.latency_s: dict[str, float] = {}
+        self._error_states: list[ErrorState] = []
         self._collections: dict[str, EmulatedCollection] = {}
         self._handlers: list[tuple[str, str, re.Pattern[str], EmulatedHandler]] = []
         self._create_hooks: dict[str, Callable[[Emulation, EmulatedResource], None]] = {}
@@ -114,8 +144,20 @@ class Emulation:
         key = entity + json.dumps(dict(path_values or {}), sort_keys=True)
         if key not in self._collections:
             id_key = REST_RESOURCES[entity].id_key if entity in REST_RESOURCES else "id"
-            self._collections[key] = EmulatedCollection(lambda: self.now_s, id_key)
+            collection = EmulatedCollection(lambda: self.now_s, id_key)
+            collection.on_add = lambda item: self._watch_creation(entity, item)
+            self._collections[key] = collection
         return self._collections[key]
+
+    def _watch_creation(self, entity: str, item: EmulatedResource) -> None:
+        for error_state in self._error_states:
+            if error_state.entity == entity and error_state.remaining:
+                error_state.watch(item)
+                return
+
+    def inject_error_state(self, error_state: ErrorState) -> None:
+        """Let new resources end in an error state."""
+        self._error_states.append(error_state)
 
     def count_requests(self, method: str, service: str = "") -> int:
         """Return the number of requests so far, by method and service."""
@@ -198,6 +240,8 @@ class Emulation:
             if not failure.after_processing:
                 return failure.response
         response = self._respond(request)
+        for error_state in self._error_states:
+            error_state.apply(self.now_s)
         return response if failure is None else failure.response
 
     def _respond(self, request: EmulatedRequest) -> EmulatedResponse:

@@ -30,7 +30,7 @@ from heat_convergence.testing.openstack.services import install_services
 
 Json = Any
 HOST = "cloud.invalid"
-# openstacksdk's name of a service → (type in the catalogue, path of its endpoint,
+# openstacksdk's name of a service → (type in the catalog, path of its endpoint,
 # newest microversion)
 SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "identity": ("identity", "/identity/v3", ""),

@@ -21,6 +21,8 @@ RESIZE_TIME_S = 4.0
 DELETE_TIME_S = 2.0
 DELETED_LISTED_S = 0.5  # how long a deleted server is still listed
 CONFIRM_TIME_S = 1.5
+DETACH_TIME_S = 1.0
+ADDRESS_TIME_S = 1.5  # until a server shows the addresses of a changed interface
 IMAGE_SAVE_TIME_S = 2.0
 
 
@@ -91,6 +93,7 @@ def _create(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
     item = emulation.collection("nova.server").add(body)
     up = {"status": "ACTIVE", "OS-EXT-STS:task_state": None}
     item.scheduled_changes = [(emulation.now_s + SPAWN_TIME_S, up)]
+    _show_addresses(emulation, server_id, SPAWN_TIME_S)
     return EmulatedResponse(202, {"server": {"id": server_id, "adminPass": "x"}})
 
 
@@ -124,11 +127,30 @@ def _attach_server(
     return body
 
 
+_RELEASED = {"device_id": "", "device_owner": "", "status": "DOWN"}
+
+
 def _release_port(emulation: Emulation, port: dict[str, Json]) -> None:
     if port.get("nova"):
         emulation.collection("neutron.port").remove(port["id"])
     else:
-        port.update(device_id="", device_owner="", status="DOWN")
+        port.update(_RELEASED)
+
+
+def _show_addresses(emulation: Emulation, server_id: str, delay_s: float) -> None:
+    """Let the server show the addresses of the ports that it keeps, some time later."""
+    addresses: dict[str, list[Json]] = {}
+    for port in _ports_of_server(emulation, server_id):
+        if emulation.get_existing("neutron.port", port["id"]).scheduled_changes:
+            continue  # it is being detached
+        network = emulation.get_existing("neutron.network", port["network_id"]).body
+        shown = [
+            {"addr": ip["ip_address"], "version": 4, "OS-EXT-IPS:type": "fixed"}
+            for ip in port["fixed_ips"]
+        ]
+        addresses.setdefault(network["name"], []).extend(shown)
+    server = emulation.get_existing("nova.server", server_id)
+    server.scheduled_changes.append((emulation.now_s + delay_s, {"addresses": addresses}))
 
 
 def _ports_of_server(emulation: Emulation, server_id: str) -> list[dict[str, Json]]:
@@ -248,14 +270,18 @@ def _attach_port(emulation: Emulation, request: EmulatedRequest) -> EmulatedResp
         request.path_parameters["id"],
         attachment.get("port_id"),
         attachment.get("net_id"),
+        next((ip["ip_address"] for ip in attachment.get("fixed_ips") or ()), None),
     )
+    _show_addresses(emulation, request.path_parameters["id"], ADDRESS_TIME_S)
     return EmulatedResponse(200, {"interfaceAttachment": {"port_id": port["id"]}})
 
 
 def _detach_port(emulation: Emulation, request: EmulatedRequest) -> EmulatedResponse:
-    _release_port(
-        emulation, emulation.get_existing("neutron.port", request.path_parameters["port"]).body
-    )
+    port = emulation.get_existing("neutron.port", request.path_parameters["port"])
+    if not port.scheduled_changes:
+        changes = None if port.body.get("nova") else _RELEASED
+        port.scheduled_changes.append((emulation.now_s + DETACH_TIME_S, changes))
+    _show_addresses(emulation, request.path_parameters["id"], ADDRESS_TIME_S)
     return EmulatedResponse(202)
 
 

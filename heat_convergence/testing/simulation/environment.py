@@ -7,41 +7,31 @@ The same configuration, requests and faults give the same history, including all
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-from dataclasses import dataclass, field
-
-from heat_convergence.common import errors
-from heat_convergence.common.ids import IdGenerator
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import SUPERSEDED_PREFIX
-from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
-from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON
-from heat_convergence.testing.simulation.bus import SimulatedMessage
-from heat_convergence.testing.simulation.cloud import SimulatedCloud
-from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.fault_points import FaultInjectingStore
-from heat_convergence.testing.simulation.invariant_checker import InvariantChecker
 from heat_convergence.testing.simulation.processes import (
-    RunningTask,
+    ServiceProcess,
     SimulatedApi,
     SimulatedEngine,
     SimulatedObserver,
-    SimulatedProcess,
 )
 from heat_convergence.testing.simulation.resource_types import SIGNAL_COUNT, SignalledType
+from heat_convergence.testing.simulation.simulation_context import (
+    EnvironmentConfig,
+    SimulationContext,
+)
 from heat_convergence.testing.simulation.workload import nested_templates, template_notation
 from heat_convergence.testing.simulation.workload.simulated_users import (
     RequestServices,
-    SimulatedUsers,
 )
 from heat_convergence.testing.simulation.workload.user_requests import (
     CREATING_OPERATIONS,
@@ -50,27 +40,6 @@ from heat_convergence.testing.simulation.workload.user_requests import (
 )
 
 _AT_GOAL = ("CREATE", "UPDATE", "ROLLBACK", "RESTORE", "ADOPT")
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentConfig:
-    """The size of the environment.
-
-    Attributes:
-        seed: the source of all random choices; 0 for none, when everything takes the
-            shortest time.
-        group_size: how many calls an engine records at once.
-        max_work_s: the longest time the cloud takes for a call.
-    """
-
-    seed: int = 0
-    engines: int = 2
-    observers: int = 2
-    group_size: int = 1
-    max_work_s: float = 5.0
-    settings: ConvergenceSettings = field(
-        default_factory=lambda: ConvergenceSettings(action_timeout_s=600.0)
-    )
 
 
 class InvariantBroken(Exception):
@@ -82,44 +51,21 @@ class InvariantBroken(Exception):
         self.log = log
 
 
-class SimulatedEnvironment:
+class SimulatedEnvironment(SimulationContext):
     """One simulation, until ``InvariantBroken`` or its user ends it."""
 
     def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
-        self.config = config
-        self.settings = config.settings
-        self.group_size = config.group_size
-        self.faults = faults
-        self.event_queue = EventQueue()
-        self.ids = IdGenerator(self.event_queue.now, random.Random(config.seed))
-        self.cloud = SimulatedCloud(lambda: self.event_queue.elapsed_s)
-        self.store = store
-        self.users = SimulatedUsers()
-        self.occurrences: Counter[str] = Counter()
-        self.expected_failures: dict[str, list[str]] = {}
-        self.invariant_checker = InvariantChecker(
-            store,
-            self.cloud,
-            self.event_queue.now,
-            self.occurrences,
-            self.users,
-            self.expect_failure,
-        )
-        self.log: list[str] = []
+        super().__init__(config, faults, store)
         self.refused_requests: list[str] = []
         self.step_count = 0
-        self.processes_to_kill: list[SimulatedProcess] = []
-        self.work_durations: dict[tuple[str, str], float] = {}
-        self._errors: Counter[str] = Counter()
-        self._newest: dict[str, int] = {}  # topic → sequence number of the last delivered message
-        self._current: list[tuple[SimulatedProcess, RunningTask]] = []
-        self.processes: list[SimulatedProcess] = [
+        self.processes: list[ServiceProcess] = [
             *(SimulatedEngine(self, f"engine-{n + 1}", "engine") for n in range(config.engines)),
             *(
                 SimulatedObserver(self, f"observer-{n + 1}", "observer")
                 for n in range(config.observers)
             ),
         ]
+        self.router.receivers.extend(self.processes)
         self.api = SimulatedApi(self, "api-1")
         for process in (*self.processes, self.api):
             process.start()
@@ -179,7 +125,7 @@ class SimulatedEnvironment:
         if request.operation == "cancel_without_rollback":
             self.expect_failure(stack_id, "a user cancelled it")
         if request.operation == "abandon":
-            self.current_task[1].abandoned_stack_id = stack_id
+            self.current_task.abandoned_stack_id = stack_id
         if request.operation == "adopt":
             self._prepare_adoption(request.stack, stack_id)
         error_name = self.users.perform(request, stack_id, services)
@@ -218,7 +164,9 @@ class SimulatedEnvironment:
         """Signal, from now on, every resource that waits for a signal."""
         for state in self.invariant_checker.stack_states.values():
             for row in state.resources if state.stack.deleted_at is None else ():
-                if row.type == SignalledType.name and not row.data.get(SIGNAL_COUNT):
+                if row.identity.type == SignalledType.name and not row.physical.data.get(
+                    SIGNAL_COUNT
+                ):
                     self._start_request(UserRequest("signal", state.stack.name, resource=row.name))
         self.event_queue.schedule_after(every_s, self.signal_periodically)
 
@@ -226,7 +174,7 @@ class SimulatedEnvironment:
         """Clear, from now on, every breakpoint at which a resource waits."""
         for state in list(self.invariant_checker.stack_states.values()):
             for row in state.resources if state.stack.deleted_at is None else ():
-                if row.job_state is JobState.AT_BREAKPOINT:
+                if row.job.state is JobState.AT_BREAKPOINT:
                     root, *parents = self.stack_path(state.stack).split(".")
                     path = ".".join([*parents, row.name])
                     self._start_request(UserRequest("clear_hook", root, resource=path))
@@ -250,79 +198,6 @@ class SimulatedEnvironment:
             if name in (state.stack.name, self.stack_path(state.stack))
         ]
         return max(found, default=(False, "nobody"))[1]
-
-    # -- for processes
-
-    @property
-    def current_task(self) -> tuple[SimulatedProcess, RunningTask]:
-        """The process and the task that run now."""
-        return self._current[-1]
-
-    def resume_task(self, process: SimulatedProcess, running: RunningTask) -> None:
-        """Run a task to its next pause, once its process is not stalled."""
-        task = running.task
-        if task is None or task.done:
-            return
-        if process.stalled_until_s > self.event_queue.elapsed_s:
-            self.event_queue.schedule_at(
-                process.stalled_until_s, lambda: self.resume_task(process, running)
-            )
-            return
-        self._current.append((process, running))
-        pause_s = task.resume()
-        self._current.pop()
-        if task.done and running in process.running_tasks:
-            process.running_tasks.remove(running)
-        if task.error is not None:
-            self.log_event(f"{process.name} fails: {task.error!r}")
-            raise task.error
-        if pause_s is not None:
-            self.event_queue.schedule_after(pause_s, lambda: self.resume_task(process, running))
-        while self.processes_to_kill:
-            crashed = self.processes_to_kill.pop()
-            if crashed.alive:
-                crashed.kill()
-
-    def deliver(self, message: SimulatedMessage) -> None:
-        """Hand a message to a running process of its topic, as soon as there is one."""
-        newest = self._newest.get(message.topic, 0)
-        if message.sequence_number < newest:
-            self.occurrences["message overtaken"] += 1
-        self._newest[message.topic] = max(message.sequence_number, newest)
-        alive = [p for p in self.processes if p.topic == message.topic and p.alive]
-        if not alive:
-            self.event_queue.schedule_after(0.5, lambda: self.deliver(message))
-            return
-        drawn = self.faults.random_between("world/taker", 0, len(alive) - 0.001)
-        chosen = alive[int(drawn + 0.5) % len(alive)]
-        self.log_event(f"{chosen.name} receives {message.method} v{message.version}")
-        chosen.handle_message(message)
-
-    def work_duration_s(self, action: Action, name: str) -> float:
-        """Return how long the cloud takes for an action on a resource."""
-        fixed = self.work_durations.get((action.lower(), name))
-        if fixed is not None:
-            return fixed
-        return self.faults.random_between(f"cloud/{action}/{name}", 0.0, self.config.max_work_s)
-
-    def log_event(self, text: str) -> None:
-        """Append a line with the simulated time to the log."""
-        self.log.append(f"{self.event_queue.elapsed_s:9.3f} {text}")
-
-    # -- expected failures
-
-    def expect_failure(self, stack_id: str, reason: str) -> None:
-        """Note a reason for which the stack may fail."""
-        self.expected_failures.setdefault(stack_id, []).append(reason)
-
-    def record_failed_call(self, view: ResourceContext, error: errors.Error) -> None:
-        """Note a call that failed permanently, or as often as retries are allowed."""
-        if isinstance(error, errors.ResourceGone) and view.physical_id in self.cloud.objects:
-            return  # an external deletion is noted elsewhere; any other must not explain a failure
-        self._errors[view.resource_id] += 1
-        final = error.retry is errors.Retry.NEVER
-        if final or self._errors[view.resource_id] >= self.settings.retry_limit:
-            self.expect_failure(view.stack_id, f"{view.name}: {type(error).__name__}")
 
     # -- states
 
@@ -372,7 +247,8 @@ class SimulatedEnvironment:
         while trees[-1] in self.invariant_checker.promoted_from:
             trees.append(self.invariant_checker.promoted_from[trees[-1]])
         return any(
-            self.expected_failures.get(state.stack.id) or any(row.hook for row in state.resources)
+            self.expected_failures.get(state.stack.id)
+            or any(row.job.hook for row in state.resources)
             for state in self.invariant_checker.stack_states.values()
             if state.stack.tree_id in trees
         )

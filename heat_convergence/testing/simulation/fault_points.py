@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
@@ -26,9 +26,7 @@ from heat_convergence.convergence.ports.store import (
     WorkerRepository,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceContext
-
-if TYPE_CHECKING:
-    from heat_convergence.testing.simulation.processes import SimulatedProcess
+from heat_convergence.testing.simulation.process import SimulatedProcess
 
 _CALL_TIMEOUT_S = 5.0
 _ERRORS: dict[str, Callable[[], errors.Error]] = {
@@ -61,7 +59,7 @@ class FaultInjectingLeases(LeaseRepository):
         """Lock rows, and count how often some were leased to another worker meanwhile."""
         held = self._inner.lock_held(ids, token)
         if len(held) < len(set(ids)):
-            self._process.environment.occurrences["lease lost"] += 1
+            self._process.simulation.occurrences["lease lost"] += 1
         return held
 
 
@@ -209,18 +207,18 @@ class FaultInjectingCalls:
 
     def work_duration_s(self, action: Action, view: ResourceContext) -> float:
         """Return how long the cloud takes for the action."""
-        return self._process.environment.work_duration_s(action, view.name)
+        return self._process.simulation.work_duration_s(action, view.name)
 
     def provision_fault(self, view: ResourceContext) -> str | None:
         """Return how the creation of an object goes wrong, if it does."""
         fault = self._process.next_fault("provision", view.name)
         if fault is not None:
-            self._process.environment.expect_failure(view.stack_id, f"{view.name} came up {fault}")
+            self._process.simulation.expect_failure(view.stack_id, f"{view.name} came up {fault}")
         return fault
 
     def note_signal_wait(self, view: ResourceContext) -> None:
         """Note that a stack may fail because a signal does not arrive."""
-        self._process.environment.expect_failure(view.stack_id, f"{view.name} waits for a signal")
+        self._process.simulation.expect_failure(view.stack_id, f"{view.name} waits for a signal")
 
     @contextmanager
     def record_failures(self, view: ResourceContext) -> Iterator[None]:
@@ -228,10 +226,10 @@ class FaultInjectingCalls:
         try:
             yield
         except errors.Error as error:
-            self._process.environment.record_failed_call(view, error)
+            self._process.simulation.record_failed_call(view, error)
             raise
 
     def _error(self, fault: str, view: ResourceContext) -> errors.Error:
         error = _ERRORS[fault]()
-        self._process.environment.record_failed_call(view, error)
+        self._process.simulation.record_failed_call(view, error)
         return error

@@ -141,19 +141,21 @@ class InvariantChecker:
     def _note_claims(self, before: StackState, after: StackState, work: TaskClaims) -> None:
         for row in after.resources:
             earlier = before.by_id.get(row.id)
-            if earlier is None or earlier.lease_token == row.lease_token:
+            if earlier is None or earlier.lease.token == row.lease.token:
                 continue
-            if work.lease_owner is not None and row.lease_token is not None:
-                work.claims[row.id] = (row.lease_token, row.version)
-                if earlier.lease_token is not None:
+            if work.lease_owner is not None and row.lease.token is not None:
+                work.claims[row.id] = (row.lease.token, row.job.version)
+                if earlier.lease.token is not None:
                     self._occurrences["lease expired"] += 1
 
     def _note_retained(self, before: StackState, after: StackState) -> None:
         """Release the objects of deleted resources that retain theirs."""
         for row in before.resources:
             current = after.by_id.get(row.id)
-            deleted = current is None or (current.action is Action.DELETE and current.job is None)
-            if deleted and row.definition.get("deletion_policy") == "Retain":
+            deleted = current is None or (
+                current.state.action is Action.DELETE and current.job.verb is None
+            )
+            if deleted and row.desired.definition.get("deletion_policy") == "Retain":
                 self._cloud.release_object(row.id)
 
     def _note_promoted(self, before: Stack, after: Stack) -> None:
@@ -175,11 +177,13 @@ class InvariantChecker:
 
     def _note_adopted(self, after: StackState) -> None:
         for row in after.resources:
-            if row.awaits_stack_adoption:
-                for _name, entry in template_notation.exported_resources(row.data[ADOPTED_STACK]):
+            if row.physical.awaits_stack_adoption:
+                for _name, entry in template_notation.exported_resources(
+                    row.physical.data[ADOPTED_STACK]
+                ):
                     self._cloud.reserve_for_owner(entry["resource_id"], row.stack_id, row.id)
-            elif row.job is Verb.ADOPT:
-                self._cloud.assign_owner(row.physical_id, row.stack_id, row.id)
+            elif row.job.verb is Verb.ADOPT:
+                self._cloud.assign_owner(row.physical.id, row.stack_id, row.id)
 
     def _check_call_after_abandon(
         self, action: Action, view: ResourceContext, work: TaskClaims
@@ -203,11 +207,11 @@ class InvariantChecker:
         row = self.stack_states[view.stack_id].by_id.get(view.resource_id)
         if action is not Action.DELETE or deleted is None or row is None:
             return
-        saves = row.definition.get("deletion_policy") == "Snapshot"
-        recorded = row.physical_id == deleted.id  # not so if the end of a create was lost
+        saves = row.desired.definition.get("deletion_policy") == "Snapshot"
+        recorded = row.physical.id == deleted.id  # not so if the end of a create was lost
         if not (saves and recorded and self._cloud.can_be_snapshotted(deleted)):
             return
-        if row.type != SimulatedType.name:
+        if row.identity.type != SimulatedType.name:
             return
         saved = self._cloud.find_snapshot(view.resource_snapshot_name)
         complete = saved is not None and self._cloud.has_passed(saved.ready_at_s)
@@ -220,14 +224,18 @@ class InvariantChecker:
         ended = before is not None and before.stack.in_progress
         repaired = ended and stack.status is Status.COMPLETE and stack.action in _REPAIRS
         for row in after.resources:
-            if row.data.get(SIGNAL_COUNT, 0) < users.signal_counts[row.id]:
+            if row.physical.data.get(SIGNAL_COUNT, 0) < users.signal_counts[row.id]:
                 self.report_violation(1, f"{row.name} ({row.id}) has lost a signal")
             marked = users.marked_unhealthy.get(row.id)
-            if marked is None or marked >= stack.version or NESTED_STACK_KEY in row.definition:
+            if (
+                marked is None
+                or marked >= stack.version
+                or NESTED_STACK_KEY in row.desired.definition
+            ):
                 continue  # a nested stack marked unhealthy is repaired, not replaced
-            if row.job not in (None, Verb.CONVERGE):
+            if row.job.verb not in (None, Verb.CONVERGE):
                 del users.marked_unhealthy[row.id]  # another job sets another state
-            elif repaired and row.desired is DesiredState.PRESENT:
+            elif repaired and row.desired.state is DesiredState.PRESENT:
                 self.report_violation(
                     7, f"{row.name} ({row.id}) was marked unhealthy and is still there"
                 )
@@ -273,8 +281,8 @@ class InvariantChecker:
             self._occurrences[f"nested stack {result}"] += 1
         known = {} if before is None else before.by_id
         for row in after.resources:
-            new = row.id not in known or known[row.id].job_state is not JobState.AT_BREAKPOINT
-            if row.job_state is JobState.AT_BREAKPOINT and new:
+            new = row.id not in known or known[row.id].job.state is not JobState.AT_BREAKPOINT
+            if row.job.state is JobState.AT_BREAKPOINT and new:
                 self._occurrences["nested breakpoint" if nested else "breakpoint"] += 1
 
     def _check_nested_stacks(self, before: StackState | None, after: StackState) -> None:
@@ -354,5 +362,7 @@ def _started_after(one: Stack, other: Stack) -> bool:
 def physical_ids(state: StackState) -> dict[str, str | None]:
     """Return the physical ids, by name, of the resources in the goal."""
     return {
-        row.name: row.physical_id for row in state.resources if row.desired is DesiredState.PRESENT
+        row.name: row.physical.id
+        for row in state.resources
+        if row.desired.state is DesiredState.PRESENT
     }

@@ -242,7 +242,11 @@ class SimulatedType(ResourceType):
         attributes = {"address": address_attribute(found.id, size), "size": size}
         if found.in_error:
             return VerbResult(
-                ObservedState.FAILED, found.id, attributes, reason="it went to ERROR"
+                ObservedState.FAILED,
+                found.id,
+                attributes,
+                reason="it went to ERROR",
+                retry_with_new_incarnation=view.action is Action.CREATE,
             )
         state = ObservedState.BUSY if self._cloud.is_busy(found) else ObservedState.READY
         return VerbResult(state, found.id, attributes)

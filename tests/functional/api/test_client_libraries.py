@@ -32,7 +32,7 @@ outputs:
 
 
 def token_plugin(endpoint: str) -> AccessInfoPlugin:
-    """Return a plugin with a project's token and catalogue, as Keystone would issue them."""
+    """Return a plugin with a project's token and catalog, as Keystone would issue them."""
     domain = {"id": "default", "name": "Default"}
     service_endpoint = {
         "id": "e",
@@ -158,7 +158,7 @@ class TestHeatclient:
         assert client.stacks.preview(stack_name="x", template=TEMPLATE).stack_name == "x"
 
     def test_heatclient_raises_errors_of_the_service(self, client: Any) -> None:
-        with pytest.raises(heat_exc.HTTPBadRequest, match="Unknown resource Type"):
+        with pytest.raises(heat_exc.HTTPBadRequest, match="could not be found"):
             client.stacks.create(
                 stack_name="bad", template=TEMPLATE.replace("OS::Heat::Value", "OS::Heat::No")
             )

@@ -13,7 +13,8 @@ from gabbi import driver, fixture
 from gabbi.handlers.base import ResponseHandler
 from gabbi.suite import GabbiSuite
 
-from heat_convergence.api.routes import ROUTES, Route, RouteTable
+from heat_convergence.api.routes.route import Route
+from heat_convergence.api.routes.table import ROUTES, RouteTable
 from heat_convergence.api.services import ApiOptions
 from heat_convergence.db.statements import software
 from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
@@ -121,7 +122,10 @@ def conversations() -> dict[str, GabbiSuite]:
         response_handlers=[ForbiddenStrings],
         test_loader_name="api",
     )
-    return {type(next(iter(suite))).__name__.partition("_")[0]: suite for suite in suites}
+    steps = {type(next(iter(suite))).__name__: suite for suite in suites}
+    return {
+        name: suite for step, suite in steps.items() for name in NAMES if step.startswith(name)
+    }
 
 
 NAMES = sorted(path.stem for path in DIRECTORY.glob("*.yaml"))

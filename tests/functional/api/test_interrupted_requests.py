@@ -9,14 +9,12 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import eventlet
 import pytest
-from eventlet.green import socket as green_socket
 from webob import Request
 
-from heat_convergence.cli.daemons.eventlet_server import EventletApiServer
-from heat_convergence.cli.daemons.threaded_server import ThreadedApiServer, create_listener
+from heat_convergence.cli.daemons.http_limits import HttpLimits
 from tests.functional.harness import LocalService
+from tests.functional.http_servers import GREEN, NATIVE, ServedApplication
 
 TEMPLATE = {"heat_template_version": "2018-08-31"}
 BODY = json.dumps({"stack_name": "s", "template": TEMPLATE}).encode()
@@ -32,33 +30,22 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
     service.close()
 
 
-@pytest.fixture(params=["native", "green"])
-def send(service: LocalService, request: pytest.FixtureRequest) -> Iterator[Send]:
-    """Return a function that sends bytes, closes and returns status and document."""
-    green = request.param == "green"
-    sockets: Any = green_socket if green else socket
-    listener: Any = (
-        eventlet.listen(("127.0.0.1", 0)) if green else create_listener("127.0.0.1", 0, backlog=8)
-    )
-    server_class: Any = EventletApiServer if green else ThreadedApiServer
-    server = server_class(listener, service.app, threads=2, shutdown_timeout_s=5.0)
-    server.serve_in_background()
+@pytest.fixture(params=[NATIVE, GREEN])
+def served(service: LocalService, request: pytest.FixtureRequest) -> Iterator[ServedApplication]:
+    served = ServedApplication(request.param, service.app, HttpLimits(threads=2))
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def send(served: ServedApplication) -> Send:
+    """Return a function that sends bytes and returns status and document."""
 
     def send(data: bytes) -> tuple[int, Any]:
-        client = sockets.create_connection(listener.getsockname())
-        client.settimeout(20)
-        client.sendall(data)
-        client.shutdown(socket.SHUT_WR)
-        response = b""
-        while part := client.recv(65536):
-            response += part
-        client.close()
-        head, _, document = response.partition(b"\r\n\r\n")
-        return int(head.split()[1]), json.loads(document)
+        status, _, body = served.ask(data)
+        return status, json.loads(body)
 
-    yield send
-    server.stop()
-    listener.close()
+    return send
 
 
 def chunks(body: bytes, size: int = 20) -> bytes:
@@ -71,21 +58,39 @@ def test_chunked_body_is_accepted(send: Send) -> None:
     assert status == 201, response
 
 
+def test_idle_connections_do_not_keep_other_clients_waiting(
+    served: ServedApplication, send: Send
+) -> None:
+    """Clients keep connections open between requests, longer than another one waits."""
+    for _ in range(5):
+        client = served.connect()
+        client.send(b"GET /v1/p/stacks HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.receive()[0] == 200
+    assert send(HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY)[0] == 201
+
+
 def test_too_large_chunked_body_is_refused(send: Send) -> None:
     status, response = send(CHUNKED + chunks(b'{"a": "' + b"x" * 1_100_000 + b'"}', 65536))
     assert (status, response["error"]["type"]) == (400, "RequestLimitExceeded")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [HEAD + b"Content-Length: 500\r\n\r\n" + BODY, CHUNKED + b"zz\r\n" + BODY + b"\r\n0\r\n\r\n"],
-    ids=["shorter than it says", "no chunks"],
-)
-def test_incomplete_body_is_a_bad_request(
-    send: Send, caplog: pytest.LogCaptureFixture, data: bytes
+def test_body_that_is_not_chunked_is_a_bad_request(
+    send: Send, caplog: pytest.LogCaptureFixture
 ) -> None:
-    status, response = send(data)
+    status, response = send(CHUNKED + b"zz\r\n" + BODY + b"\r\n0\r\n\r\n")
     assert (status, response["error"]["type"]) == (400, "HTTPBadRequest")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_body_shorter_than_its_length_creates_nothing(
+    served: ServedApplication, service: LocalService, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = served.connect()
+    connection.send(HEAD + b"Content-Length: 500\r\n\r\n" + BODY)
+    connection.socket.shutdown(socket.SHUT_WR)
+    response = connection.receive_to_end()
+    assert response == b"" or response.startswith(b"HTTP/1.1 400 ")
+    assert service.send("GET", "/stacks").json["stacks"] == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 

@@ -56,7 +56,7 @@ def test_errors_of_the_service_are_printed(run: OpenStackShell, tmp_path: Path) 
         "bad.yaml",
         "heat_template_version: 2016-10-14\nresources: {r: {type: OS::Heat::Nothing}}\n",
     )
-    assert "Unknown resource Type" in run("stack", "create", "-t", bad, "bad", status=1)
+    assert "The Resource Type (OS::Heat::No" in run("stack", "create", "-t", bad, "bad", status=1)
     assert "Stack not found" in run("stack", "show", "nothing", status=1)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from heat_convergence.clients import signed_urls
 from heat_convergence.clients.signed_urls import Signer
 from heat_convergence.clients.stack_users import Ec2Keys
 from heat_convergence.common import errors
+from heat_convergence.db.statements import software
+from heat_convergence.db.statements.software import SoftwareConfigRow, SoftwareDeploymentRow
 from heat_convergence.resources.protocol.resource_type import (
     ResourceContext,
     SignalResult,
@@ -104,16 +107,24 @@ def keystone(monkeypatch: pytest.MonkeyPatch) -> FakeTokenValidation:
 @pytest.fixture
 def service(tmp_path: Any, keystone: FakeTokenValidation) -> Iterator[LocalService]:
     service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(UserOwnedSignalType(),))
-    options = tmp_path / "hc.conf"
-    options.write_text("[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n")
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[str(options)], default_config_dirs=[])
-    values = replace(
+    service.services = replace(
         service.services, stack_user_domain=StackUserDomain(DOMAIN), find_signer=keystone.signer_of
     )
-    service.use_application(build_app(values, auth=AuthStrategy.KEYSTONE, conf=conf))
+    service.use_application(build_service_app(service, tmp_path))
     yield service
     service.close()
+
+
+def build_service_app(service: LocalService, folder: Path, policy: str = "") -> Any:
+    """Return the application with keystonemiddleware and options of ``[oslo_policy]``."""
+    options = folder / "hc.conf"
+    options.write_text(
+        "[keystone_authtoken]\nwww_authenticate_uri = http://keystone.example\n"
+        f"[oslo_policy]\n{policy}\n"
+    )
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(options)], default_config_dirs=[])
+    return build_app(service.services, auth=AuthStrategy.KEYSTONE, conf=conf)
 
 
 def send_request(
@@ -127,7 +138,7 @@ def send_request(
     return request.get_response(service.app)
 
 
-OWNER = "default/p/p/member"
+OWNER, READER = "default/p/p/member", "default/p/p/reader"
 
 
 @pytest.fixture
@@ -293,3 +304,85 @@ def test_keys_of_another_stack_do_not_find_the_stack(
     keystone.signer = replace(keystone.signer, project_name=stack_id, project_domain_id="x")
     assert send_request(service, None, "POST", signed(stack_id), {}).status_int == 404
     assert signal_count(service, stack_id) == 0
+
+
+def deploy(service: LocalService, server_id: str, *, project_id: str = "p") -> None:
+    """Store a deployment for a server whose agents' project is ``users``."""
+    now, key = service.clock(), f"{project_id}-{server_id}"
+    config = SoftwareConfigRow(key, project_id, key, "script", {}, now)
+    deployment = SoftwareDeploymentRow(
+        id=key,
+        project_id=project_id,
+        server_id=server_id,
+        config_id=config.id,
+        action="CREATE",
+        status="IN_PROGRESS",
+        status_reason="",
+        created_at=now,
+        stack_user_project_id="users" if project_id == "p" else None,
+    )
+    with service.database.write() as connection:
+        software.insert_config(connection, config)
+        software.insert_deployment(connection, deployment)
+
+
+def physical_id(service: LocalService, stack_id: str, name: str) -> str:
+    path = f"/v1/p/stacks/s/{stack_id}/resources/{name}"
+    shown = send_request(service, READER, "GET", path).json["resource"]
+    return str(shown["physical_resource_id"])
+
+
+def test_agent_reads_the_deployments_of_its_own_server(
+    service: LocalService, stack_id: str
+) -> None:
+    own, other = (physical_id(service, stack_id, name) for name in ("receiver", "plain"))
+    for server_id in (own, other, "elsewhere"):
+        deploy(service, server_id)
+    path = "/v1/users/software_deployments/metadata"
+    read = send_request(service, user_of(stack_id), "GET", f"{path}/{own}")
+    assert [each["name"] for each in read.json["metadata"]] == [f"p-{own}"]
+    for server_id in (other, "elsewhere"):
+        refused = send_request(service, user_of(stack_id), "GET", f"{path}/{server_id}")
+        assert (refused.status_int, refused.json["error"]["type"]) == (403, "Forbidden")
+    assert (
+        send_request(service, user_of(stack_id), "GET", f"{path}/unknown").json["metadata"] == []
+    )
+
+
+def test_agent_of_another_stack_reads_no_deployment(service: LocalService, stack_id: str) -> None:
+    own = physical_id(service, stack_id, "receiver")
+    deploy(service, own)
+    path = f"/v1/users/software_deployments/metadata/{own}"
+    assert send_request(service, user_of("another-tree"), "GET", path).status_int == 403
+
+
+def test_agent_does_not_read_a_deployment_of_another_project(
+    service: LocalService, stack_id: str
+) -> None:
+    own = physical_id(service, stack_id, "receiver")
+    deploy(service, own, project_id="q")
+    for token in (user_of(stack_id), READER):
+        project = token.split("/")[1]
+        path = f"/v1/{project}/software_deployments/metadata/{own}"
+        assert send_request(service, token, "GET", path).json["metadata"] == []
+    listed = send_request(service, READER, "GET", f"/v1/p/software_deployments?server_id={own}")
+    assert listed.json["software_deployments"] == []
+
+
+def test_policies_cannot_open_other_routes_to_stack_users(
+    service: LocalService, stack_id: str, tmp_path: Any
+) -> None:
+    rules = ("resource:index", "stacks:show", "stacks:delete", "software_configs:index")
+    policy_file = tmp_path / "open.yaml"
+    policy_file.write_text("".join(f'"{rule}": ""\n' for rule in rules))
+    service.use_application(build_service_app(service, tmp_path, f"policy_file = {policy_file}"))
+    stack_path = f"/v1/users/stacks/s/{stack_id}"
+    for method, path in (
+        ("GET", f"{stack_path}/resources"),
+        ("GET", stack_path),
+        ("DELETE", stack_path),
+        ("GET", "/v1/users/software_configs"),
+    ):
+        assert send_request(service, user_of(stack_id), method, path).status_int == 403
+    member = send_request(service, "default/p/p/nothing", "GET", f"/v1/p/stacks/s/{stack_id}")
+    assert member.status_int == 200  # the rules are open to others

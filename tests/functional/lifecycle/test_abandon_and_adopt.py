@@ -54,14 +54,14 @@ def test_exported_document(service: LocalService) -> None:
     assert (document["template"], document["files"]) == (FAKE_SERVER_TEMPLATE, {})
     assert document["environment"]["parameters"] == {"code": "secret"}
     assert (document["stack_user_project_id"], document["in_flight"]) == (None, [])
-    assert document["resources"]["house"] == {
-        "name": "house",
-        "resource_id": "plot-0",
-        "type": "Test::House",
+    assert document["resources"]["server"] == {
+        "name": "server",
+        "resource_id": "server-0",
+        "type": "Test::Server",
         "action": "CREATE",
         "status": "COMPLETE",
-        "metadata": {"storeys": 2},
-        "resource_data": {"key": "key of plot-0"},
+        "metadata": {"rack": 2},
+        "resource_data": {"key": "key of server-0"},
     }
     assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
 
@@ -78,7 +78,7 @@ def test_abandon_and_adopt_keep_all_resources(
     assert (answer.status_int, answer.json) == (200, exported)
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     assert service.send("GET", "/stacks").json["stacks"] == []
-    assert fake_server.servers == {"plot-0": "green"}
+    assert fake_server.servers == {"server-0": "green"}
 
     path = adopt_stack(service, exported)
     stack = get_body(service, path)
@@ -91,14 +91,14 @@ def test_abandon_and_adopt_keep_all_resources(
     assert {r["resource_name"]: r["physical_resource_id"] for r in rows} == ids
     assert {r["resource_status"] for r in rows} == {"ADOPT_COMPLETE"}
     assert get_outputs(service, path) == before
-    assert fake_server.calls == [("create", "plot-0")]
+    assert fake_server.calls == [("create", "server-0")]
 
     # From now on it is a stack as any other.
     service.send("PATCH", path, {"parameters": {"colour": "red"}})
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
     assert get_outputs(service, path) == {**before, "sign": "red"}
     service.send("DELETE", path)
-    assert fake_server.calls[1:] == [("update", "plot-0"), ("delete", "plot-0")]
+    assert fake_server.calls[1:] == [("update", "server-0"), ("delete", "server-0")]
 
 
 def test_unchanged_update_after_adopt_changes_nothing(
@@ -108,7 +108,7 @@ def test_unchanged_update_after_adopt_changes_nothing(
     path = adopt_stack(service, service.send("DELETE", f"{path}/abandon").json)
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert fake_server.calls == [("create", "plot-0")]
+    assert fake_server.calls == [("create", "server-0")]
 
 
 @pytest.mark.parametrize(
@@ -126,20 +126,20 @@ def test_adopted_suspended_resource_resumes_with_the_next_update(
     path = create_stack(service)
     service.send("POST", f"{path}/actions", {"suspend": None})
     document = service.send("DELETE", f"{path}/abandon").json
-    assert document["resources"]["house"]["paused"] is True
-    del document["resources"]["house"]["paused"]  # as another service tells it
-    document["resources"]["house"] |= changes
+    assert document["resources"]["server"]["paused"] is True
+    del document["resources"]["server"]["paused"]  # as another service writes it
+    document["resources"]["server"] |= changes
     path = adopt_stack(service, document)
     assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
-    before = [("create", "plot-0"), ("suspend", "plot-0")]
+    before = [("create", "server-0"), ("suspend", "server-0")]
     assert fake_server.calls == before
     again = service.send("GET", f"{path}/export").json
-    assert again["resources"]["house"]["paused"] is True
+    assert again["resources"]["server"]["paused"] is True
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert fake_server.calls == [*before, ("resume", "plot-0")]
+    assert fake_server.calls == [*before, ("resume", "server-0")]
     service.send("PATCH", path)
-    assert fake_server.calls == [*before, ("resume", "plot-0")]
+    assert fake_server.calls == [*before, ("resume", "server-0")]
 
 
 def test_request_overrides_the_document(service: LocalService, fake_server: FakeServer) -> None:
@@ -184,7 +184,7 @@ def test_abandon_in_progress_is_shown(service: LocalService, fake_server: FakeSe
     path = f"/stacks/s/{answer.json['stack']['id']}"
     document = service.send("DELETE", f"{path}/abandon").json
     assert (document["action"], document["status"]) == ("CREATE", "IN_PROGRESS")
-    assert document["resources"]["house"]["resource_id"] is None
+    assert document["resources"]["server"]["resource_id"] is None
     assert fake_server.calls == []
     assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
     # The name is free for another.
@@ -199,13 +199,13 @@ def test_adopting_a_missing_resource_fails(service: LocalService, fake_server: F
     stack = get_body(service, path)
     assert (stack["stack_status"], stack["stack_status_reason"]) == (
         "ADOPT_FAILED",
-        "Resource ADOPT failed: ResourceFailure: resources.house: "
-        "there is no physical resource plot-0",
+        "Resource ADOPT failed: ResourceFailure: resources.server: "
+        "there is no physical resource server-0",
     )
     # The next update makes a new one in its place.
     service.send("PATCH", path)
     assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
-    assert fake_server.calls[1:] == [("create", "plot-1"), ("delete", "plot-0")]
+    assert fake_server.calls[1:] == [("create", "server-1"), ("delete", "server-0")]
 
 
 def test_adopting_without_a_physical_id_fails(
@@ -213,12 +213,12 @@ def test_adopting_without_a_physical_id_fails(
 ) -> None:
     path = create_stack(service)
     document = service.send("DELETE", f"{path}/abandon").json
-    del document["resources"]["house"]
+    del document["resources"]["server"]
     path = adopt_stack(service, document)
     stack = get_body(service, path)
     assert stack["stack_status"] == "ADOPT_FAILED"
     assert (
-        "resources.house: adopt_stack_data names no resource_id" in (stack["stack_status_reason"])
+        "resources.server: adopt_stack_data names no resource_id" in (stack["stack_status_reason"])
     )
 
 
@@ -228,14 +228,14 @@ def test_failed_adoption_retains_resources_on_rollback(
     path = create_stack(service, template={**FAKE_SERVER_TEMPLATE, "outputs": {}})
     document = service.send("DELETE", f"{path}/abandon").json
     document["template"]["resources"]["late"] = {
-        "type": "Test::House",
-        "depends_on": ["house", "number"],
+        "type": "Test::Server",
+        "depends_on": ["server", "number"],
     }
     path = adopt_stack(service, document, disable_rollback=False)
     assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
     assert get_body(service, f"{path}/resources") == []
-    assert fake_server.servers == {"plot-0": "blue"}
-    assert fake_server.calls == [("create", "plot-0")]
+    assert fake_server.servers == {"server-0": "blue"}
+    assert fake_server.calls == [("create", "server-0")]
 
 
 def test_adopted_secrets_are_encrypted_at_once(service: LocalService) -> None:
@@ -249,7 +249,7 @@ def test_adopted_secrets_are_encrypted_at_once(service: LocalService) -> None:
     )
     assert answer.status_int == 201
     with service.database.read() as conn:
-        rows = conn.execute(sa.text("SELECT data FROM resource WHERE name = 'house'")).all()
+        rows = conn.execute(sa.text("SELECT data FROM resource WHERE name = 'server'")).all()
     assert [row.data.startswith("sealed:") for row in rows] == [True]
 
 

@@ -214,7 +214,7 @@ def test_deployments_are_not_repeated(tmp_path):
 class ReplacementRequiredType(LocalType):
     """Finds out in the middle of an update that it can't be changed."""
 
-    name = "Test::Stubborn"
+    name = "Test::ReplacementRequired"
     schema = TypeSchema(
         properties={"value": PropertySchema(type=PropertyType.STRING, update_allowed=True)}
     )

@@ -235,6 +235,17 @@ def test_new_incarnations_are_limited(service: LocalService, fickle: ScriptedTyp
     assert fickle.call_count("create") == LIMIT + 1
 
 
+def test_pauses_between_new_incarnations_grow(service: LocalService, fickle: ScriptedType) -> None:
+    answer = VerbResult(
+        ObservedState.FAILED, "bad", reason="no host", retry_with_new_incarnation=True
+    )
+    fickle.fail("create", "r", lambda: answer)
+    make(service, template=template(r=resource()))
+    pauses = fickle.pauses_between_calls("create")
+    expected = [2.0**tries for tries in range(LIMIT)]
+    assert all(pause >= least for pause, least in zip(pauses, expected, strict=True)), pauses
+
+
 @pytest.mark.parametrize("case", ERROR_CASES, ids=lambda case: case.name)
 def test_error_of_an_observation(
     service: LocalService, fickle: ScriptedType, case: ErrorCase

@@ -35,7 +35,7 @@ TEMPLATE = {
 class FailingMemberType(LocalType):
     """Breaks when it is made while ``broken``."""
 
-    name = "Test::Brittle"
+    name = "Test::FailingMember"
     schema = TypeSchema()
     broken = False
 

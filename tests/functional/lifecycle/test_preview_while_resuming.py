@@ -29,7 +29,7 @@ def test_preview_shows_a_resource_that_is_still_resuming_as_updated(
     answer = service.send("PATCH", f"{path}/preview", body, leave_pending=True)
     assert answer.status_int == 200, answer.text
     changes = answer.json["resource_changes"]
-    assert "house" in {each["resource_name"] for each in changes["updated"]}
+    assert "server" in {each["resource_name"] for each in changes["updated"]}
 
 
 def test_preview_shows_a_resource_that_has_resumed_as_unchanged(service: LocalService) -> None:
@@ -37,5 +37,5 @@ def test_preview_shows_a_resource_that_has_resumed_as_unchanged(service: LocalSe
     service.send("POST", f"{path}/actions", {"suspend": None})
     service.send("POST", f"{path}/actions", {"resume": None})
     changes = service.send("PATCH", f"{path}/preview", {}).json["resource_changes"]
-    assert "house" in {each["resource_name"] for each in changes["unchanged"]}
+    assert "server" in {each["resource_name"] for each in changes["unchanged"]}
     assert changes["updated"] == []

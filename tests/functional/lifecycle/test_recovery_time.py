@@ -136,7 +136,7 @@ def test_queued_job_not_posted_by_a_killed_engine() -> None:
 
     def done() -> bool:
         with world.service.store.transaction() as tx:
-            return tx.resources.get([b])[0].job is None
+            return tx.resources.get([b])[0].job.verb is None
 
     assert 0 < world.seconds_until(done) <= RECOVERY_LIMIT_S
 

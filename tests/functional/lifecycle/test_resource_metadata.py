@@ -25,7 +25,7 @@ LONG = "a line of a long text\n" * 1000
 class MetadataRecorder(LocalType):
     """Shows what metadata its verbs were given."""
 
-    name = "Test::Keeper"
+    name = "Test::MetadataRecorder"
     schema = TypeSchema(
         description="Keeps its metadata.",
         properties={"value": PropertySchema(type=PropertyType.ANY, description="Anything.",
@@ -61,8 +61,12 @@ EVALUATED = {"read": "seen-first", "plain": [1, {"$call": "is data"}], "long": L
 
 
 def template(value: str = "first", kept: int = 1) -> Json:
-    keeper = {"type": "Test::Keeper", "metadata": METADATA, "properties": {"value": kept}}
-    return hot_template({"a": resource_definition(value=value), "k": keeper},
+    recorder = {
+        "type": "Test::MetadataRecorder",
+        "metadata": METADATA,
+        "properties": {"value": kept},
+    }
+    return hot_template({"a": resource_definition(value=value), "k": recorder},
                outputs={"given": {"get_attr": ["k", "given"]}})  # fmt: skip
 
 
@@ -96,7 +100,7 @@ def test_snapshot_keeps_metadata_with_references_unevaluated(heat: ProjectClient
 
 def test_long_texts_are_stored_once(heat: ProjectClient) -> None:
     keepers = {
-        f"k{at}": {"type": "Test::Keeper", "metadata": {"long": {"get_file": "long"}},
+        f"k{at}": {"type": "Test::MetadataRecorder", "metadata": {"long": {"get_file": "long"}},
                    "properties": {"value": at}}
         for at in range(50)
     }  # fmt: skip

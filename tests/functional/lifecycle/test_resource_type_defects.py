@@ -33,7 +33,7 @@ def test_exception_in_validate_is_a_validation_error(
 
     monkeypatch.setattr(service.registry.get(BROKEN_RESOURCE), "validate", failing)
     template = {"heat_template_version": "2018-08-31", "resources": RESOURCES}
-    for path in ("/stacks", "/stacks/preview", "/validate"):
+    for path in ("/stacks", "/stacks/preview"):
         answer = service.send("POST", path, {"stack_name": "s", "template": template})
         assert (answer.status_int, answer.json["error"]["type"]) == (400, "StackValidationFailed")
         assert "KeyError: 'planted'" in answer.json["error"]["message"]

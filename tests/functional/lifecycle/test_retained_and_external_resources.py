@@ -46,7 +46,10 @@ class TestTree:
             "heat_template_version": "2016-10-14",
             "parameters": {"colour": {"type": "string"}},
             "resources": {
-                "house": {"type": "Test::House", "properties": {"colour": {"get_param": "colour"}}}
+                "server": {
+                    "type": "Test::Server",
+                    "properties": {"colour": {"get_param": "colour"}},
+                }
             },
         }
     )
@@ -54,7 +57,7 @@ class TestTree:
         "heat_template_version": "2016-10-14",
         "resources": {
             "block": {"type": "block.yaml", "properties": {"colour": "red"}},
-            "own": {"type": "Test::House"},
+            "own": {"type": "Test::Server"},
         },
     }
 
@@ -69,7 +72,7 @@ class TestTree:
         exported = service.send("GET", f"{path}/export").json
         block = exported["resources"]["block"]
         assert (block["id"], block["status"]) == (nested_id, "COMPLETE")
-        assert block["resources"]["house"]["resource_id"] in fake_server.servers
+        assert block["resources"]["server"]["resource_id"] in fake_server.servers
         assert service.send("DELETE", f"{path}/abandon").json == exported
         everything = service.send("GET", "/stacks?show_nested=true").json["stacks"]
         assert everything == []
@@ -88,10 +91,10 @@ class TestTree:
         assert get_body(service, path)["stack_status"] == "ADOPT_COMPLETE"
         rows = get_body(service, f"{path}/resources?nested_depth=1")
         assert {r["resource_name"]: r["resource_status"] for r in rows} == dict.fromkeys(
-            ("block", "house", "own"), "ADOPT_COMPLETE"
+            ("block", "server", "own"), "ADOPT_COMPLETE"
         )
         ids = {r["resource_name"]: r["physical_resource_id"] for r in rows}
-        assert {ids["house"], ids["own"]} == set(fake_server.servers)
+        assert {ids["server"], ids["own"]} == set(fake_server.servers)
         service.send("PATCH", path)
         assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
         assert {verb for verb, _server_properties in fake_server.calls} == {"create"}
@@ -114,10 +117,10 @@ class TestTree:
         self, service: LocalService, path: str
     ) -> None:
         document = service.send("GET", f"{path}/export").json
-        document["resources"]["block"]["resources"]["house"]["resource_id"] = 1
+        document["resources"]["block"]["resources"]["server"]["resource_id"] = 1
         body = {"stack_name": "t", "adopt_stack_data": json.dumps(document)}
         message = assert_refused(service.send("POST", "/stacks", body), 400, "HTTPBadRequest")
-        assert "resources.block: resources.house.resource_id must be a string" in message
+        assert "resources.block: resources.server.resource_id must be a string" in message
 
     def test_nested_stack_cannot_be_abandoned_alone(
         self, service: LocalService, path: str
@@ -131,7 +134,7 @@ class TestTree:
         message = assert_refused(service.send("DELETE", f"{there}/abandon"), 400, "NotSupported")
         assert "nested" in message
         alone = service.send("GET", f"{there}/export").json
-        assert list(alone["resources"]) == ["house"]
+        assert list(alone["resources"]) == ["server"]
         assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
 
 
@@ -140,7 +143,7 @@ class TestSkip:
 
     def test_delete_skips_a_resource(self, service: LocalService, fake_server: FakeServer) -> None:
         def delete(view: ResourceContext) -> VerbResult:
-            raise ResourceFailure("somebody lives there")
+            raise ResourceFailure("the server is in use")
 
         fake_server.delete = delete  # type: ignore[method-assign]
         path = create_stack(service)
@@ -148,27 +151,27 @@ class TestSkip:
         stack = get_body(service, path)
         assert (stack["stack_status"], stack["stack_status_reason"]) == (
             "DELETE_FAILED",
-            "Resource DELETE failed: ResourceFailure: resources.house: somebody lives there",
+            "Resource DELETE failed: ResourceFailure: resources.server: the server is in use",
         )
-        service.send("DELETE", f"{path}?skip=house")
+        service.send("DELETE", f"{path}?skip=server")
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert fake_server.servers == {"plot-0": "blue"}
+        assert fake_server.servers == {"server-0": "blue"}
 
     def test_retained_resource_is_skipped(
         self, service: LocalService, fake_server: FakeServer
     ) -> None:
         template = json.loads(json.dumps(FAKE_SERVER_TEMPLATE))
-        template["resources"]["house"]["deletion_policy"] = "retain"
+        template["resources"]["server"]["deletion_policy"] = "retain"
         path = create_stack(service, template=template)
         service.send("DELETE", path)
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
-        assert fake_server.calls == [("create", "plot-0")]
+        assert fake_server.calls == [("create", "server-0")]
 
     def test_stack_that_cannot_be_deleted_is_abandoned(
         self, service: LocalService, fake_server: FakeServer
     ) -> None:
         def delete(view: ResourceContext) -> VerbResult:
-            raise ResourceFailure("somebody lives there")
+            raise ResourceFailure("the server is in use")
 
         fake_server.delete = delete  # type: ignore[method-assign]
         path = create_stack(service)
@@ -176,7 +179,11 @@ class TestSkip:
         document = service.send("DELETE", f"{path}/abandon").json
         assert (document["action"], document["status"]) == ("DELETE", "FAILED")
         (loose,) = document["in_flight"]
-        assert (loose["name"], loose["resource_id"], loose["wanted"]) == ("house", "plot-0", False)
+        assert (loose["name"], loose["resource_id"], loose["wanted"]) == (
+            "server",
+            "server-0",
+            False,
+        )
         assert get_body(service, path)["stack_status"] == "DELETE_COMPLETE"
 
     def test_unknown_name_to_skip_changes_nothing(self, service: LocalService) -> None:
@@ -191,10 +198,10 @@ class TestExternal:
     TEMPLATE: Json = {  # noqa: RUF012
         "heat_template_version": "2018-08-31",
         "resources": {
-            "house": {"type": "Test::House", "external_id": "mine"},
+            "server": {"type": "Test::Server", "external_id": "mine"},
             "sign": {
                 "type": "OS::Heat::Value",
-                "properties": {"value": {"get_attr": ["house", "colour"]}},
+                "properties": {"value": {"get_attr": ["server", "colour"]}},
             },
         },
         "outputs": {"sign": {"value": {"get_attr": ["sign", "value"]}}},
@@ -209,10 +216,10 @@ class TestExternal:
         self, service: LocalService, fake_server: FakeServer, path: str
     ) -> None:
         assert get_body(service, path)["stack_status"] == "CREATE_COMPLETE"
-        row = get_body(service, f"{path}/resources/house")
+        row = get_body(service, f"{path}/resources/server")
         assert (row["physical_resource_id"], row["resource_status"]) == ("mine", "CHECK_COMPLETE")
         assert get_outputs(service, path) == {"sign": "brown"}
-        events = get_body(service, f"{path}/resources/house/events?sort_dir=asc")
+        events = get_body(service, f"{path}/resources/server/events?sort_dir=asc")
         assert [event["resource_status"] for event in events] == [
             "ADOPT_IN_PROGRESS",
             "ADOPT_COMPLETE",
@@ -235,29 +242,43 @@ class TestExternal:
         stack = get_body(service, path)
         assert stack["stack_status"] == "CREATE_FAILED"
         assert (
-            "resources.house: there is no physical resource mine" in (stack["stack_status_reason"])
+            "resources.server: there is no physical resource mine"
+            in (stack["stack_status_reason"])
         )
         fake_server.servers["mine"] = "pink"
         service.send("PATCH", path)
         assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
         assert fake_server.calls == []
 
-    def test_changed_external_id_replaces_the_resource(
-        self, service: LocalService, fake_server: FakeServer, path: str
+    @pytest.mark.parametrize("external_id", ["yours", None])
+    def test_changed_external_id_fails_the_update(
+        self,
+        service: LocalService,
+        fake_server: FakeServer,
+        path: str,
+        external_id: str | None,
     ) -> None:
         fake_server.servers["yours"] = "black"
-        template = json.loads(json.dumps(self.TEMPLATE).replace("mine", "yours"))
+        template = json.loads(json.dumps(self.TEMPLATE))
+        template["resources"]["server"]["external_id"] = external_id
         service.send("PUT", path, {"template": template})
-        assert get_outputs(service, path) == {"sign": "black"}
-        assert (fake_server.calls, sorted(fake_server.servers)) == ([], ["mine", "yours"])
+        stack = get_body(service, path)
+        assert stack["stack_status"] == "UPDATE_FAILED"
+        assert stack["stack_status_reason"] == (
+            "Resource UPDATE failed: NotSupported: resources.server: Update to property"
+            " external_id of server (Test::Server) is not supported."
+        )
+        assert get_outputs(service, path) == {"sign": "brown"}
+        assert fake_server.calls == []
+        service.send("PUT", path, {"template": self.TEMPLATE})
+        assert get_body(service, path)["stack_status"] == "UPDATE_COMPLETE"
 
-    def test_change_between_own_and_external_resource(
-        self, service: LocalService, fake_server: FakeServer, path: str
+    def test_own_resource_does_not_become_external(
+        self, service: LocalService, fake_server: FakeServer
     ) -> None:
         ours = json.loads(json.dumps(self.TEMPLATE))
-        del ours["resources"]["house"]["external_id"]
-        service.send("PUT", path, {"template": ours})
-        assert fake_server.calls == [("create", "plot-0")]
+        del ours["resources"]["server"]["external_id"]
+        path = create_stack(service, template=ours)
         service.send("PUT", path, {"template": self.TEMPLATE})
-        assert fake_server.calls == [("create", "plot-0"), ("delete", "plot-0")]
-        assert fake_server.servers == {"mine": "brown"}
+        assert get_body(service, path)["stack_status"] == "UPDATE_FAILED"
+        assert fake_server.calls == [("create", "server-0")]

@@ -24,7 +24,7 @@ Json = Any
 class SignalCountingType(LocalType):
     """Counts its signals."""
 
-    name = "Test::Bell"
+    name = "Test::SignalCounter"
     schema = TypeSchema()
 
     def create(self, view: ResourceContext) -> VerbResult:
@@ -32,20 +32,20 @@ class SignalCountingType(LocalType):
 
     def signal(self, view: ResourceContext, details: Json) -> SignalResult:
         if isinstance(details, Mapping) and details.get("note") == "false":
-            raise Invalid("a bell has no false note")
-        count = view.data.get("rung", 0) + 1
-        reason = f"rung {count}" if isinstance(details, Mapping) and "tell" in details else None
-        return SignalResult(reason=reason, data={"rung": count})
+            raise Invalid("this note is refused")
+        count = view.data.get("count", 0) + 1
+        reason = f"count {count}" if isinstance(details, Mapping) and "tell" in details else None
+        return SignalResult(reason=reason, data={"count": count})
 
 
 class SignalWaitingType(LocalType):
     """Is ready when the resource that it refers to has received enough signals."""
 
-    name = "Test::Sleeper"
+    name = "Test::SignalWaiter"
     observes_dependencies = True
     schema = TypeSchema(
         properties={
-            "bell": PropertySchema(type=PropertyType.STRING, required=True),
+            "counter": PropertySchema(type=PropertyType.STRING, required=True),
             "times": PropertySchema(type=PropertyType.INTEGER, default=1),
         }
     )
@@ -54,7 +54,7 @@ class SignalWaitingType(LocalType):
         self, view: ResourceContext, properties: Mapping[str, Json], *, physical_id: str | None
     ) -> VerbResult:
         (counter,) = view.dependencies.values()
-        up = counter.data.get("rung", 0) >= properties["times"]
+        up = counter.data.get("count", 0) >= properties["times"]
         return VerbResult(
             ObservedState.READY if up else ObservedState.BUSY, physical_id, poll_after_s=3000.0
         )
@@ -63,13 +63,13 @@ class SignalWaitingType(LocalType):
 TEMPLATE = {
     "heat_template_version": "2016-10-14",
     "resources": {
-        "bell": {"type": "Test::Bell"},
-        "sleeper": {
-            "type": "Test::Sleeper",
-            "properties": {"bell": {"get_resource": "bell"}, "times": 2},
+        "counter": {"type": "Test::SignalCounter"},
+        "waiter": {
+            "type": "Test::SignalWaiter",
+            "properties": {"counter": {"get_resource": "counter"}, "times": 2},
         },
         "deaf": {"type": "OS::Heat::Value", "properties": {"value": "v"}},
-        "later": {"type": "OS::Heat::None", "depends_on": "sleeper"},
+        "later": {"type": "OS::Heat::None", "depends_on": "waiter"},
     },
 }
 
@@ -85,7 +85,7 @@ def service(tmp_path: Any) -> Iterator[LocalService]:
 
 @pytest.fixture
 def stack(service: LocalService) -> str:
-    """Path of a stack whose sleeper waits for the bell."""
+    """Path of a stack whose waiter waits for the counter."""
     answer = service.send(
         "POST", "/stacks", {"stack_name": "s", "template": TEMPLATE}, leave_pending=True
     )
@@ -112,43 +112,43 @@ def signals(service: LocalService, path: str, name: str) -> list[tuple[str, str]
     ]
 
 
-def ring(service: LocalService, path: str, body: Json = None, name: str = "bell") -> Any:
+def send_signal(service: LocalService, path: str, body: Json = None, name: str = "counter") -> Any:
     answer = service.send("POST", f"{path}/resources/{name}/signal", body, leave_pending=True)
     service.run_due_work()
     return answer
 
 
 def test_waiting_dependent_is_observed_after_a_signal(service: LocalService, stack: str) -> None:
-    assert status(service, stack, "sleeper") == "CREATE_IN_PROGRESS"
-    answer = ring(service, stack, {"tell": "me"})
+    assert status(service, stack, "waiter") == "CREATE_IN_PROGRESS"
+    answer = send_signal(service, stack, {"tell": "me"})
     assert (answer.status_int, answer.json) == (200, None)
-    assert status(service, stack, "sleeper") == "CREATE_IN_PROGRESS"
+    assert status(service, stack, "waiter") == "CREATE_IN_PROGRESS"
     began = service.clock()
-    ring(service, stack)
-    assert status(service, stack, "sleeper") == "CREATE_COMPLETE"
+    send_signal(service, stack)
+    assert status(service, stack, "waiter") == "CREATE_COMPLETE"
     assert status(service, stack) == "CREATE_COMPLETE"
-    assert (service.clock() - began).total_seconds() < 60  # not the 3000 s to the next look
-    assert signals(service, stack, "bell") == [
-        ("SIGNAL_COMPLETE", "Signal: rung 1"),
+    assert (service.clock() - began).total_seconds() < 60  # not the 3000 s to the next poll
+    assert signals(service, stack, "counter") == [
+        ("SIGNAL_COMPLETE", "Signal: count 1"),
         ("SIGNAL_COMPLETE", "No signal details provided"),
     ]
 
 
 def test_signal_during_an_observation_is_not_missed(service: LocalService, stack: str) -> None:
     """The observation starts before the signal and is recorded after it."""
-    registry, sleeper = service.registry, service.registry.get("Test::Sleeper")
-    looks = []
+    registry, waiter = service.registry, service.registry.get("Test::SignalWaiter")
+    observations = []
 
     def observe_many(views: Any) -> Any:
-        looks.append({view.resource_id: sleeper.observe(view) for view in views})
-        if len(looks) == 1:
-            service.send("POST", f"{stack}/resources/bell/signal", leave_pending=True)
-        return looks[-1]
+        observations.append({view.resource_id: waiter.observe(view) for view in views})
+        if len(observations) == 1:
+            service.send("POST", f"{stack}/resources/counter/signal", leave_pending=True)
+        return observations[-1]
 
-    registry._types = {**registry._types, "Test::Sleeper": _Wrapped(sleeper, observe_many)}
-    ring(service, stack)  # the sleeper looks, sees one, and meanwhile comes the second
-    assert status(service, stack, "sleeper") == "CREATE_COMPLETE"
-    assert len(looks) == 2
+    registry._types = {**registry._types, "Test::SignalWaiter": _Wrapped(waiter, observe_many)}
+    send_signal(service, stack)  # a second one arrives during the observation
+    assert status(service, stack, "waiter") == "CREATE_COMPLETE"
+    assert len(observations) == 2
 
 
 class _Wrapped:
@@ -173,13 +173,15 @@ class _Wrapped:
 def test_reason_of_the_signal_event(
     service: LocalService, stack: str, details: Json, reason: str
 ) -> None:
-    ring(service, stack, details)
-    assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", reason)]
+    send_signal(service, stack, details)
+    assert signals(service, stack, "counter") == [("SIGNAL_COMPLETE", reason)]
 
 
 def test_body_that_is_no_map_counts_as_empty(service: LocalService, stack: str) -> None:
-    ring(service, stack, ["a list"])
-    assert signals(service, stack, "bell") == [("SIGNAL_COMPLETE", "No signal details provided")]
+    send_signal(service, stack, ["a list"])
+    assert signals(service, stack, "counter") == [
+        ("SIGNAL_COMPLETE", "No signal details provided")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +190,8 @@ def test_body_that_is_no_map_counts_as_empty(service: LocalService, stack: str) 
         ("deaf", {}, (400, "ResourceActionNotSupported"), "signal is not supported"),
         ("later", {}, (404, "ResourceNotAvailable"), "later"),
         ("nobody", {}, (404, "ResourceNotFound"), "nobody"),
-        ("bell", {"unset_hook": "pre-create"}, (400, "InvalidBreakPointHook"), "pre-create"),
-        ("bell", {"note": "false"}, (400, "Invalid"), "false note"),
+        ("counter", {"unset_hook": "pre-create"}, (400, "InvalidBreakPointHook"), "pre-create"),
+        ("counter", {"note": "false"}, (400, "Invalid"), "note is refused"),
     ],
 )
 def test_invalid_signals_are_refused(
@@ -200,29 +202,29 @@ def test_invalid_signals_are_refused(
     error: tuple[int, str],
     piece: str,
 ) -> None:
-    answer = ring(service, stack, body, name)
+    answer = send_signal(service, stack, body, name)
     assert (answer.status_int, answer.json["error"]["type"]) == error
     assert piece in answer.json["error"]["message"]
-    assert signals(service, stack, "bell") == []
+    assert signals(service, stack, "counter") == []
 
 
 def test_signal_while_suspended_is_refused(service: LocalService, stack: str) -> None:
-    ring(service, stack)
-    ring(service, stack)
+    send_signal(service, stack)
+    send_signal(service, stack)
     service.send("POST", f"{stack}/actions", {"suspend": None})
-    answer = ring(service, stack)
+    answer = send_signal(service, stack)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
     assert "Signal resource during SUSPEND is not supported" in answer.json["error"]["message"]
-    assert signals(service, stack, "bell")[-1] == (
+    assert signals(service, stack, "counter")[-1] == (
         "SIGNAL_COMPLETE",
         "Cannot signal resource during SUSPEND",
     )
 
 
 def test_signals_survive_a_superseding_update(service: LocalService, stack: str) -> None:
-    ring(service, stack)
+    send_signal(service, stack)
     service.send("PATCH", stack, {"tags": "x"}, leave_pending=True)
     service.run_due_work()
     assert status(service, stack) == "UPDATE_IN_PROGRESS"
-    ring(service, stack)
+    send_signal(service, stack)
     assert status(service, stack) == "UPDATE_COMPLETE"

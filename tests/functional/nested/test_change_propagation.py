@@ -30,7 +30,7 @@ def wrap(resource: Json) -> Json:
 
 TREE = wrap({"type": "mid.yaml"})
 LOWEST = hot_template(
-    {"g": group(resource={"type": "Test::Brittle"}), "up": policy(1)},
+    {"g": group(resource={"type": "Test::FlakyMember"}), "up": policy(1)},
     outputs={"size": {"get_attr": ["g", "current_size"]}},
 )
 FILES = {

@@ -25,7 +25,7 @@ SERVER_TEMPLATE = json.dumps(
         "heat_template_version": "2016-10-14",
         "parameters": {"colour": {"type": "string"}},
         "resources": {
-            "server": {"type": "Test::House", "properties": {"colour": {"get_param": "colour"}}}
+            "server": {"type": "Test::Server", "properties": {"colour": {"get_param": "colour"}}}
         },
     }
 )
@@ -86,7 +86,7 @@ def test_update_before_the_adoption_updates_existing_resources(
     change(service, path, "red", 3)
     stack = get_body(service, path)
     assert stack["stack_status"] == "UPDATE_COMPLETE", stack["stack_status_reason"]
-    server_ids = [f"plot-{number}" for number in range(4)]
+    server_ids = [f"server-{number}" for number in range(4)]
     assert server.servers == dict.fromkeys(server_ids, "red")
     created = [server_number for verb, server_number in server.calls if verb == "create"]
     changed = sorted(server_number for verb, server_number in server.calls if verb == "update")
@@ -125,7 +125,7 @@ def test_rolled_back_adoption_leaves_no_nested_stacks(
     path = adopt_stack(service, document, disable_rollback=False)
     service.run_until_idle()
     assert get_body(service, path)["stack_status"] == "ROLLBACK_COMPLETE"
-    assert server.servers == dict.fromkeys(["plot-0", "plot-1", "plot-2"], "blue")
+    assert server.servers == dict.fromkeys(["server-0", "server-1", "server-2"], "blue")
     shown = service.send("GET", "/stacks?show_nested=true").json["stacks"]
     assert [stack["stack_name"] for stack in shown] == ["s"]
 
@@ -150,7 +150,7 @@ def test_document_that_names_another_stack_does_not_change_it(
 def _create_other_stack(service: LocalService) -> str:
     template = {
         "heat_template_version": "2016-10-14",
-        "resources": {"server": {"type": "Test::House"}},
+        "resources": {"server": {"type": "Test::Server"}},
     }
     return create_stack(service, stack_name="victim", template=template)
 

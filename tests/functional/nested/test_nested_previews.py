@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,7 +60,11 @@ def preview_update(heat: ProjectClient, template: Json, query: str = "?show_nest
     assert found.status_int == 200, found.text
 
     def reported(each: Json) -> str:
-        depth = each["stack_identity"]["stack_name"].count("-") // 2  # stack-resource-id
+        identity = each["stack_identity"]
+        names = re.sub("-[0-9a-f]{12}(?=-|$)", "", identity["stack_name"])  # without ids
+        depth = names.count("-")
+        assert ("parent_resource" in each) == bool(depth)
+        assert identity["stack_id"] == "None" or identity["stack_name"] != names or not depth
         return ">" * depth + str(each["resource_name"])
 
     changes = found.json["resource_changes"]

@@ -32,20 +32,24 @@ def refusal(heat: ProjectClient, template: Json, texts: Json, **body: Json) -> t
 @pytest.mark.parametrize(
     ("properties", "template", "messages"),
     [
-        ({"w": 1}, child(), ("Property error: resources.n.properties: Unknown Property w",)),
+        ({"w": 1}, child(), ("Property error: : resources.n.properties: : Unknown Property w",)),
         ({"v": "far too long a value"}, child(), ("resources.n.properties.v",)),
         ({"v": ["list"]}, child(), ("resources.n.properties.v",)),
         (
             {},
             child(b=resource_definition(walue=1)),
-            (f"resources.n<{FILE}>.resources.b.properties: Unknown Property walue",),
+            (f"resources.n<{FILE}>.resources.b.properties: : Unknown Property walue",),
         ),
         (
             {},
             child(b=resource_definition(value={"get_resource": "c"})),
             (f"resources.n<{FILE}>", 'reference "c"'),
         ),
-        ({}, child(b={"type": "No::Such"}), (f"resources.n<{FILE}>.resources.b", "No::Such")),
+        (
+            {},
+            child(b={"type": "No::Such"}),
+            (f"resources.n<{FILE}>: : The Resource Type (No::Such)", "resources.b.type"),
+        ),
         ({}, {"heat_template_version": "1999"}, ("resources.n", "version is invalid", FILE)),
     ],
 )
@@ -164,7 +168,7 @@ def test_invalid_value_of_an_attribute_fails_the_resource(heat: ProjectClient) -
 def test_error_in_a_group_is_reported_once(heat: ProjectClient) -> None:
     chain = {"type": "OS::Heat::ResourceChain", "properties": {"resources": "OS::Heat::None"}}
     _status, reported = refusal(heat, hot_template({"n": chain}), {})
-    assert "resources.n.properties.resources: 'OS::Heat::None' is not a list" in reported
+    assert "resources.n.properties.resources: : \"'OS::Heat::None'\" is not a list" in reported
     assert "\n" not in reported, reported
 
 

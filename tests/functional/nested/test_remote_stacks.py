@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from heat_convergence.clients.error_mapping import ErrorResponse, error_from_response
 from heat_convergence.clients.rest_client import CloudRequest, CloudResponse
+from heat_convergence.common.errors import ResourceTypeUnavailable
+from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
 Json = Any
+LIMIT = 5  # action_retry_limit
 
 
 class RemoteServiceCloud:
     """A cloud whose Orchestration API is provided by another service."""
 
     key = project_id = "p"
-    region = "here"
 
-    def __init__(self, service: LocalService) -> None:
+    def __init__(self, service: LocalService, region: str = "here") -> None:
         self.service = service
+        self.region = region
         self.requests: list[tuple[str, str]] = []
         self.responses_to_lose = 0  # responses that will still get lost
+
+    def in_region(self, region: str) -> RemoteServiceCloud:
+        """Return the same cloud, which has an Orchestration API in one region only."""
+        if region == self.region:
+            return self
+        return RegionWithoutService(self.service, region)
+
+    def endpoint_url(self, service: str) -> str:
+        return "http://heat.example.com"
 
     def send(self, request: CloudRequest) -> CloudResponse:
         self.requests.append((request.method, request.path))
@@ -41,6 +54,18 @@ class RemoteServiceCloud:
             raise error_from_response(ErrorResponse("POST", path, 503, text="lost"))
         reported = found.json if found.content_type == "application/json" else None
         return CloudResponse(found.status_int, dict(found.headers), reported)
+
+
+class RegionWithoutService(RemoteServiceCloud):
+    """A region whose catalog has no Orchestration API."""
+
+    def endpoint_url(self, service: str) -> str:
+        raise ResourceTypeUnavailable(
+            f"public endpoint for {service} service in {self.region} region not found"
+        )
+
+    def send(self, request: CloudRequest) -> CloudResponse:
+        raise ResourceTypeUnavailable(self.endpoint_url(request.service))
 
 
 @pytest.fixture
@@ -122,8 +147,11 @@ def test_failure_of_the_remote_stack_is_reported(
 ) -> None:
     inner = hot_template({"a": resource_definition(fail=True)})
     heat.create("s", template(template=json.dumps(inner), parameters={}), hold=True)
-    run_both(heat, remote)
+    for _try in range(LIMIT + 1):
+        run_both(heat, remote)
     assert heat.status("s") == "CREATE_FAILED"
+    assert remote.requests.count(("POST", "/stacks")) == LIMIT + 1
+    assert len(stacks(remote)) == 1  # the last one, for the user to look at
     assert "Test Resource failed a" in heat.resource("s", "r")["resource_status_reason"]
 
 
@@ -181,15 +209,85 @@ def test_delete_succeeds_after_the_remote_stack_was_deleted(
     assert heat.status(own_id) == "DELETE_COMPLETE"
 
 
-def test_unknown_region_is_refused(heat: ProjectClient, remote: RemoteServiceCloud) -> None:
+def test_unknown_region_fails_the_stack(heat: ProjectClient, remote: RemoteServiceCloud) -> None:
     heat.create("s", template(context={"region_name": "there"}), hold=True)
     run_both(heat, remote)
     assert heat.status("s") == "CREATE_FAILED"
-    assert "there" in heat.resource("s", "r")["resource_status_reason"]
+    assert "in there region" in heat.resource("s", "r")["resource_status_reason"]
     own_region = template(context={"region_name": "here"})
     heat.update("s", own_region, hold=True)
     run_both(heat, remote)
     assert heat.status("s") == "UPDATE_COMPLETE"
+
+
+@pytest.fixture
+def validated_remotely(monkeypatch: pytest.MonkeyPatch, remote: RemoteServiceCloud) -> Any:
+    """Let the requests of this test reach the remote service while they are validated."""
+    monkeypatch.setattr(
+        "heat_convergence.api.trust_delegation.use_request_cloud", lambda _cloud: nullcontext()
+    )
+    with use_request_cloud(remote):
+        yield
+
+
+@pytest.mark.usefixtures("validated_remotely")
+def test_validation_refuses_an_unknown_region(heat: ProjectClient) -> None:
+    body = {"stack_name": "s", "template": template(context={"region_name": "DARKHOLE"})}
+    response = heat.send("POST", "/stacks", body)
+    assert (response.status_int, response.json["error"]["message"]) == (
+        400,
+        'Cannot establish connection to Heat endpoint at region "DARKHOLE" due to'
+        ' "public endpoint for orchestration service in DARKHOLE region not found"',
+    )
+
+
+@pytest.mark.usefixtures("validated_remotely")
+def test_validation_quotes_the_first_mistake_of_the_remote_service(heat: ProjectClient) -> None:
+    inner = {"heat_template_version": "2013-05-23", "resource": {}}
+    outer = template(template=json.dumps(inner), context={"region_name": "here"}, parameters={})
+    response = heat.send("POST", "/stacks", {"stack_name": "s", "template": outer})
+    assert (response.status_int, response.json["error"]["message"]) == (
+        400,
+        'Failed validating stack template using Heat endpoint at region "here" due to'
+        ' "ERROR: The template section is invalid: resource"',
+    )
+
+
+@pytest.mark.usefixtures("validated_remotely")
+def test_unreachable_remote_service_does_not_refuse_a_request(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
+    remote.responses_to_lose = 1
+    create_stack(heat, remote, template())
+    assert heat.status("s") == "CREATE_COMPLETE"
+
+
+def nested_template(resource_value: str) -> Json:
+    inner = hot_template({"n": {"type": "nested.yaml"}})
+    outer = hot_template({"r": {"type": "OS::Heat::Stack", "properties": {
+        "template": json.dumps(inner)}}})  # fmt: skip
+    file = json.dumps(hot_template({"a": resource_definition(value=resource_value)}))
+    return {"template": outer, "files": {"nested.yaml": file}}
+
+
+def test_files_and_environment_are_sent_along(
+    heat: ProjectClient, remote: RemoteServiceCloud
+) -> None:
+    registry = {"resource_registry": {"My::Alias": "OS::Heat::TestResource"}}
+    body = {**nested_template("1"), "environment": registry}
+    heat.service.send("POST", "/stacks", {"stack_name": "s", **body}, leave_pending=True)
+    run_both(heat, remote)
+    assert heat.status("s") == "CREATE_COMPLETE"
+    (stack,) = stacks(remote)
+    path = f"/stacks/{stack['stack_name']}/{stack['id']}"
+    environment = remote.service.send("GET", f"{path}/environment").json
+    assert environment["resource_registry"]["My::Alias"] == "OS::Heat::TestResource"
+    own_path = f"/stacks/s/{heat.stack('s')['id']}"
+    heat.service.send("PUT", own_path, nested_template("2"), leave_pending=True)
+    run_both(heat, remote)
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    files = remote.service.send("GET", f"{path}/files").json
+    assert '"value": "2"' in files["nested.yaml"]
 
 
 def test_credential_of_another_cloud_is_refused(heat: ProjectClient) -> None:

@@ -120,6 +120,17 @@ def test_minimum_of_members_stays_in_service(heat: ProjectClient) -> None:
     assert sizes(heat) == [(3, 0), (4, 0), (4, 1), (4, 1), (4, 1), (3, 0)]
 
 
+@pytest.mark.parametrize(("number", "batch"), [(1, 1), (2, 1), (10, 3)])
+def test_minimum_in_service_may_exceed_the_size(
+    heat: ProjectClient, number: int, batch: int
+) -> None:
+    policy = {"rolling_update": {"min_in_service": 20, "max_batch_size": batch}}
+    heat.create("s", template(group(number, update_policy=policy)))
+    heat.update("s", template(group(number, "w%index%", update_policy=policy)))
+    assert heat.status("s") == "UPDATE_COMPLETE"
+    assert values(heat) == [f"w{at}" for at in range(number)]
+
+
 def test_members_are_created_in_batches(heat: ProjectClient) -> None:
     policy = {"batch_create": {"max_batch_size": 2, "pause_time": 3}}
     heat.create("s", template(group(5, update_policy=policy)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.resources.builtin.nested.resource_group import ResourceGroup
+from heat_convergence.resources.nested.nested_type import AttributePath, NestedStackView
 from tests.functional.harness import LocalService
 from tests.functional.project_client import ProjectClient, hot_template, resource_definition
 
@@ -155,7 +157,7 @@ def test_attributes_of_resources_reach_members(heat: ProjectClient) -> None:
         (group(1, resource_def={}), ("resources.g.properties.resource_def", "type")),
         (
             group(1, resource_def=resource_definition(walue=1)),
-            ("resources.g<nested_stack>.resources.0.properties: Unknown Property walue",),
+            ("resources.g<nested_stack>.resources.0.properties: : Unknown Property walue",),
         ),
         (group(1, resource_def={"type": "No::Such"}), ("resources.g<nested_stack>", "No::Such")),
         (group(1, update_policy={"rolling": {}}), ("resources.g.update_policy",)),
@@ -308,4 +310,29 @@ def test_adopted_group_does_not_reuse_removed_names(
     assert heat.status("s") == "UPDATE_COMPLETE"
     members = heat.resources(heat.resource("s", "g")["physical_resource_id"])
     assert sorted(each["resource_name"] for each in members) == ["1", "3", "4"]
+    service.close()
+
+
+class BrokenGroup(ResourceGroup):
+    """A group whose attributes cannot be read, because of a defect of its type."""
+
+    name = "Test::BrokenGroup"
+
+    def read_attributes(
+        self, nested_stack: NestedStackView, reads: Collection[AttributePath]
+    ) -> dict[str, Json]:
+        raise KeyError("defect")
+
+
+def test_defect_of_a_group_type_fails_its_resource_alone(tmp_path: Any) -> None:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(BrokenGroup(),))
+    heat = ProjectClient(service)
+    broken = group(1)
+    broken["type"] = "Test::BrokenGroup"
+    heat.create("broken", template(broken), hold=True)
+    heat.create("s", template(group(1)), hold=True)
+    service.run_until_idle()
+    assert heat.status("s") == "CREATE_COMPLETE"
+    assert heat.status("broken") == "CREATE_FAILED"
+    assert "KeyError: 'defect'" in heat.stack("broken")["stack_status_reason"]
     service.close()

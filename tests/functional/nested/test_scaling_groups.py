@@ -22,7 +22,7 @@ Json = Any
 class FlakyMemberType(LocalType):
     """Breaks when it is made while ``broken``."""
 
-    name = "Test::Brittle"
+    name = "Test::FlakyMember"
     schema = TypeSchema()
     broken = False
 
@@ -207,6 +207,16 @@ def test_changed_definition_is_applied_in_batches(heat: ProjectClient) -> None:
         for event in heat.events(path)
     )
     assert updates == 3
+
+
+@pytest.mark.parametrize(("number", "batch"), [(1, 1), (2, 1), (5, 3)])
+def test_minimum_in_service_may_exceed_the_size(
+    heat: ProjectClient, number: int, batch: int
+) -> None:
+    rolling = {"max_batch_size": batch, "min_in_service": 20, "pause_time": 0}
+    heat.create("s", template(group(desired_capacity=number, rolling_updates=rolling)))
+    heat.update("s", template(group("w", desired_capacity=number, rolling_updates=rolling)))
+    assert (heat.status("s"), heat.outputs("s")["values"]) == ("UPDATE_COMPLETE", ["w"] * number)
 
 
 def test_pauses_of_rolling_updates_do_not_block_a_worker(heat: ProjectClient) -> None:

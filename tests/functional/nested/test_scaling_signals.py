@@ -22,6 +22,8 @@ from tests.functional.nested.test_scaling_groups import (
 )
 from tests.functional.project_client import ProjectClient, resource_definition
 
+Json = Any
+
 
 @pytest.fixture
 def heat(tmp_path: Any) -> Iterator[ProjectClient]:
@@ -81,6 +83,7 @@ def test_event_of_a_signal_has_its_details(heat: ProjectClient) -> None:
 
 def test_signals_during_the_cooldown_are_ignored(heat: ProjectClient) -> None:
     heat.create("s", template(group(cooldown=60), {"up": policy(1), "own": policy(1, cooldown=0)}))
+    heat.service.clock.advance(61)  # the creation's cooldown
     scale(heat, "up")
     assert size(heat) == 2
     metadata = heat.send("GET", f"{heat.path('s')}/resources/g/metadata").json["metadata"]
@@ -93,6 +96,31 @@ def test_signals_during_the_cooldown_are_ignored(heat: ProjectClient) -> None:
     scale(heat, "own")
     assert size(heat) == 3
     scale(heat, "own")  # its own cooldown is none
+    assert size(heat) == 4
+
+
+def cooldown_reasons(heat: ProjectClient) -> list[str]:
+    path = f"{heat.path('s')}/resources/g/metadata"
+    metadata = heat.send("GET", path, leave_pending=True).json["metadata"]
+    return list(metadata["cooldown_end"].values())
+
+
+def test_creation_and_update_of_a_group_start_its_cooldown(heat: ProjectClient) -> None:
+    def body(value: str) -> Json:
+        return template(group(value, desired_capacity=3, cooldown=60), {"up": policy(1)})
+
+    heat.create("s", body("v"))
+    for value in ("w", "x"):
+        response = signal(heat, "up")
+        assert (response.status_int, size(heat), signals(heat, "up")) == (200, 3, 0)
+        assert cooldown_reasons(heat) == ["ExactCapacity : 3"]
+        heat.service.clock.advance(61)
+        heat.update("s", body(value))
+        assert heat.status("s") == "UPDATE_COMPLETE"
+    signal(heat, "up")
+    assert size(heat) == 3
+    heat.service.clock.advance(61)
+    scale(heat, "up")
     assert size(heat) == 4
 
 
@@ -159,7 +187,7 @@ def test_next_scaling_repairs_a_failed_scaling(heat: ProjectClient) -> None:
     heat.create(
         "s",
         template(
-            group(resource={"type": "Test::Brittle"}, maximum=3),
+            group(resource={"type": "Test::FlakyMember"}, maximum=3),
             {"up": policy(1), "to": policy(1, "exact_capacity")},
         ),
     )

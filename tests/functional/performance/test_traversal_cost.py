@@ -345,7 +345,7 @@ def test_a_long_value_is_stored_once_and_read_once_a_message(bench: CostMeter) -
     with bench.store.transaction() as tx:
         assert tx.contents.get(keys) == {}
         (row,) = tx.resources.get([tx.resources.get_by_stack(stack_id)[0].id])
-        assert row.properties == {**(row.properties or {}), "value": others}
+        assert row.physical.properties == {**(row.physical.properties or {}), "value": others}
 
 
 # -- bounds -------------------------------------------------------------------

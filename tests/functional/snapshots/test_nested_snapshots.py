@@ -25,7 +25,7 @@ CHILD = "file:///t/child.yaml"
 
 
 def tree(size: int, *, members: int = 2) -> Json:
-    """A disk below a nest, and one below each member of a group."""
+    """A disk in a nested stack, and one in each member of a group."""
     child = {
         "heat_template_version": "2016-10-14",
         "parameters": {"size": {"type": "number"}},

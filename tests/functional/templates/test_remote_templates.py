@@ -142,7 +142,7 @@ def test_templates_that_cannot_be_fetched_are_refused(
 ) -> None:
     absent = f"http://127.0.0.1:{site.port}/absent.yaml"
     message = get_refusal(heat, hot_template({"n": {"type": absent}}))
-    assert "resources.n.type: Could not retrieve template" in message
+    assert message.startswith("Could not retrieve template")
     assert "404" in message
     secret = tmp_path / "secret.yaml"
     secret.write_text(json.dumps(LEAF))

@@ -58,7 +58,7 @@ def test_type_without_its_service_is_refused(service: LocalService) -> None:
 
 
 def test_type_forbidden_by_policy_is_refused(service: LocalService, tmp_path: Any) -> None:
-    (tmp_path / "policy.yaml").write_text('"resource_types:Test::House": "!"\n')
+    (tmp_path / "policy.yaml").write_text('"resource_types:Test::Server": "!"\n')
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     build_app(service.services, conf=conf)  # registers the library's options
@@ -187,7 +187,7 @@ def test_missing_external_resource_is_refused(
 
     assert preview(network.body["id"]).status_int == 200
     message = assert_refused(preview("nowhere"), 400, SVF)
-    assert message.startswith("resources.r.external_id")
+    assert message.startswith("Invalid external resource: Resource nowhere (OS::Neutron::Net) can")
     emulation.injected_failures.append(
         InjectedFailure("GET", "nowhere", EmulatedResponse(503, {}), remaining=5)
     )

@@ -41,7 +41,7 @@ def stack(service: LocalService) -> Iterator[str]:
 UPDATES: list[tuple[str, Json, str]] = [
     ("no template", {}, "HTTPBadRequest"),
     ("template no map", {"template": "[1]"}, "HTTPBadRequest"),
-    ("no version key", {"template": {"resources": {}}}, "HTTPBadRequest"),
+    ("no version key", {"template": {"resources": {}}}, "InvalidTemplateVersion"),
     ("unknown version", {"template": table.hot_template("2016-10-15")}, "InvalidTemplateVersion"),
     ("unknown section", {"template": table.hot_template(colours={})}, "InvalidTemplateSection"),
     ("section newer than the version", {"template": table.hot_template("2016-04-08", conditions={})},  # noqa: E501

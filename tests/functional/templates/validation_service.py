@@ -20,7 +20,7 @@ SVF = "StackValidationFailed"
 class SelfValidatingType(LocalType):
     """A type whose own validation raises the error named by ``complaint``."""
 
-    name = "Test::Strict"
+    name = "Test::SelfValidating"
     schema = TypeSchema(
         properties={
             "complaint": PropertySchema(type=PropertyType.STRING),
@@ -36,9 +36,9 @@ class SelfValidatingType(LocalType):
 
 
 class UnavailableServiceType(SelfValidatingType):
-    """A type of a service that the cloud's catalogue does not have."""
+    """A type of a service that the cloud's catalog does not have."""
 
-    name = "Test::Elsewhere"
+    name = "Test::UnavailableService"
 
     def check_available(self) -> None:
         raise errors.ResourceTypeUnavailable("HEAT-E99001 Service elsewhere is not there.")

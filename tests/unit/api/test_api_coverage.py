@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from heat_convergence.api.openapi_schemas import QUERIES
-from heat_convergence.api.routes import RouteTable
+from heat_convergence.api.routes.table import RouteTable
 
 S = "/stacks/{stack_name}/{stack_id}"
 MISSING: frozenset[tuple[str, str]] = frozenset()

@@ -8,7 +8,7 @@ import pytest
 
 from heat_convergence.api.openapi import build_openapi_document
 from heat_convergence.api.openapi_schemas import BODIES, QUERIES, RESPONSES
-from heat_convergence.api.routes import ROUTES
+from heat_convergence.api.routes.table import ROUTES
 
 DOCUMENT = build_openapi_document(ROUTES)
 OPERATIONS = [
@@ -44,3 +44,10 @@ def test_described_path_parameters_match_the_path() -> None:
 def test_alternative_subpaths_are_separate_paths() -> None:
     assert "get" in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]
     assert "post" not in DOCUMENT["paths"]["/v1/{tenant_id}/stacks/{stack_name}/environment"]
+
+
+def test_tags_are_nouns_of_the_orchestration_api() -> None:
+    assert {tag for _path, _method, operation in OPERATIONS for tag in operation["tags"]} == {
+        "build_info", "events", "outputs", "resource_types", "resources", "snapshots",
+        "software_configs", "software_deployments", "stacks", "templates",
+    }  # fmt: skip

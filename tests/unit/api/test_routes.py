@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heat_convergence.api.policies.rules import list_rules
-from heat_convergence.api.routes import ROUTES, RouteTable, openapi_path, path_parameters
+from heat_convergence.api.routes.table import ROUTES, RouteTable, openapi_path, path_parameters
 
 S = "/stacks/a/0f5a"
 
@@ -18,29 +18,34 @@ def table() -> RouteTable:
 @pytest.mark.parametrize(
     ("method", "path", "handler", "arguments"),
     [
-        ("GET", "/stacks", "stacks.index", {}),
-        ("GET", "/stacks/detail", "stacks.detail", {}),
+        ("GET", "/stacks", "stack_reads.index", {}),
+        ("GET", "/stacks/detail", "stack_reads.detail", {}),
         ("POST", "/stacks/preview", "previews.create", {}),
-        ("DELETE", "/stacks/a", "lookup.by_name", {"stack_name": "a"}),
+        ("DELETE", "/stacks/a", "stack_lookup.by_name", {"stack_name": "a"}),
         (
             "GET",
             "/stacks/a/files",
-            "lookup.by_name_with_subpath",
+            "stack_lookup.by_name_with_subpath",
             {"stack_name": "a", "subpath": "files"},
         ),
         (
             "POST",
             "/stacks/a/actions",
-            "lookup.by_name_with_subpath",
+            "stack_lookup.by_name_with_subpath",
             {"stack_name": "a", "subpath": "actions"},
         ),
-        ("GET", S, "stacks.show", {"stack_name": "a", "stack_id": "0f5a"}),
-        ("GET", "/stacks/a/outputs", "stacks.show", {"stack_name": "a", "stack_id": "outputs"}),
+        ("GET", S, "stack_reads.show", {"stack_name": "a", "stack_id": "0f5a"}),
+        (
+            "GET",
+            "/stacks/a/outputs",
+            "stack_reads.show",
+            {"stack_name": "a", "stack_id": "outputs"},
+        ),
         ("GET", f"{S}/events", "events.index", {"stack_name": "a", "stack_id": "0f5a"}),
         (
             "PUT",
             "/stacks/arn:openstack:heat::p:stacks/a/1/resources",
-            "lookup.by_arn",
+            "stack_lookup.by_arn",
             {"arn": "arn:openstack:heat::p:stacks/a/1/resources"},
         ),
     ],

@@ -21,7 +21,7 @@ if "psycopg2" in sys.modules:
 print(*sys.modules)
 """
 _MARIADB, _POSTGRESQL = "mysql+pymysql://u:p@db/heat", "postgresql+psycopg2://u:p@db/heat"
-_WEB = {"pecan", "keystonemiddleware", "cheroot", "webob"}
+_WEB = {"pecan", "keystonemiddleware", "waitress", "webob"}
 
 
 @cache

@@ -170,6 +170,12 @@ class FakeKeystone:
         }
         if "domain_id" in token:
             scope = {"domain": {"id": token["domain_id"], "name": "heat"}}
+        if token.get("trust_id") in self.trusts:
+            trust = self.trusts[token["trust_id"]]
+            users = {
+                who: {"id": trust.get(f"{who}_id")} for who in ("trustor_user", "trustee_user")
+            }
+            scope["OS-TRUST:trust"] = {"id": trust["id"], "impersonation": True, **users}
         return {
             **scope,
             "methods": ["password"],
@@ -184,7 +190,9 @@ class FakeKeystone:
 
     def _post_os_trust(self, caller: Any, parts: Any, body: Any, request: Any) -> Response:
         trust_data = body["trust"]
-        if caller["user_id"] != trust_data["trustor_user_id"] or "trust_id" in caller:
+        redelegated = self.trusts.get(caller.get("trust_id", ""), {"allow_redelegation": True})
+        allowed = redelegated.get("allow_redelegation", False)
+        if caller["user_id"] != trust_data["trustor_user_id"] or not allowed:
             raise KeystoneHttpError(403, "You are not authorized to perform the requested action.")
         trust = {**trust_data, "id": f"trust-{next(self._serial)}"}
         self.trusts[trust["id"]] = trust

@@ -2,72 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
-from heat_convergence.clients.auth import ServiceAuth
-from heat_convergence.clients.clouds import StackCloudCache
 from heat_convergence.clients.credentials import Credential
-from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE, Delegation
+from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE
 from heat_convergence.clients.keystone import Requester
-from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
+from heat_convergence.clients.settings import DeferredAuthMethod
 from heat_convergence.common import errors
-from tests.unit.clients.conftest import create_issuer, requester_of
+from tests.unit.clients.conftest import (
+    Build,
+    InMemoryCredentialStore,
+    acting_token,
+    requester_of,
+)
 from tests.unit.clients.fake_keystone import FakeKeystone
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-Build = Callable[..., tuple[StackCloudCache, Delegation]]
-
-
-class InMemoryCredentialStore:
-    """A ``CredentialStore`` in memory; ``stacks`` and ``deleted`` are tree ids."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, tuple[Credential, datetime]] = {}
-        self.stacks: set[str] = set()
-        self.deleted: set[str] = set()
-
-    def get(self, tree_id: str) -> Credential | None:
-        return self.rows[tree_id][0] if tree_id in self.rows else None
-
-    def put(self, tree_id: str, credential: Credential, now: datetime) -> None:
-        self.rows[tree_id] = (credential, now)
-
-    def delete(self, tree_id: str) -> None:
-        del self.rows[tree_id]
-
-    def list_orphaned(self, before: datetime, limit: int) -> list[tuple[str, Credential]]:
-        return [
-            (tree_id, credential)
-            for tree_id, (credential, at) in self.rows.items()
-            if tree_id in self.deleted or (tree_id not in self.stacks and at < before)
-        ][:limit]
-
-
-@pytest.fixture
-def store() -> InMemoryCredentialStore:
-    return InMemoryCredentialStore()
-
-
-@pytest.fixture
-def build(service: ServiceAuth, store: InMemoryCredentialStore) -> Build:
-    def create(**settings: Any) -> tuple[StackCloudCache, Delegation]:
-        clouds = StackCloudCache(ClientSettings(**settings), service, store.get)
-        return clouds, Delegation(create_issuer(service, **settings), clouds, store)
-
-    return create
-
-
-def acting_token(
-    clouds: StackCloudCache, fake: FakeKeystone, tree_id: str = "s"
-) -> dict[str, Any]:
-    """Return the token data with which a stack's session acts."""
-    token = clouds.get(tree_id).session.get_token()
-    return fake.tokens[token or ""]
 
 
 def test_trust_lets_the_service_act_as_the_user(

@@ -187,6 +187,23 @@ def test_adopted_document_cannot_name_the_user_of_another_stack(
     assert verified_signal_user(adopted) == SignalUser("p")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"user_id": "u"},
+        {"user_id": 5, "password": ["p"], "project_id": {}},
+        {"user_id": "", "password": None},
+        {"user_id": "../projects/x", "password": "p", "access": "a"},
+    ],
+)
+def test_adopted_document_with_invalid_data_of_a_user_names_nobody(
+    cloud: StackCloud, data: dict[str, Any]
+) -> None:
+    adopted = make_context(OS, {}, Action.DELETE, physical_id="u", cloud=cloud, data=data)
+    assert verified_signal_user(adopted) == SignalUser("p")
+    assert OS.delete(adopted).observed is ObservedState.ABSENT
+
+
 def test_adopted_document_that_knows_the_password_may_act_on_the_user(
     cloud: StackCloud, fake: FakeKeystone, victim: Victim
 ) -> None:

@@ -11,7 +11,7 @@ from heat_convergence.clients import signed_urls
 from heat_convergence.clients.auth import ServiceAuth
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
-from heat_convergence.clients.stack_users import Ec2Keys, StackUsers
+from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
 from heat_convergence.common import errors
 from tests.unit.clients.fake_keystone import FakeKeystone
 
@@ -44,8 +44,8 @@ def test_stack_tree_has_one_project(users: StackUsers, fake: FakeKeystone) -> No
     assert users.ensure_project("tree") == created
     assert users.ensure_project("other") != created
     assert fake.projects[created]["domain_id"] == "heat-domain"
-    users.delete_project(created)
-    users.delete_project(created)
+    users.delete_all("tree")
+    users.delete_all("tree")
     assert created not in fake.projects
 
 
@@ -176,3 +176,37 @@ def test_token_of_a_user_is_scoped_to_its_project(users: StackUsers, fake: FakeK
     created = users.ensure_user("tree-handle", users.ensure_project("tree"))
     token = users.issue_token(created)
     assert fake.tokens[token] == {"user_id": created.id, "project_id": created.project_id}
+
+
+OTHER_DOMAINS_USER = "demo-id"
+
+
+def test_user_of_another_domain_is_not_changed(users: StackUsers, fake: FakeKeystone) -> None:
+    project_id = users.ensure_project("tree")
+    fake.grants.add((project_id, OTHER_DOMAINS_USER, "role-member"))  # of an operator
+    with pytest.raises(errors.AuthorizationFailure, match="not in the domain"):
+        users.set_user_enabled(OTHER_DOMAINS_USER, enabled=False)
+    users.delete_user(OTHER_DOMAINS_USER)
+    users.delete_all("tree")
+    assert "enabled" not in fake.users[OTHER_DOMAINS_USER]
+    assert project_id not in fake.projects
+
+
+def test_own_project_does_not_make_a_user_of_another_domain_the_trees(
+    users: StackUsers, fake: FakeKeystone
+) -> None:
+    project_id = users.ensure_project("tree")
+    fake.users[OTHER_DOMAINS_USER]["default_project_id"] = project_id
+    claimed = StackUser(OTHER_DOMAINS_USER, project_id, "guessed")
+    assert not users.owns("tree", claimed)
+
+
+@pytest.mark.parametrize("user_id", ["../projects/{}", "x/../../projects/{}", "{}?a=b", ".."])
+def test_id_of_a_user_is_one_part_of_a_path(
+    users: StackUsers, fake: FakeKeystone, user_id: str
+) -> None:
+    project_id = users.ensure_project("tree")
+    claimed = StackUser(user_id.format(project_id), project_id, "guessed")
+    assert not users.owns("tree", claimed)
+    users.delete_user(claimed.id)
+    assert project_id in fake.projects

@@ -64,7 +64,7 @@ def dispatch_turn(store: MemoryStore, tree: str) -> list[str]:
 
 
 def job_states(store: MemoryStore) -> dict[str, JobState | None]:
-    return {row.id: row.job_state for row in store.tables.resources.values()}
+    return {row.id: row.job.state for row in store.tables.resources.values()}
 
 
 def test_jobs_in_flight_of_a_stack_are_limited() -> None:

@@ -9,18 +9,17 @@ import pytest
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.job_order import physical_dependencies_of
+from heat_convergence.testing.sample_rows import changed_row, resource_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def resource(**values: object) -> Resource:
-    defaults: dict[str, object] = {
-        "id": "a-1", "stack_id": "stack", "name": "a", "type": "T", "implementation": "T",
-        "version": 2, "desired": DesiredState.PRESENT, "definition": {}, "definition_hash": "new",
-        "physical_name": "a", "created_at": NOW, "requires": ("b", "gone"), "physical_dependencies": ("c-1",),  # noqa: E501
-        "applied_hash": "old",
-    }  # fmt: skip
-    return Resource(**{**defaults, **values})  # type: ignore[arg-type]
+    row = resource_row(
+        "a-1", version=2, definition_hash="new", requires=("b", "gone"), applied_hash="old",
+        physical_dependencies=("c-1",), job=None, job_state=None,
+    )  # fmt: skip
+    return changed_row(row, **values)
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_every_state_is_reached_and_left(state: JobState) -> None:
 def test_a_claim_takes_a_posted_job_with_a_lease() -> None:
     claim = job_transitions.claim("worker", "token", time_at(10))
     row = claim.apply_to(resource_row("a", job_state=JobState.POSTED))
-    assert row.job_state is JobState.RUNNING
-    assert (row.lease_owner, row.lease_token) == ("worker", "token")
-    assert row.lease_expires_at == time_at(10)
+    assert row.job.state is JobState.RUNNING
+    assert (row.lease.owner, row.lease.token) == ("worker", "token")
+    assert row.lease.expires_at == time_at(10)
 
 
 def test_a_claim_of_a_blocked_job_is_illegal() -> None:
@@ -68,9 +68,9 @@ def test_an_outcome_ends_the_lease() -> None:
     outcome = job_transitions.await_observation(ObservedState.READY, time_at(3))
     held = {"lease_owner": "w", "lease_token": "t", "lease_expires_at": time_at(9)}
     row = outcome.apply_to(resource_row("a", job_state=JobState.RUNNING, **held))
-    assert row.job_state is JobState.AWAITING_OBSERVATION
-    assert (row.observed, row.observe_at) == (ObservedState.READY, time_at(3))
-    assert (row.lease_owner, row.lease_token, row.lease_expires_at) == (None, None, None)
+    assert row.job.state is JobState.AWAITING_OBSERVATION
+    assert (row.observation.state, row.observation.observe_at) == (ObservedState.READY, time_at(3))
+    assert (row.lease.owner, row.lease.token, row.lease.expires_at) == (None, None, None)
 
 
 def test_only_the_named_columns_of_a_planned_job_are_written() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
+from heat_convergence.testing.sample_rows import changed_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,17 +49,17 @@ def rows_after_completion(plan: Plan) -> list[Resource]:
     """Return the rows after all jobs of the plan have succeeded."""
     rows = [*plan.added, *plan.changed, *plan.rescheduled]
     return [
-        replace(
+        changed_row(
             row,
             job=None,
             job_state=None,
             physical_id=f"phys-{row.id}",
-            action=Action.CREATE if row.action is Action.INIT else Action.UPDATE,
+            action=Action.CREATE if row.state.action is Action.INIT else Action.UPDATE,
             status=Status.COMPLETE,
-            applied_hash=row.definition_hash,
+            applied_hash=row.desired.definition_hash,
         )
         for row in rows
-        if row.desired is DesiredState.PRESENT
+        if row.desired.state is DesiredState.PRESENT
     ]
 
 
@@ -75,7 +75,7 @@ def edges_by_name(plan: Plan, rows: list[Resource]) -> set[tuple[str, str | None
     """Return the edges by name: "-" marks a deleted resource, "+" an added one."""
     label = {row.id: row.name for row in rows}
     for row in (*plan.changed, *plan.rescheduled):
-        label[row.id] = ("-" if row.desired is DesiredState.ABSENT else "") + row.name
+        label[row.id] = ("-" if row.desired.state is DesiredState.ABSENT else "") + row.name
     for row in plan.added:
         label[row.id] = "+" + row.name
     return {
@@ -92,8 +92,8 @@ def test_new_stack_starts_with_resources_without_dependencies() -> None:
         plan_context(1),
     )
     rows = planned_by_name(plan)
-    assert rows["a"].job_state is JobState.QUEUED
-    assert rows["b"].job_state is rows["c"].job_state is JobState.BLOCKED
+    assert rows["a"].job.state is JobState.QUEUED
+    assert rows["b"].job.state is rows["c"].job.state is JobState.BLOCKED
     assert edges_by_name(plan, []) == {("+a", "+b"), ("+a", "+c"), ("+b", "+c"), ("+c", None)}
 
 
@@ -120,8 +120,8 @@ def test_only_resources_that_reference_a_changed_one_are_rescheduled() -> None:
     plan = plan_goal(rows, after, plan_context())
     assert names_of(plan.changed) == {"a"}
     assert names_of(plan.rescheduled) == {"b", "c"}
-    assert planned_by_name(plan)["a"].must_run
-    assert not planned_by_name(plan)["b"].must_run
+    assert planned_by_name(plan)["a"].job.must_run
+    assert not planned_by_name(plan)["b"].job.must_run
 
 
 def test_removed_resource_is_deleted_after_its_dependents() -> None:
@@ -137,7 +137,7 @@ def test_removed_resource_is_deleted_after_its_dependents() -> None:
     plan = plan_goal(rows, desired_by_name(desired_resource("b", text="2")), plan_context())
     assert ("b", "-a") in edges_by_name(plan, rows)
     assert ("-c", "-a") in edges_by_name(plan, rows)
-    assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
+    assert planned_by_name(plan)["a"].job.state is JobState.BLOCKED
 
 
 def test_failed_resource_with_a_physical_id_is_replaced_and_deleted_last() -> None:
@@ -147,14 +147,14 @@ def test_failed_resource_with_a_physical_id_is_replaced_and_deleted_last() -> No
         )
     )
     rows = [
-        replace(r, status=Status.FAILED, action=Action.UPDATE) if r.name == "a" else r
+        changed_row(r, status=Status.FAILED, action=Action.UPDATE) if r.name == "a" else r
         for r in rows
     ]
     plan = plan_goal(
         rows, desired_by_name(desired_resource("a"), desired_resource("b", "a")), plan_context()
     )
     assert names_of(plan.added) == {"a"}
-    assert plan.added[0].replaces == next(row.id for row in rows if row.name == "a")
+    assert plan.added[0].identity.replaces == next(row.id for row in rows if row.name == "a")
     assert {("+a", "b"), ("+a", "-a"), ("b", "-a")} <= edges_by_name(plan, rows)
 
 
@@ -162,14 +162,14 @@ def test_failed_create_without_a_physical_id_is_retried_in_its_row() -> None:
     rows = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )
-    rows = [replace(rows[0], status=Status.FAILED, physical_id=None, job=Verb.CONVERGE)]
+    rows = [changed_row(rows[0], status=Status.FAILED, physical_id=None, job=Verb.CONVERGE)]
     plan = plan_goal(rows, desired_by_name(desired_resource("a")), plan_context())
     assert not plan.added
     assert names_of(plan.rescheduled) == {"a"}
 
 
 def test_create_in_progress_is_kept_if_its_definition_is_unchanged() -> None:
-    under_way = replace(
+    under_way = changed_row(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1)).added[0],
         action=Action.CREATE,
         status=Status.IN_PROGRESS,
@@ -180,16 +180,19 @@ def test_create_in_progress_is_kept_if_its_definition_is_unchanged() -> None:
         [under_way], desired_by_name(desired_resource("a", text="2")), plan_context()
     )
     assert names_of(superseded.added) == {"a"}
-    assert planned_by_name(superseded)["a"].desired in (DesiredState.PRESENT, DesiredState.ABSENT)
-    assert [row.desired for row in superseded.rescheduled] == [DesiredState.ABSENT]
+    assert planned_by_name(superseded)["a"].desired.state in (
+        DesiredState.PRESENT,
+        DesiredState.ABSENT,
+    )
+    assert [row.desired.state for row in superseded.rescheduled] == [DesiredState.ABSENT]
 
 
 def test_rollback_reuses_the_previous_incarnation_that_still_exists() -> None:
     old = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )[0]
-    old = replace(old, desired=DesiredState.ABSENT, job=Verb.CONVERGE, definition_hash="other")
-    new = replace(
+    old = changed_row(old, desired=DesiredState.ABSENT, job=Verb.CONVERGE, definition_hash="other")
+    new = changed_row(
         plan_goal([], desired_by_name(desired_resource("a", text="2")), plan_context(2)).added[0],
         id="successor",
         action=Action.CREATE,
@@ -198,7 +201,7 @@ def test_rollback_reuses_the_previous_incarnation_that_still_exists() -> None:
     )
     plan = plan_goal([old, new], desired_by_name(desired_resource("a")), plan_context(3))
     assert not plan.added
-    assert {(row.id, row.desired) for row in (*plan.changed, *plan.rescheduled)} == {
+    assert {(row.id, row.desired.state) for row in (*plan.changed, *plan.rescheduled)} == {
         (old.id, DesiredState.PRESENT),
         ("successor", DesiredState.ABSENT),
     }
@@ -217,7 +220,7 @@ def test_resource_without_a_started_job_is_discarded_without_a_job() -> None:
 
 def test_a_leased_row_is_not_dropped_even_if_nothing_is_recorded() -> None:
     row = plan_goal([], desired_by_name(desired_resource("a")), plan_context(1)).added[0]
-    row = replace(row, lease_token="t", lease_expires_at=NOW + timedelta(seconds=5))
+    row = changed_row(row, lease_token="t", lease_expires_at=NOW + timedelta(seconds=5))
     assert not plan_goal([row], {}, plan_context()).discarded_ids
 
 
@@ -232,8 +235,8 @@ def test_reversed_dependencies_do_not_block_each_other() -> None:
         desired_by_name(desired_resource("a", "b", text="2"), desired_resource("b", text="2")),
         plan_context(),
     )
-    assert planned_by_name(plan)["b"].job_state is JobState.QUEUED
-    assert planned_by_name(plan)["a"].job_state is JobState.BLOCKED
+    assert planned_by_name(plan)["b"].job.state is JobState.QUEUED
+    assert planned_by_name(plan)["a"].job.state is JobState.BLOCKED
 
 
 def test_suspend_starts_at_dependents_and_resume_at_dependencies() -> None:
@@ -243,10 +246,10 @@ def test_suspend_starts_at_dependents_and_resume_at_dependencies() -> None:
         )
     )
     down = plan_action(rows, Verb.SUSPEND, plan_context())
-    assert planned_by_name(down)["b"].job_state is JobState.QUEUED
-    assert planned_by_name(down)["a"].job_state is JobState.BLOCKED
+    assert planned_by_name(down)["b"].job.state is JobState.QUEUED
+    assert planned_by_name(down)["a"].job.state is JobState.BLOCKED
     up = plan_action(rows, Verb.RESUME, plan_context())
-    assert planned_by_name(up)["a"].job_state is JobState.QUEUED
+    assert planned_by_name(up)["a"].job.state is JobState.QUEUED
 
 
 def test_truncated_physical_name_keeps_its_suffix() -> None:
@@ -282,9 +285,9 @@ def test_every_plan_can_be_carried_out(
 ) -> None:
     rows = rows_after_completion(plan_goal([], goals[0], plan_context(1)))
     if state == "in progress":
-        rows = [replace(r, job=Verb.CONVERGE, status=Status.IN_PROGRESS) for r in rows]
+        rows = [changed_row(r, job=Verb.CONVERGE, status=Status.IN_PROGRESS) for r in rows]
     elif state == "failed":
-        rows = [replace(r, job=Verb.CONVERGE, status=Status.FAILED) for r in rows]
+        rows = [changed_row(r, job=Verb.CONVERGE, status=Status.FAILED) for r in rows]
     second = plan_context()
     plan = plan_goal(rows, goals[1], second)
     waiting = {row.id for row in (*plan.added, *plan.changed, *plan.rescheduled)}
@@ -299,7 +302,7 @@ def test_every_plan_can_be_carried_out(
     present = [
         r
         for r in (*plan.added, *plan.changed, *plan.rescheduled)
-        if r.desired is DesiredState.PRESENT
+        if r.desired.state is DesiredState.PRESENT
     ]
     kept = [row for row in rows if row.id in plan.ready_ids]
     assert sorted(row.name for row in (*present, *kept)) == sorted(goals[1])
@@ -310,7 +313,7 @@ def test_rescheduled_job_resets_the_previous_observation(leased: bool) -> None:
     row = rows_after_completion(
         plan_goal([], desired_by_name(desired_resource("a")), plan_context(1))
     )[0]
-    row = replace(
+    row = changed_row(
         row,
         job=Verb.CONVERGE,
         job_state=JobState.POSTED,
@@ -320,6 +323,6 @@ def test_rescheduled_job_resets_the_previous_observation(leased: bool) -> None:
     again = planned_by_name(
         plan_goal([row], desired_by_name(desired_resource("a", text="2")), plan_context())
     )["a"]
-    assert again.observe_at is None
-    assert again.observed is None
-    assert again.lease_token == row.lease_token
+    assert again.observation.observe_at is None
+    assert again.observation.state is None
+    assert again.lease.token == row.lease.token

@@ -35,7 +35,7 @@ def _stored(*rows: Resource, **stack: object) -> MemoryStore:
     with store.transaction() as tx:
         tx.stacks.insert(stack_row(**stack))
         tx.resources.insert(rows)
-        tx.graph.add_edges("stack-1", rows[0].version, [Edge(row.id, None) for row in rows])
+        tx.graph.add_edges("stack-1", rows[0].job.version, [Edge(row.id, None) for row in rows])
     return store
 
 
@@ -52,7 +52,7 @@ def _process(store: MemoryStore, observation: Observation) -> Resource | None:
 
 def test_observation_of_the_current_job_is_recorded() -> None:
     row = _process(_stored(BUILDING), Observation(ObservedState.READY, job=job_key(BUILDING)))
-    assert (row.status, row.job) == (Status.COMPLETE, None)
+    assert (row.state.status, row.job.verb) == (Status.COMPLETE, None)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_observation_of_an_earlier_job_does_not_complete_the_current_one(meanwhi
         observe_at=time_at(9),
         **meanwhile,
     )
-    store = _stored(now, version=now.version)
+    store = _stored(now, version=now.job.version)
     row = _process(store, Observation(ObservedState.READY, job=job_key(BUILDING)))
-    assert (row.status, row.job_state) == (Status.IN_PROGRESS, JobState.AWAITING_OBSERVATION)
+    assert (row.state.status, row.job.state) == (Status.IN_PROGRESS, JobState.AWAITING_OBSERVATION)
 
 
 def test_observation_from_before_a_deletion_does_not_hide_its_completion() -> None:
@@ -120,10 +120,13 @@ def test_failure_is_recorded_and_a_restricted_resource_keeps_its_status() -> Non
         process_observations(tx, "stack-1", ["a", "b"], {}, context)
     with store.transaction() as tx:
         a, b = tx.resources.get(["a", "b"])
-    assert (a.status, a.status_reason) == (Status.FAILED, "why")
-    assert (b.status, b.status_reason) == (Status.COMPLETE, "update is restricted for resource.")
-    assert {a.job_state, b.job_state} == {JobState.CANCELLED}
-    assert {a.observe_at, b.observe_at} == {None}
+    assert (a.state.status, a.state.reason) == (Status.FAILED, "why")
+    assert (b.state.status, b.state.reason) == (
+        Status.COMPLETE,
+        "update is restricted for resource.",
+    )
+    assert {a.job.state, b.job.state} == {JobState.CANCELLED}
+    assert {a.observation.observe_at, b.observation.observe_at} == {None}
     events = [event for event in store.tables.events if event.resource_name in ("a", "b")]
     assert [(event.action, event.status, event.reason) for event in events] == [
         (Action.CREATE, Status.FAILED, "why"),

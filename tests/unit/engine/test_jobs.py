@@ -7,21 +7,21 @@ from datetime import UTC, datetime
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
-from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.engine.execution import execute_job
 from heat_convergence.engine.jobs import ClaimContext, create_job
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.testing.sample_rows import resource_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STACK = Stack("s", "web", "p", 1, Action.CREATE, Status.IN_PROGRESS, "", "g", NOW)
 
 
 def test_properties_that_are_not_a_map_fail_the_resource() -> None:
-    row = Resource(
-        id="r",
+    row = resource_row(
+        "r",
         stack_id="s",
         name="a",
         type=TestResource.name,
@@ -42,8 +42,8 @@ def test_properties_that_are_not_a_map_fail_the_resource() -> None:
 
 def test_resource_of_a_lost_create_is_searched_by_its_properties() -> None:
     """RULE 4: the row of a create that was never recorded has no properties."""
-    row = Resource(
-        id="r",
+    row = resource_row(
+        "r",
         stack_id="s",
         name="a",
         type=TestResource.name,

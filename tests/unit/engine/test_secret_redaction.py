@@ -71,7 +71,7 @@ def _reasons(resource_type: TestResource, *, sensitive: bool = True) -> str:
         service.observer.tick()
         service.run_until_idle()
     (row,) = store.tables.resources.values()
-    return "; ".join([*(event.reason for event in store.tables.events), row.status_reason])
+    return "; ".join([*(event.reason for event in store.tables.events), row.state.reason])
 
 
 def test_nothing_is_searched_without_a_reason(searched_values: list[Any]) -> None:

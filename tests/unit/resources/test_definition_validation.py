@@ -119,15 +119,15 @@ def test_valid_definitions_have_no_mistakes() -> None:
 def test_unknown_type_is_reported_with_a_hint() -> None:
     line = one_line(define("r", "OS::Heat::Valu", properties={"x": 1}))
     assert line.startswith(
-        "StackValidationFailed: resources.r.type: Unknown resource Type : OS::Heat::Valu"
+        "StackValidationFailed: The Resource Type (OS::Heat::Valu) could not be found."
     )
-    assert "OS::Heat::Value" in line
+    assert line.endswith('Did you mean "OS::Heat::Value"? (at resources.r.type)')
 
 
 def test_properties_are_checked_against_the_mapped_type() -> None:
     own = define("r", "My::Own", properties={"value": "x", "type": "number"})
     line = one_line(own, implementation=lambda definition: "OS::Heat::Value")
-    assert "Property error: resources.r.properties.value: " in line
+    assert "Property error: : resources.r.properties.value: : " in line
 
 
 def test_property_mistakes_have_paths() -> None:
@@ -136,16 +136,18 @@ def test_property_mistakes_have_paths() -> None:
         define("b", "OS::Heat::Value"),
     )
     assert found[0].startswith(
-        "StackValidationFailed: Property error: resources.a.properties: Unknown Property valu"
+        "StackValidationFailed: Property error: : resources.a.properties: : Unknown Property valu"
     )
-    assert "Property error: resources.a.properties.wait_secs: " in found[1]
-    assert found[2].endswith("Property error: resources.b.properties: Property value not assigned")
+    assert "Property error: : resources.a.properties.wait_secs: : " in found[1]
+    assert found[2].endswith(
+        "Property error: : resources.b.properties: : Property value not assigned"
+    )
     assert len(found) == 3
 
 
 def test_cfn_paths_use_cfn_section_names() -> None:
     line = one_line(define("a", "OS::Heat::Value"), dialect=CFN_DIALECT)
-    assert "Property error: Resources.a.Properties: " in line
+    assert "Property error: : Resources.a.Properties: : " in line
 
 
 def test_custom_constraints_are_checked_when_passed() -> None:
@@ -153,18 +155,20 @@ def test_custom_constraints_are_checked_when_passed() -> None:
     assert lines(definition) == []
     refuse = {"test_constr": lambda value: f"{value} is too slow"}
     line = one_line(definition, custom=refuse)
-    assert line.endswith("resources.a.properties.constraint_prop_secs: 3 is too slow")
+    assert line.endswith(
+        "resources.a.properties.constraint_prop_secs: : Error validating value '3': 3 is too slow"
+    )
 
 
 def test_validate_of_the_type_is_called() -> None:
     slow = define("d", "OS::Heat::Delay", properties={"min_wait": 100})
     assert lines(slow, timeout_s=100) == []
     line = one_line(slow, timeout_s=99)
-    assert "Property error: resources.d.properties: " in line
+    assert "Property error: : resources.d.properties: : " in line
     unknown = define("d", "OS::Heat::Delay", properties={"min_wait": get_attr("x", "y")})
     assert lines(unknown, timeout_s=1) == []
     number = define("v", "OS::Heat::Value", properties={"value": "x", "type": "number"})
-    assert "Property error: resources.v.properties.value: " in one_line(number)
+    assert "Property error: : resources.v.properties.value: : " in one_line(number)
 
 
 def test_validate_is_skipped_after_schema_mistakes() -> None:
@@ -176,9 +180,9 @@ def test_validate_is_skipped_after_schema_mistakes() -> None:
 @pytest.mark.parametrize(
     ("n", "expected"),
     [
-        (1, "ResourcePropertyConflict: a and b"),
-        (2, "StackValidationFailed: resources.g.properties: ResourceTypeUnavailable: not there"),
-        (3, "StackValidationFailed: Property error: resources.g.properties.n: deep"),
+        (1, "ResourcePropertyConflict: a and b (at resources.g.properties)"),
+        (2, "StackValidationFailed: resources.g.properties: : ResourceTypeUnavailable: not there"),
+        (3, "StackValidationFailed: Property error: : resources.g.properties.n: : deep"),
     ],
 )
 def test_errors_raised_by_validate(n: int, expected: str) -> None:
@@ -193,7 +197,7 @@ def test_update_policy_mistakes() -> None:
     good = {"rolling_update": {"max_batch_size": "2"}}
     assert lines(define("g", "OS::Test::Group", update_policy=good)) == []
     line = one_line(define("g", "OS::Test::Group", update_policy={"rolling": {}}))
-    assert "resources.g.update_policy: Unknown Property rolling" in line
+    assert "resources.g.update_policy: : Unknown Property rolling" in line
     bad = {"rolling_update": {"max_batch_size": 0}}
     line = one_line(define("g", "OS::Test::Group", update_policy=bad))
     assert "resources.g.update_policy.rolling_update.max_batch_size: " in line
@@ -215,10 +219,18 @@ def test_unknown_attributes_are_reported() -> None:
         define("m", "OS::Heat::None", metadata={"x": get_attr("t", "nope")}),
         outputs={"o": get_attr("t", "value")},
     )
-    assert "resources.n.properties: The Referenced Attribute (t outptu) is incorrect" in found[0]
+    assert (
+        "resources.n.properties.x[0].y.get_attr: : The Referenced Attribute (t outptu) is"
+        in found[0]
+    )
     assert '"output"' in found[0]
-    assert "resources.m.metadata: The Referenced Attribute (t nope) is incorrect" in found[1]
-    assert "outputs.o.value: The Referenced Attribute (t value) is incorrect" in found[2]
+    assert (
+        "resources.m.metadata.x.get_attr: : The Referenced Attribute (t nope) is incorrect"
+        in found[1]
+    )
+    assert (
+        "outputs.o.value.get_attr: : The Referenced Attribute (t value) is incorrect" in found[2]
+    )
     assert len(found) == 3
 
 
@@ -259,14 +271,18 @@ def test_template_mistakes_have_lines() -> None:
     with pytest.raises(StackValidationFailed) as caught:
         validate_template(evaluated(TEMPLATE), REGISTRY, environment)
     first, second, third = str(caught.value).splitlines()
-    assert first.startswith("Property error: resources.lamp.properties: Unknown Property valu")
+    assert first.startswith("Property error: : resources.lamp.properties: : Unknown Property valu")
     assert "(line " in first
-    assert second.startswith("resources.other.properties: The Referenced Attribute (lamp outptu)")
-    assert third.startswith("outputs.o.value: The Referenced Attribute (lamp nothing)")
+    assert second.startswith(
+        "resources.other.properties.shown.get_attr: : The Referenced Attribute (lamp outptu)"
+    )
+    assert third.startswith("outputs.o.value.get_attr: : The Referenced Attribute (lamp nothing)")
 
 
 def test_unmapped_type_is_reported() -> None:
-    with pytest.raises(StackValidationFailed, match=r"resources.lamp.type: .*My::Lamp"):
+    with pytest.raises(
+        StackValidationFailed, match=r"The Resource Type \(My::Lamp\) .* \(at resources.lamp.type"
+    ):
         validate_template(evaluated(TEMPLATE), REGISTRY, Environment())
 
 

@@ -101,21 +101,41 @@ def test_value_of_another_type_is_refused(property_type: str, value: Any) -> Non
     assert found[0].startswith("resources.r.properties.p: ")
     with pytest.raises(StackValidationFailed) as caught:
         resolve_properties(one(property_type), {"p": value}, PATH)
-    assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
+    assert str(caught.value).startswith("Property error: : resources.r.properties.p: : ")
 
 
 def test_path_of_errors_may_be_text() -> None:
     with pytest.raises(StackValidationFailed) as caught:
         resolve_properties(one("integer"), {"p": "x"}, path="resources.r.properties")
-    assert str(caught.value).startswith("Property error: resources.r.properties.p: ")
+    assert str(caught.value).startswith("Property error: : resources.r.properties.p: : ")
 
 
-def test_null_counts_as_absent() -> None:
+def test_null_of_an_optional_property_counts_as_absent() -> None:
     assert resolve_properties(one("string"), {"p": None}) == {}
     assert resolve_properties(one("string", default="d"), {"p": None}) == {"p": "d"}
-    assert texts(one("string", required=True), {"p": None}) == [
-        "resources.r.properties: Property p not assigned"
-    ]
+
+
+@pytest.mark.parametrize(
+    ("property_type", "empty"),
+    [
+        ("string", ""),
+        ("integer", 0),
+        ("number", 0),
+        ("boolean", False),
+        ("list", []),
+        ("map", {}),
+    ],
+)
+def test_null_of_a_required_property_is_the_empty_value(property_type: str, empty: Any) -> None:
+    schema = one(property_type, required=True)
+    assert texts(schema, {"p": None}) == []
+    assert resolve_properties(schema, {"p": None}) == {"p": empty}
+    assert texts(schema, {}) == ["resources.r.properties: : Property p not assigned"]
+
+
+def test_null_of_a_required_property_of_any_type_stays_null() -> None:
+    assert texts(one("any", required=True), {"p": None}) == []
+    assert resolve_properties(one("any", required=True), {"p": None}) == {}
 
 
 @pytest.mark.parametrize("default", ["", 0, False, []])
@@ -129,16 +149,18 @@ def test_an_empty_default_is_a_default(default: Any) -> None:
 def test_unknown_name_with_the_nearest_known_one() -> None:
     schema = TypeSchema(properties={"network": PropertySchema(type=PropertyType.STRING)})
     (text,) = texts(schema, {"netwrok": LATER})
-    assert text.startswith("resources.r.properties: Unknown Property netwrok")
+    assert text.startswith("resources.r.properties: : Unknown Property netwrok")
     assert '"network"' in text
     (text,) = texts(schema, {"zzz": 1})
-    assert text == "resources.r.properties: Unknown Property zzz"
+    assert text == "resources.r.properties: : Unknown Property zzz"
 
 
 def test_unimplemented_property_is_refused() -> None:
     schema = one("string", implemented=False)
     assert resolve_properties(schema, {}) == {}
-    assert texts(schema, {"p": "x"}) == ["resources.r.properties: Property p not implemented yet"]
+    assert texts(schema, {"p": "x"}) == [
+        "resources.r.properties: : Property p not implemented yet"
+    ]
 
 
 NESTED = TypeSchema(
@@ -169,16 +191,16 @@ def test_nested_conversion_and_defaults() -> None:
 def test_all_mistakes_are_reported_with_their_paths() -> None:
     raw = {"rules": [{"port": 0}, "x", {"prt": 1}], "rulez": []}
     found = texts(NESTED, raw)
-    assert found[0].startswith("resources.r.properties: Unknown Property rulez")
+    assert found[0].startswith("resources.r.properties: : Unknown Property rulez")
     assert found[1].startswith("resources.r.properties.rules[0].port: ")
     assert found[2].startswith("resources.r.properties.rules[1]: ")
-    assert found[3].startswith("resources.r.properties.rules[2]: Unknown Property prt")
-    assert found[4] == "resources.r.properties.rules[2]: Property port not assigned"
+    assert found[3].startswith("resources.r.properties.rules[2]: : Unknown Property prt")
+    assert found[4] == "resources.r.properties.rules[2]: : Property port not assigned"
     assert len(found) == 5
     with pytest.raises(StackValidationFailed) as caught:
         resolve_properties(NESTED, raw, PATH)
     lines = str(caught.value).splitlines()
-    assert lines == [f"Property error: {text}" for text in found]
+    assert lines == [f"Property error: : {text}" for text in found]
 
 
 def test_unknown_values_pass() -> None:
@@ -206,14 +228,15 @@ def test_constraints_apply_to_list_items() -> None:
     schema = one("list", constraints=(AllowedValues(("a", "b")),))
     assert resolve_properties(schema, {"p": ["a", "b"]}) == {"p": ["a", "b"]}
     (text,) = texts(schema, {"p": ["a", "c"]})
-    assert text.startswith("resources.r.properties.p: 'c' is not an allowed value")
+    assert text.startswith('resources.r.properties.p: : "c" is not an allowed value ["a", "b"]')
 
 
 def test_custom_constraints_are_checked_when_passed() -> None:
     schema = one("string", constraints=(CustomConstraint("even"),))
     checks = {"even": lambda value: None if len(value) % 2 == 0 else f"{value} is odd"}
     assert texts(schema, {"p": "ab"}, custom=checks) == []
-    assert texts(schema, {"p": "abc"}, custom=checks) == ["resources.r.properties.p: abc is odd"]
+    (text,) = texts(schema, {"p": "abc"}, custom=checks)
+    assert text == "resources.r.properties.p: : Error validating value 'abc': abc is odd"
     assert texts(schema, {"p": "abc"}) == []
     (text,) = texts(schema, {"p": "ab"}, custom={})
     assert "'even'" in text

@@ -63,8 +63,10 @@ def transport() -> Iterator[oslo_messaging.RPCTransport]:
     transport.cleanup()
 
 
-@pytest.fixture
-def recorder(transport: oslo_messaging.RPCTransport) -> Iterator[CallRecorder]:
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[oslo_messaging.RPCTransport, CallRecorder]]:
+    """A transport with servers; all tests share them, because stopping a server takes 0.5 s."""
+    transport = create_transport(empty_conf(), url="fake://", exchange=uuid.uuid4().hex)
     recorder = CallRecorder()
     servers = [
         create_engine_server(transport, recorder, server="here"),
@@ -72,16 +74,32 @@ def recorder(transport: oslo_messaging.RPCTransport) -> Iterator[CallRecorder]:
     ]
     for server in servers:
         server.start(override_pool_size=2)
-    yield recorder
+    yield transport, recorder
     for server in servers:
         server.stop()
         server.wait()
+    transport.cleanup()
+
+
+@pytest.fixture
+def recorder(served: tuple[oslo_messaging.RPCTransport, CallRecorder]) -> CallRecorder:
+    recorder = served[1]
+    recorder.calls.clear()
+    recorder.request_ids.clear()
+    return recorder
+
+
+@pytest.fixture
+def served_transport(
+    served: tuple[oslo_messaging.RPCTransport, CallRecorder],
+) -> oslo_messaging.RPCTransport:
+    return served[0]
 
 
 def test_hint_arrives_with_its_request_id(
-    transport: oslo_messaging.RPCTransport, recorder: CallRecorder
+    served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
 ) -> None:
-    bus = RpcBus(transport)
+    bus = RpcBus(served_transport)
     context = RequestContext(request_id="req-6f0c64b2-31b7-4c28-a0c0-a8e2ff0bb2f6")
     bus.converge("s1", 3, ["a", "b"])
     assert recorder.called.acquire(timeout=ARRIVES_S)
@@ -143,8 +161,18 @@ def test_broker_that_never_answered_raises_no_error() -> None:
         ({"stack_id": 7}, "stack_id"),
         ({"version": "3"}, "version"),
         ({"version": True}, "version"),
+        ({"version": -1}, "version"),
+        ({"version": 2**63}, "version"),
+        pytest.param({"version": 1 << 20_000}, "version", id="long version"),
+        ({"version": 1.0}, "version"),
+        ({"stack_id": "s1\nforged line"}, "stack_id"),
+        ({"stack_id": "\ud800"}, "stack_id"),
+        ({"stack_id": ""}, "stack_id"),
         ({"resource_ids": "abc"}, "resource_ids"),
         ({"resource_ids": [1]}, "resource_ids"),
+        ({"resource_ids": ["a\x00"]}, "resource_ids"),
+        ({"resource_ids": [["a"]]}, "resource_ids"),
+        ({"resource_ids": ["a"] * (messages.MAX_RESOURCE_IDS + 1)}, "resource_ids"),
     ],
 )
 def test_malformed_message_is_dropped_and_logged(
@@ -155,6 +183,62 @@ def test_malformed_message_is_dropped_and_logged(
     ConvergeEndpoint(recorder).converge(None, message=message)
     assert recorder.calls == []
     assert log_text in caplog.text
+
+
+@pytest.mark.parametrize("field", ["format", "stack_id", "version", "resource_ids"])
+@pytest.mark.parametrize(
+    "value",
+    ["x" * 10**6, ["x" * 10**6], {"x" * 10**6: 1}, 1 << 20_000],
+    ids=["text", "list", "map", "number"],
+)
+def test_oversized_message_is_dropped_with_a_short_log_line(
+    field: str, value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = CallRecorder()
+    ObserveEndpoint(recorder).observe(None, messages.encode_hint("s1", 3, ["a"]) | {field: value})
+    assert recorder.calls == []
+    assert "malformed" in caplog.text
+    assert len(caplog.text) < 500
+
+
+def test_long_list_of_resources_is_sent_in_messages_that_are_accepted(
+    served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
+) -> None:
+    ids = [str(number) for number in range(messages.MAX_RESOURCE_IDS + 1)]
+    RpcBus(served_transport).observe("s1", 3, ids)
+    for _ in range(2):
+        assert recorder.called.acquire(timeout=ARRIVES_S)
+    sent = [call[3] for call in recorder.calls]
+    assert sorted(map(len, sent)) == [1, messages.MAX_RESOURCE_IDS]
+    assert sorted(part for ids in sent for part in ids) == sorted(ids)
+
+
+def test_message_without_resources_is_sent(
+    served_transport: oslo_messaging.RPCTransport, recorder: CallRecorder
+) -> None:
+    RpcBus(served_transport).observe("s1", 3, [])
+    assert recorder.called.acquire(timeout=ARRIVES_S)
+    assert recorder.calls == [("observe", "s1", 3, ())]
+
+
+def test_defect_while_a_message_is_handled_does_not_stop_the_server(
+    transport: oslo_messaging.RPCTransport,
+) -> None:
+    class Defective(CallRecorder):
+        def converge(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
+            if stack_id == "bad":
+                raise RuntimeError("a defect")
+            super().converge(stack_id, version, ids)
+
+    engine = Defective()
+    server = create_engine_server(transport, engine, server="here")
+    server.start(override_pool_size=1)
+    for stack_id in ("bad", "bad", "s2"):
+        RpcBus(transport).converge(stack_id, 1, ["a"])
+    assert engine.called.acquire(timeout=ARRIVES_S)
+    server.stop()
+    server.wait()
+    assert engine.calls == [("converge", "s2", 1, ("a",))]
 
 
 @pytest.mark.parametrize("message", [[], ["s1", 3, ["a"]], "s1", 7, {}, {"format": 1}])
@@ -179,18 +263,18 @@ def test_other_payload_is_dropped_and_logged(
     ],
 )
 def test_message_without_endpoint_is_dropped_and_the_next_processed(
-    transport: oslo_messaging.RPCTransport,
+    served_transport: oslo_messaging.RPCTransport,
     recorder: CallRecorder,
     method: str,
     version: str,
     context: Any,
 ) -> None:
     target = oslo_messaging.Target(topic=messages.ENGINE_TOPIC)
-    client = oslo_messaging.get_rpc_client(transport, target)
+    client = oslo_messaging.get_rpc_client(served_transport, target)
     client.prepare(version=version).cast(
         context, method, message=messages.encode_hint("s1", 3, ["a"])
     )
-    RpcBus(transport).converge("s2", 1, ["b"])
+    RpcBus(served_transport).converge("s2", 1, ["b"])
     assert recorder.called.acquire(timeout=ARRIVES_S)
     assert recorder.calls == [("converge", "s2", 1, ("b",))]
 

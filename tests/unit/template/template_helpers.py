@@ -11,6 +11,7 @@ from heat_convergence.template.evaluation.evaluation import (
     evaluate_template,
 )
 from heat_convergence.template.evaluation.evaluation_options import EvaluationOptions
+from heat_convergence.template.limits import DEFAULT_LIMITS
 from heat_convergence.template.template import Template
 
 STACK_CONTEXT = StackContext("stack-id", "stack", "project")
@@ -47,7 +48,7 @@ def evaluate(
 ) -> Any:
     """Parse and evaluate a template with an environment."""
     return evaluate_template(
-        Template.parse(source),
+        Template.parse(source, limits=options.pop("limits", DEFAULT_LIMITS)),
         Environment.parse(environment or {}),
         files or {},
         options.pop("facts", STACK_CONTEXT),

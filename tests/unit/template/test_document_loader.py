@@ -12,10 +12,12 @@ from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.document_loader import load_document
 
+STORABLE = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=12),
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(STORABLE, max_size=12),
     lambda children: (
-        st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=6), children, max_size=4)
+        st.lists(children, max_size=4)
+        | st.dictionaries(st.text(STORABLE, max_size=6), children, max_size=4)
     ),
     max_leaves=20,
 )

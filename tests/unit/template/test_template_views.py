@@ -32,24 +32,26 @@ def test_validation_view_lists_parameters() -> None:
         },
         parameter_groups=[{"label": "g", "parameters": ["full"]}],
     )  # fmt: skip
-    environment = Environment.parse({"parameters": {"secret": "s"}})
+    environment = Environment.parse(
+        {"parameters": {"secret": "s", "number": "7"}, "parameter_defaults": {"number": 5}}
+    )
     found = evaluate(source, environment.to_dict(), missing=MissingParameters.ALLOW)
     assert validation_view(found, environment) == {
         "Description": "about",
         "Parameters": {
             "full": {
                 "Type": "String", "Description": "D", "NoEcho": "false", "Label": "L",
-                "Default": "ab", "Value": "ab", "Tags": ["t"], "MinLength": 1, "MaxLength": 3,
+                "Default": "ab", "Tags": ["t"], "MinLength": 1, "MaxLength": 3,
                 "AllowedValues": ["ab", "c"], "AllowedPattern": "[a-c]+",
                 "CustomConstraint": "x", "ConstraintDescription": "short known"},
             "secret": {"Type": "String", "Description": "", "NoEcho": "true", "Label": "secret",
                        "Value": "******"},
             "number": {"Type": "Number", "Description": "", "NoEcho": "false", "Label": "number",
-                       "Default": 3, "Value": 3, "MinValue": 1, "Step": 2, "Offset": 1},
+                       "Default": 5, "Value": "7", "MinValue": 1, "Step": 2, "Offset": 1},
         },
         "ParameterGroups": [{"label": "g", "parameters": ["full"]}],
         "Environment": {
-            "parameters": {"secret": "s"}, "parameter_defaults": {},
+            "parameters": {"secret": "s", "number": "7"}, "parameter_defaults": {"number": 5},
             "resource_registry": {"resources": {}}, "event_sinks": []},
     }  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""A user's word on a resource's health: CHECK_FAILED, or healthy again.
+"""Marking of resources as unhealthy, or healthy again, by users.
 
-Called by the root controller; what the word changes is ``convergence.commands``' affair.
+Called by the root controller; ``lifecycle.stack_actions`` decides what the mark changes.
 """
 
 from __future__ import annotations

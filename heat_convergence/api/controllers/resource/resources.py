@@ -12,21 +12,34 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api.controllers.base import Controller, get_stack, require_own_resource
+from heat_convergence.api.controllers.base import (
+    Controller,
+    get_stack,
+    may_read_secrets,
+    sender_of,
+)
 from heat_convergence.api.http import ApiRequest, json_response, stream_list_response
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.list_queries import ResourceListQuery, parse_resource_list_query
 from heat_convergence.api.requests.params import QueryParams
+from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import resources as view
 from heat_convergence.api.views import software as software_view
 from heat_convergence.api.views.definitions import format_definition
 from heat_convergence.common import errors
 from heat_convergence.common.errors import InvalidRequestValue
+from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import resources, stacks
 from heat_convergence.db.reads.resources import ResourceRow
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
-from heat_convergence.db.statements import contents, software
+from heat_convergence.db.statements import contents
 from heat_convergence.resources.protocol.resource_context import RowInputs, dependency_context
+from heat_convergence.resources.reference_scope import (
+    Sender,
+    list_server_configs,
+    require_own_resource,
+)
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
 from heat_convergence.stacks.reads.nested_attributes import read_nested_attributes
 from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
@@ -36,6 +49,7 @@ from heat_convergence.template.evaluation.resource_definition import (
     collect_definition_hashes,
     load_section,
 )
+from heat_convergence.template.text_redaction import mask_values
 
 Json = Any
 
@@ -48,10 +62,15 @@ class _ResourceList:
     nested: Mapping[tuple[str, str], Stack]
     rows: Sequence[ResourceRow]
     chosen: frozenset[str] | None
+    shows_secrets: bool
 
 
 class ResourcesController(Controller):
     """The handlers that show resources."""
+
+    def __init__(self, services: ApiServices, enforcer: PolicyEnforcer) -> None:
+        super().__init__(services)
+        self._enforcer = enforcer
 
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """List the resources of a stack, and of its tree with ``nested_depth``."""
@@ -87,7 +106,10 @@ class ResourcesController(Controller):
         )
         if detail is not None:
             shown["definition"] = format_definition(row.definition, texts)
-        details = self._detail(row, stack, extra)
+        shows_secrets = may_read_secrets(request, self._enforcer)
+        details = self._detail(row, stack, extra, shows_secrets=shows_secrets)
+        if not shows_secrets and row.definition.get("sensitive"):
+            nested_attributes = mask_values(nested_attributes)
         details["attributes"] |= {
             name: value
             for name, value in nested_attributes.items()
@@ -102,7 +124,7 @@ class ResourcesController(Controller):
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             row = _named(conn, stack, resource_name)
-            require_own_resource(request, row)
+            require_own_resource(sender_of(request), row.data)
             texts = contents.get_contents(
                 conn, collect_definition_hashes(row.definition, ["metadata"])
             )
@@ -110,6 +132,14 @@ class ResourcesController(Controller):
             rows = SqlIncarnationRepository(conn).get_inputs(
                 stack.id, referenced_resources(metadata, self.services.functions)
             )
+        shown = self._resolve_metadata(stack, row, metadata, rows)
+        if not may_read_secrets(request, self._enforcer) and self._is_sensitive(row):
+            shown = mask_values(shown)
+        return json_response({"metadata": shown})
+
+    def _resolve_metadata(
+        self, stack: Stack, row: ResourceRow, metadata: Any, rows: Mapping[str, InputResource]
+    ) -> Mapping[str, Json]:
         services = self.services
         inputs = RowInputs(rows, stack, services.registry, services.clock())
         location = f"resources.{row.name}.metadata"
@@ -126,14 +156,20 @@ class ResourcesController(Controller):
             shown = resource_type.shown_metadata(context, shown or {})
             if resource_type.shows_deployments(context):
                 shown = {**shown, "deployments": self._deployments(stack, row)}
-        return json_response({"metadata": shown or {}})
+        return shown or {}
+
+    def _is_sensitive(self, row: ResourceRow) -> bool:
+        """Return whether the metadata may have a secret, of the definition or of the type."""
+        found = self.services.registry.find(row.implementation)
+        has_secrets = found is None or found.has_secret_data(row.properties)
+        return has_secrets or bool(row.definition.get("sensitive"))
 
     def _deployments(self, stack: Stack, row: ResourceRow) -> list[dict[str, Json]]:
         """Return the deployments on a server, which its agent reads from another project."""
         if row.physical_id is None:
             return []
         with self.database.read() as conn:
-            found = software.list_server_configs(conn, stack.project_id, row.physical_id)
+            found = list_server_configs(conn, Sender(stack.project_id), row.physical_id)
         return [software_view.format_config(config) for config in found]
 
     def _read(
@@ -150,7 +186,8 @@ class ResourcesController(Controller):
             chosen = None
             if query.filters is not None:
                 chosen = resources.find_matching_ids(conn, known.keys(), query.filters)
-        return _ResourceList(known, nested, rows, chosen)
+        shows_secrets = may_read_secrets(request, self._enforcer)
+        return _ResourceList(known, nested, rows, chosen, shows_secrets)
 
     def _items(
         self, found: _ResourceList, query: ResourceListQuery, base_url: str
@@ -168,10 +205,16 @@ class ResourcesController(Controller):
                 required_by=users.get(place, ()),
                 nested_stack=found.nested.get(place),
             )
-            yield item | self._detail(row, stack, ()) if query.with_detail else item
+            if query.with_detail:
+                item |= self._detail(row, stack, (), shows_secrets=found.shows_secrets)
+            yield item
 
-    def _detail(self, row: ResourceRow, stack: Stack, extra: Sequence[str]) -> dict[str, Json]:
-        viewer = AttributeReader(stack, self.services.registry, self.services.clock())
+    def _detail(
+        self, row: ResourceRow, stack: Stack, extra: Sequence[str], *, shows_secrets: bool
+    ) -> dict[str, Json]:
+        viewer = AttributeReader(
+            stack, self.services.registry, self.services.clock(), shows_secrets
+        )
         return {
             "description": row.definition.get("description", ""),
             "attributes": viewer.read_attributes(row, extra),

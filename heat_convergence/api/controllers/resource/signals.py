@@ -11,8 +11,8 @@ import webob
 from heat_convergence.api.controllers.base import (
     Controller,
     get_undeleted_stack,
-    require_own_resource,
     run_in_transaction,
+    sender_of,
 )
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.services import ApiServices
@@ -22,6 +22,7 @@ from heat_convergence.convergence.lifecycle.dispatch import batches, send_messag
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.reads import resources
+from heat_convergence.resources.reference_scope import require_own_resource
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.signal_delivery import (
@@ -49,7 +50,7 @@ class SignalsController(Controller):
             row = resources.get_by_name(conn, stack.id, resource_name)
         if row is None:
             raise errors.ResourceNotFound(resource_name, stack.name)
-        require_own_resource(request, row)
+        require_own_resource(sender_of(request), row.data)
         hook = hook_to_unset(details)
         if hook is not None and details is not None:
             self._clear_hook(stack.id, row.id, hook, single_step=bool(details.get("step")))

@@ -10,7 +10,11 @@ from typing import Any
 
 import webob
 
-from heat_convergence.api.controllers.base import Controller, write_with_retry
+from heat_convergence.api.controllers.base import (
+    Controller,
+    may_read_secrets,
+    write_with_retry,
+)
 from heat_convergence.api.http import ApiRequest, empty_response, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.params import QueryParams
@@ -19,7 +23,9 @@ from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import software as view
 from heat_convergence.common import errors
 from heat_convergence.db.statements import software
+from heat_convergence.db.statements.quota_locks import lock_quotas
 from heat_convergence.db.statements.software import SoftwareConfigRow
+from heat_convergence.resources.reference_scope import require_config
 from heat_convergence.stacks import quotas
 
 
@@ -62,6 +68,7 @@ class SoftwareConfigsController(Controller):
         )
 
         def insert(conn: Any) -> None:
+            lock_quotas(conn, new.project_id)
             quotas.check_software_quota(
                 software.count_configs(conn, new.project_id),
                 self.options.max_software_configs_per_tenant,
@@ -76,14 +83,17 @@ class SoftwareConfigsController(Controller):
     def show(self, request: ApiRequest, config_id: str) -> webob.Response:
         """Show a configuration with its content."""
         with self.database.read() as conn:
-            found = get_project_config(conn, request.project_id, config_id)
-        return json_response({"software_config": view.format_config(found)})
+            found = require_config(conn, request.project_id, config_id)
+        shown = view.format_config(found)
+        if not may_read_secrets(request, self._enforcer):
+            shown = view.mask_config(shown)
+        return json_response({"software_config": shown})
 
     def delete(self, request: ApiRequest, config_id: str) -> webob.Response:
         """Delete a configuration that no deployment uses."""
 
         def delete(conn: Any) -> None:
-            get_project_config(conn, request.project_id, config_id)
+            require_config(conn, request.project_id, config_id)
             if software.is_config_in_use(conn, config_id):
                 raise errors.InvalidRestrictedAction(
                     f"The software config {config_id} is used by a deployment."
@@ -92,11 +102,3 @@ class SoftwareConfigsController(Controller):
 
         write_with_retry(self.services, delete)
         return empty_response()
-
-
-def get_project_config(conn: Any, project_id: str, config_id: str) -> SoftwareConfigRow:
-    """Return a configuration of the project, or raise ``NotFound``."""
-    found = software.get_config(conn, config_id)
-    if found is None or found.project_id != project_id:
-        raise errors.NotFound(f"Software config with id {config_id} not found")
-    return found

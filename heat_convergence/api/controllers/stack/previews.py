@@ -7,6 +7,7 @@ the lists that clients know.  Must not write anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import webob
@@ -33,6 +34,7 @@ from heat_convergence.db.reads import resources
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.nested_preview import (
+    NO_STACK_ID,
     StackTree,
     preview_nested_changes,
     read_stack_tree,
@@ -61,7 +63,7 @@ class PreviewsController(Controller):
         body = parse_stack_body(request.json_object, BodyPurpose.PREVIEW)
         enabled = self.options.enable_stack_adopt
         body, _adopted = merge_adopt_stack_data(body, self.services.limits, enabled=enabled)
-        stack = stack_from_body(request, body, self.services)
+        stack = replace(stack_from_body(request, body, self.services), id=NO_STACK_ID)
         source = self._builder.sources.from_request(body, section_error=None)
         reject_resource_list(source)
         with self.database.read() as conn:

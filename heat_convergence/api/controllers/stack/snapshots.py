@@ -25,6 +25,8 @@ from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.json_value import Json
+from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.repositories.snapshots import SqlSnapshotRepository
@@ -53,14 +55,14 @@ class SnapshotsController(Controller):
             ),
         )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
-        return json_response(view.format_snapshot(snapshot))
+        return json_response(self._format(snapshot))
 
     def index(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """List the snapshots of a stack."""
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             found = SqlSnapshotRepository(conn).list_by_stack(stack.id)
-        return json_response({"snapshots": [view.format_snapshot(snapshot) for snapshot in found]})
+        return json_response({"snapshots": [self._format(each) for each in found]})
 
     def show(
         self, request: ApiRequest, stack_name: str, stack_id: str, snapshot_id: str
@@ -69,13 +71,8 @@ class SnapshotsController(Controller):
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
             snapshot = SqlSnapshotRepository(conn).get(stack.id, snapshot_id)
-        return json_response(
-            {
-                "snapshot": view.format_snapshot(
-                    stack_actions.require_snapshot(snapshot, stack.id, snapshot_id)
-                )
-            }
-        )
+        found = stack_actions.require_snapshot(snapshot, stack.id, snapshot_id)
+        return json_response({"snapshot": self._format(found)})
 
     def delete(
         self, request: ApiRequest, stack_name: str, stack_id: str, snapshot_id: str
@@ -135,6 +132,9 @@ class SnapshotsController(Controller):
             ),
             self.traversal_context(),
         )
+
+    def _format(self, snapshot: Snapshot) -> dict[str, Json]:
+        return view.format_snapshot(snapshot, self.services.registry, self.services.limits)
 
     def _stack(self, request: ApiRequest, name: str, stack_id: str) -> Stack:
         with self.database.read() as conn:

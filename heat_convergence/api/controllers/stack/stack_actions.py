@@ -1,7 +1,7 @@
 """Actions on a stack: suspend, resume, check, and the two ways to cancel.
 
 Called by the root controller.  Decides in which states an action is refused or
-already done; what it does is a traversal's affair.
+already done; ``convergence.lifecycle`` decides what it does.
 """
 
 from __future__ import annotations

@@ -24,12 +24,13 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
+from heat_convergence.db.reads.tree_templates import find_tree_templates
 from heat_convergence.db.repositories.goals import SqlGoalRepository
 from heat_convergence.db.repositories.incarnations import SqlIncarnationRepository
 from heat_convergence.db.statements import contents
 from heat_convergence.stacks.reads import goal_view
-from heat_convergence.stacks.reads.breakpoint_status import with_breakpoint_reasons
 from heat_convergence.stacks.reads.goal_view import OutputResolver
+from heat_convergence.template.parameters.hidden_parameters import hidden_parameters_of_texts
 
 Json = Any
 
@@ -49,9 +50,7 @@ class StackReadsController(Controller):
         if query.all_projects:
             self._enforcer.enforce(request, "stacks:global_index")
         with self.database.read() as conn:
-            found = with_breakpoint_reasons(
-                conn, stacks.list_page(conn, query.filters, query.page)
-            )
+            found = stacks.list_page(conn, query.filters, query.page)
             count = stacks.count(conn, query.filters) if query.with_count else None
         body = self._list(request, found)
         if query.page.limit and len(found) == query.page.limit:
@@ -65,7 +64,7 @@ class StackReadsController(Controller):
         hidden = self.options.hidden_stack_tags
         selection = StackFilter(request.project_id, not_tags_any=hidden)
         with self.database.read() as conn:
-            found = with_breakpoint_reasons(conn, stacks.list_page(conn, selection))
+            found = stacks.list_page(conn, selection)
         return json_response(self._list(request, found))
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
@@ -73,7 +72,6 @@ class StackReadsController(Controller):
         resolve = QueryParams(request.GET).boolean("resolve_outputs", default=True)
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
-            (stack,) = with_breakpoint_reasons(conn, [stack])
             goal = SqlGoalRepository(conn).get_with_parameters(stack.goal_id)
             if goal is None:
                 raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
@@ -100,8 +98,14 @@ class StackReadsController(Controller):
     def environment(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show the environment of a stack, hidden parameters masked."""
         with self.database.read() as conn:
+            stack = get_stack(conn, request, stack_name, stack_id)
             goal = self._goal(conn, request, stack_name, stack_id)
-        return json_response(goal_view.format_environment(goal))
+            texts: list[str] = []
+            if goal.environment.get("parameter_defaults"):
+                files = contents.get_contents(conn, set(goal.files.values()))
+                texts = [*find_tree_templates(conn, stack.tree_id), *files.values()]
+        hidden = hidden_parameters_of_texts(texts, self.services.limits)
+        return json_response(goal_view.format_environment(goal, hidden))
 
     def files(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show the files of a stack."""

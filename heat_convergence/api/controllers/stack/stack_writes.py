@@ -19,10 +19,7 @@ from heat_convergence.api.controllers.base import (
 )
 from heat_convergence.api.http import ApiRequest, empty_response, json_response, text_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.requests.adopt_stack_data import (
-    AdoptedResourceBody,
-    merge_adopt_stack_data,
-)
+from heat_convergence.api.requests.adopt_stack_data import merge_adopt_stack_data
 from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.requests.stack_body import BodyPurpose, StackBody, parse_stack_body
 from heat_convergence.api.services import ApiServices
@@ -36,13 +33,13 @@ from heat_convergence.api.views.links import stack_url
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
 from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.resource import ADOPTED_STACK
+from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import StateSource
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.stacks import quotas
+from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
 from heat_convergence.stacks.source.template_source import (
     StoredGoal,
@@ -76,9 +73,9 @@ class StackWritesController(Controller):
             source, stack, self._enforcer.type_forbidden_for(request)
         )
         with delegation_for_new_stack(self.services, request, stack):
-            resources = None if adopted is None else self._adopted_resources(adopted, prepared)
             started = run_in_transaction(
-                self.services, lambda tx: self._create(tx, stack, prepared, resources)
+                self.services,
+                lambda tx: self._create(tx, request, stack, prepared, adopted),
             )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
         response = json_response(view.format_created_stack(stack, request.base_url), 201)
@@ -113,33 +110,26 @@ class StackWritesController(Controller):
     def _create(
         self,
         tx: Transaction,
+        request: ApiRequest,
         stack: Stack,
         prepared: PreparedStack,
-        adopted_resources: Mapping[str, AdoptedResource] | None,
+        entries: Mapping[str, Json] | None,
     ) -> StartedTraversal:
         tx.contents.put(prepared.contents)
-        return traversal.create_stack(
+        started = traversal.create_stack(
             tx,
             stack=stack,
             goal=prepared.goal,
             desired_resources=prepared.desired_resources,
             context=self.traversal_context(),
-            adopted_resources=adopted_resources,
+            adopted_resources=adopted_resources(
+                entries, prepared.desired_resources, self.services.registry
+            ),
         )
-
-    def _adopted_resources(
-        self, adopted: Mapping[str, AdoptedResourceBody], prepared: PreparedStack
-    ) -> dict[str, AdoptedResource]:
-        """Return what the new stack adopts; of types with secret data, to be encrypted."""
-        found = {}
-        for name in adopted.keys() & prepared.desired_resources.keys():
-            body, desired = adopted[name], prepared.desired_resources[name]
-            resource_type = self.services.registry.find(desired.implementation)
-            secret = ADOPTED_STACK in body.data or (
-                resource_type is not None and bool(resource_type.secret_data)
-            )
-            found[name] = AdoptedResource(body.physical_id, body.data, secret, body.suspended)
-        return found
+        quotas.check_stack_count(
+            tx, stack.project_id, self.options, unlimited=request.caller.is_cloud_admin
+        )
+        return started
 
     def _change(
         self, request: ApiRequest, name: str, stack_id: str, body: StackBody, purpose: BodyPurpose

@@ -56,7 +56,7 @@ def _lock_parent_resource(tx: Transaction, stack: Stack) -> Resource | None:
     if stack.owner_resource_id is None:
         return None
     rows = tx.resources.lock([stack.owner_resource_id])
-    return next((row for row in rows if row.physical_id == stack.id), None)
+    return next((row for row in rows if row.physical.id == stack.id), None)
 
 
 def _record_change(
@@ -64,14 +64,14 @@ def _record_change(
 ) -> tuple[OutgoingMessage, ...]:
     if mark_changed:
         tx.resources.update([row.id], properties_hash=None)
-    return _request_observation(tx, row, now) if row.job is None else ()
+    return _request_observation(tx, row, now) if row.job.verb is None else ()
 
 
 def _request_observation(
     tx: Transaction, row: Resource, now: datetime
 ) -> tuple[OutgoingMessage, ...]:
     tx.jobs.apply([row.id], job_transitions.request_observation(now))
-    return (OutgoingMessage(row.stack_id, row.version, (row.id,), Recipient.OBSERVER),)
+    return (OutgoingMessage(row.stack_id, row.job.version, (row.id,), Recipient.OBSERVER),)
 
 
 def is_observed_busy(row: Resource) -> bool:
@@ -79,12 +79,15 @@ def is_observed_busy(row: Resource) -> bool:
 
     A row with a nested stack then waits for that stack.
     """
-    return row.job_state is JobState.AWAITING_OBSERVATION and row.observed is ObservedState.BUSY
+    return (
+        row.job.state is JobState.AWAITING_OBSERVATION
+        and row.observation.state is ObservedState.BUSY
+    )
 
 
 def is_nested_stack_cancelled(row: Resource) -> bool:
     """Return whether the nested stack of the row, if it is in progress, is to stop."""
-    return row.job_state is JobState.CANCELLED and row.observed is ObservedState.BUSY
+    return row.job.state is JobState.CANCELLED and row.observation.state is ObservedState.BUSY
 
 
 def cancel_waiting(tx: Transaction, rows: Sequence[Resource]) -> tuple[OutgoingMessage, ...]:
@@ -96,7 +99,7 @@ def cancel_waiting(tx: Transaction, rows: Sequence[Resource]) -> tuple[OutgoingM
     waiting = [row for row in rows if row.awaits_nested_stack]
     tx.jobs.apply([row.id for row in waiting], job_transitions.cancel_nested_stack())
     return tuple(
-        OutgoingMessage(row.physical_id, 0, (), Recipient.OBSERVER)
+        OutgoingMessage(row.physical.id, 0, (), Recipient.OBSERVER)
         for row in waiting
-        if row.physical_id is not None
+        if row.physical.id is not None
     )

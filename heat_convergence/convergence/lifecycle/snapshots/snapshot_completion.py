@@ -25,6 +25,8 @@ PHYSICAL_NAME_KEY, VERSION_KEY = "physical_name", "version"
 They are its physical name and the version of its stack, by which the data can be found
 and deleted.
 """
+SENSITIVE_KEY = "sensitive"
+"""Key in the entry of a resource: whether its data and metadata may hold a secret."""
 
 
 def record_snapshot_end(tx: Transaction, stack: Stack, status: Status, reason: str) -> None:
@@ -70,14 +72,19 @@ class _UnsavedEntries:
         """Return the entry without the data that this snapshot did not save."""
         if is_stack_entry(entry):  # not adopted yet: nothing of it was saved
             return {**entry, "resources": {}}
+        entry = {**entry, SENSITIVE_KEY: row.desired.sensitive}
         started = self._has_started(stack)
-        if started and row.job is not Verb.SNAPSHOT:
+        if started and row.job.verb is not Verb.SNAPSHOT:
             return entry
         without_data = {**entry, "resource_data": {}}
         if not started and self._status is Status.COMPLETE:
             return without_data
         version = stack.version if started else stack.version + 1
-        return {**without_data, PHYSICAL_NAME_KEY: row.physical_name, VERSION_KEY: version}
+        return {
+            **without_data,
+            PHYSICAL_NAME_KEY: row.identity.physical_name,
+            VERSION_KEY: version,
+        }
 
     def _has_started(self, stack: Stack) -> bool:
         """Return whether the stack's part of this snapshot has started."""

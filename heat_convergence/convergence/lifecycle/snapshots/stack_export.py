@@ -116,13 +116,18 @@ def export_stack(
         raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
     rows = reader.resources.get_by_stack(stack.id)
     metadata_hashes = {
-        key for row in rows for key in collect_definition_hashes(row.definition, [_METADATA])
+        key
+        for row in rows
+        for key in collect_definition_hashes(row.desired.definition, [_METADATA])
     }
     texts = reader.contents.get({goal.template_hash, *goal.files.values(), *metadata_hashes})
     named = {row.name: row for row in rows if _is_present(row)}
 
     def metadata(row: Resource) -> Json:
-        return resolve_metadata(stack, load_section(row.definition, _METADATA, texts), named) or {}
+        return (
+            resolve_metadata(stack, load_section(row.desired.definition, _METADATA, texts), named)
+            or {}
+        )
 
     shown = {
         "name": stack.name,
@@ -135,7 +140,9 @@ def export_stack(
         "resources": {
             name: _with_resource_data(nested_documents.get(row.id), row)
             or annotate_entry(
-                stack, row, row.data.get(ADOPTED_STACK) or _resource_entry(row, metadata(row))
+                stack,
+                row,
+                row.physical.data.get(ADOPTED_STACK) or _resource_entry(row, metadata(row)),
             )
             for name, row in named.items()
         },
@@ -146,10 +153,10 @@ def export_stack(
             _in_flight_entry(row) | ({"nested": nested} if nested else {})
             for row in rows
             if _is_in_flight(row)
-            for nested in [nested_documents.get(row.id) or row.data.get(ADOPTED_STACK)]
+            for nested in [nested_documents.get(row.id) or row.physical.data.get(ADOPTED_STACK)]
         ],
     }
-    sensitive = any(row.sensitive for row in rows)
+    sensitive = any(row.desired.sensitive for row in rows)
     sensitive = sensitive or any(secret for _shown, secret in nested.values())
     # Files and the template itself may hold hidden values, masked or not.
     return shown, sensitive or goal.sensitive
@@ -159,7 +166,7 @@ def _with_resource_data(
     shown: Mapping[str, Json] | None, row: Resource
 ) -> Mapping[str, Json] | None:
     """Add the data of a resource to the document of its nested stack."""
-    data = {name: item for name, item in row.data.items() if name != ADOPTED_STACK}
+    data = {name: item for name, item in row.physical.data.items() if name != ADOPTED_STACK}
     return {**shown, "resource_data": data} if shown and data else shown
 
 
@@ -176,20 +183,24 @@ def _environment(goal: Goal, secrets: SecretVisibility) -> dict[str, Json]:
 
 
 def _is_present(row: Resource) -> bool:
-    return row.desired is DesiredState.PRESENT
+    return row.desired.state is DesiredState.PRESENT
 
 
 def _resource_entry(row: Resource, metadata: Json) -> dict[str, Json]:
     return {
         "name": row.name,
-        "resource_id": row.physical_id,
-        "type": row.type,
-        "action": str(row.action),
-        "status": str(row.status),
+        "resource_id": row.physical.id,
+        "type": row.identity.type,
+        "action": str(row.state.action),
+        "status": str(row.state.status),
         "metadata": metadata,
-        "resource_data": dict(row.data),
-        **({} if row.implementation == row.type else {"implementation": row.implementation}),
-        **({"paused": True} if row.suspended else {}),
+        "resource_data": dict(row.physical.data),
+        **(
+            {}
+            if row.desired.implementation == row.identity.type
+            else {"implementation": row.desired.implementation}
+        ),
+        **({"paused": True} if row.physical.suspended else {}),
     }
 
 
@@ -198,25 +209,25 @@ def _is_in_flight(row: Resource) -> bool:
 
     A worker acts on the resource, or it is not desired and not deleted.
     """
-    if row.lease_token is not None or row.status is Status.IN_PROGRESS:
+    if row.lease.token is not None or row.state.status is Status.IN_PROGRESS:
         return True
-    if row.desired is DesiredState.PRESENT:
-        unknown = row.physical_id is None and row.action is not Action.INIT
-        return unknown and not row.awaits_stack_adoption
-    if row.awaits_stack_adoption:
+    if row.desired.state is DesiredState.PRESENT:
+        unknown = row.physical.id is None and row.state.action is not Action.INIT
+        return unknown and not row.physical.awaits_stack_adoption
+    if row.physical.awaits_stack_adoption:
         return True
-    deleted = row.action is Action.DELETE and row.status is Status.COMPLETE
-    return not deleted and (row.physical_id is not None or row.action is not Action.INIT)
+    deleted = row.state.action is Action.DELETE and row.state.status is Status.COMPLETE
+    return not deleted and (row.physical.id is not None or row.state.action is not Action.INIT)
 
 
 def _in_flight_entry(row: Resource) -> dict[str, Json]:
     return {
         "name": row.name,
-        "type": row.type,
-        "physical_name": row.physical_name,
-        "resource_id": row.physical_id,
-        "action": str(row.action),
-        "status": str(row.status),
+        "type": row.identity.type,
+        "physical_name": row.identity.physical_name,
+        "resource_id": row.physical.id,
+        "action": str(row.state.action),
+        "status": str(row.state.status),
         "wanted": _is_present(row),
     }
 

@@ -42,7 +42,7 @@ from heat_convergence.resources.nested.nested_type import (
     normalize_attribute_path,
 )
 from heat_convergence.resources.protocol.resource_type import ResourceContext
-from heat_convergence.resources.protocol.scaling_adjustment import ScalingBounds
+from heat_convergence.resources.protocol.scaling_adjustment import GroupCompletion, ScalingBounds
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
     PropertySchema,
@@ -237,16 +237,25 @@ class AutoScalingGroup(GroupType, ScalableGroupType):
             float(properties.get("cooldown") or 0),
         )
 
-    def data_after_completion(
-        self, data: Mapping[str, Json], now: datetime
-    ) -> Mapping[str, Json] | None:
-        """Return the data after an action; a scaling's cooldown starts at its end."""
-        scaling = data.get(SCALING_KEY)
-        if scaling is None:
+    def data_after_completion(self, completion: GroupCompletion) -> Mapping[str, Json] | None:
+        """Return the data after an action.
+
+        A cooldown starts when the group was created, updated or scaled; none ends earlier
+        thereby.
+        """
+        scaling = completion.data.get(SCALING_KEY)
+        if scaling is not None:
+            cooldown_s, why = scaling["cooldown_s"], scaling["why"]
+        elif completion.converged:
+            cooldown_s = self.scaling_bounds(completion.properties).cooldown_s
+            why = f"ExactCapacity : {completion.count_members()}"
+        else:
             return None
-        until = now + timedelta(seconds=scaling["cooldown_s"])
-        kept = {key: item for key, item in data.items() if key != SCALING_KEY}
-        return {**kept, COOLDOWN_END_KEY: {until.isoformat(): scaling["why"]}}
+        until = completion.now + timedelta(seconds=cooldown_s)
+        ends = completion.data.get(COOLDOWN_END_KEY) or {}
+        later = any(datetime.fromisoformat(end) > until for end in ends)
+        kept = {key: item for key, item in completion.data.items() if key != SCALING_KEY}
+        return kept if later else {**kept, COOLDOWN_END_KEY: {until.isoformat(): why}}
 
     def shown_metadata(
         self, context: ResourceContext, metadata: Mapping[str, Json]
@@ -338,11 +347,11 @@ def _adopted(request: NestedStackRequest) -> list[str]:
 
 def _in_order(definitions: Mapping[str, Json], rows: Sequence[Resource]) -> _Members:
     known = {row.name: row for row in rows}
-    failed = {name for name, row in known.items() if row.status is Status.FAILED}
+    failed = {name for name, row in known.items() if row.state.status is Status.FAILED}
 
     def place(name: str) -> tuple[Any, ...]:
         """Return the sort key of a member."""
-        at = known[name].created_at.timestamp() if name in known else float("inf")
+        at = known[name].identity.created_at.timestamp() if name in known else float("inf")
         return (name not in failed, at, name)
 
     names = sorted(definitions, key=place)

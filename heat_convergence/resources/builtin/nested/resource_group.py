@@ -353,7 +353,7 @@ def _references(request: NestedStackRequest) -> dict[str, str]:
     """Return reference id → member's name, of members with rows."""
     found = {}
     for row in request.load_members():
-        for reference in (row.physical_id, row.attributes.get(REFERENCE_ID_KEY)):
+        for reference in (row.physical.id, row.physical.attributes.get(REFERENCE_ID_KEY)):
             if isinstance(reference, str):
                 found[reference] = row.name
     return found

@@ -23,12 +23,14 @@ from heat_convergence.resources.protocol.resource_type import (
     ResourceType,
     VerbResult,
 )
+from heat_convergence.resources.reference_scope import USER_ID, owns_stack_user
 
 LOG = logging.getLogger(__name__)
 Json = Any
-USER_ID, PROJECT_ID, PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL = (
-    "user_id project_id password access secret url".split()
+PROJECT_ID, PASSWORD, EC2_ACCESS_KEY, EC2_SECRET_KEY, SIGNED_URL = (
+    "project_id password access secret url".split()
 )
+_EC2_KEYS = (EC2_ACCESS_KEY, EC2_SECRET_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,20 @@ class SignalUser:
     ec2_keys: Ec2Keys | None = None
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Json], project_id: str) -> SignalUser:
-        """Return the user that a row's data records; without one, only the project."""
-        project_id = data.get(PROJECT_ID) or project_id
-        if USER_ID not in data:
-            return cls(project_id)
-        keys = (
-            Ec2Keys(data[EC2_ACCESS_KEY], data[EC2_SECRET_KEY]) if EC2_ACCESS_KEY in data else None
+    def from_data(cls, data: Mapping[str, Json], default_project_id: str) -> SignalUser:
+        """Return the user that a row's data records; without one, only the project.
+
+        The data may come from a document, where any of them may be missing or no text.
+        """
+        project_id, user_id, password, access, secret = (
+            value if isinstance(value, str) else ""
+            for value in map(data.get, (PROJECT_ID, USER_ID, PASSWORD, *_EC2_KEYS))
         )
-        return cls(project_id, StackUser(data[USER_ID], project_id, data[PASSWORD]), keys)
+        project_id = project_id or default_project_id
+        if not user_id:
+            return cls(project_id)
+        keys = Ec2Keys(access, secret) if access and secret else None
+        return cls(project_id, StackUser(user_id, project_id, password), keys)
 
     def to_data(self) -> dict[str, Json]:
         """Return the data to record in the row."""
@@ -164,10 +171,11 @@ def verified_signal_user(context: ResourceContext) -> SignalUser:
     recorded = SignalUser.from_data(context.data, context.project_id)
     if users is None or recorded.user is None:
         return SignalUser(context.project_id)
-    if users.owns(context.cloud.tree_id, recorded.user):
+    if owns_stack_user(context.cloud, recorded.user):
         return recorded
     LOG.warning(
-        "a resource names a user that is not its stack's: stack %(stack)s, resource %(resource)s",
+        "user in resource data does not belong to the stack, ignored:"
+        " stack=%(stack)s resource=%(resource)s",
         {"stack": context.stack_id, "resource": context.name},
     )
     return SignalUser(context.project_id)

@@ -77,6 +77,7 @@ class WaitConditionHandle(SignalHandle):
     """A handle that is signalled in the way its transport selects."""
 
     name = "OS::Heat::WaitConditionHandle"
+    secret_attributes: ClassVar[frozenset[str]] = frozenset({"token", "curl_cli", "signal"})
     schema = TypeSchema(
         description="A handle that receives the signals which a wait condition waits for.",
         support_status=SupportStatus(version="2014.2"),

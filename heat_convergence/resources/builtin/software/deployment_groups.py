@@ -29,6 +29,7 @@ from heat_convergence.resources.builtin.software.deployments import (
     StructuredDeployment,
 )
 from heat_convergence.resources.nested.nested_type import (
+    ATTRIBUTE_ERRORS_KEY,
     MEMBER_ATTRIBUTE_PREFIX,
     RECORDED_VALUES_KEY,
     AttributePath,
@@ -211,7 +212,9 @@ class SoftwareDeploymentGroup(GroupType):
             name: {each: nested_stack.member_value(each, [member_attribute]) for each in names}
             for name, member_attribute in _COLLECTED_ATTRIBUTES.items()
         }
-        return {**collected, RECORDED_VALUES_KEY: found[RECORDED_VALUES_KEY]}
+        # The values that templates read, and their errors; the group has no references.
+        recorded = (RECORDED_VALUES_KEY, ATTRIBUTE_ERRORS_KEY)
+        return {**collected, **{key: found[key] for key in recorded if key in found}}
 
     def _value(
         self, nested_stack: NestedStackView, names: Sequence[str], read: AttributePath

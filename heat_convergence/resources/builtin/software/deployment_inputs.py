@@ -46,7 +46,7 @@ def build_inputs(
         {
             "name": each["name"],
             "type": each.get("type", "String"),
-            "description": each.get("description"),
+            **({"description": each["description"]} if each.get("description") else {}),
             "value": values.get(each["name"], each.get("default")),
         }
         for each in declared

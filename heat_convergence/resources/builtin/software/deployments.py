@@ -257,7 +257,9 @@ class SoftwareDeployment(SignalResponder):
             failures = deployment_inputs.failure_reasons(config, signal["outputs"])
             status = "FAILED" if failures else "COMPLETE"
             reason = ", ".join(failures) or "Outputs received"
-            deployment = store.complete_deployment(deployment, status, reason, signal["outputs"])
+            deployment = store.complete_deployment(
+                deployment, status, reason, signal["outputs"], context.now
+            )
         if deployment.status == "IN_PROGRESS":
             if context.action is Action.DELETE and server_is_missing(
                 context, properties["server"]

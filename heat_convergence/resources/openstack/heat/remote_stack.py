@@ -11,11 +11,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from heat_convergence.clients.rest_client import CloudClient, CloudRequest, RequestLimiter
-from heat_convergence.common.errors import ResourceFailure, ResourceGone
+from heat_convergence.common.errors import (
+    Error,
+    ResourceGone,
+    ResourceTypeUnavailable,
+    StackValidationFailed,
+    TemporaryFailure,
+)
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.driver import poll_interval
-from heat_convergence.resources.driver.declarative_steps import require_cloud
+from heat_convergence.resources.driver.declarative_steps import (
+    may_be_created_again,
+    require_cloud,
+)
+from heat_convergence.resources.driver.request_cloud import current_cloud
 from heat_convergence.resources.protocol.resource_type import (
     ResourceContext,
     ResourceType,
@@ -28,6 +38,7 @@ from heat_convergence.resources.protocol.schema import (
     SupportStatus,
     TypeSchema,
 )
+from heat_convergence.resources.protocol.stack_source import StackSource
 
 Json = Any
 _SERVICE = "orchestration"
@@ -48,6 +59,7 @@ class RemoteStack(ResourceType):
 
     name = "OS::Heat::Stack"
     replace_when_check_failed: ClassVar[bool] = True
+    stack_source_property: ClassVar[str | None] = "template"
     schema = TypeSchema(
         description="A stack that is created through the Orchestration API.",
         properties={
@@ -56,7 +68,7 @@ class RemoteStack(ResourceType):
                 description="Where the stack is created, unless in this region.",
                 update_allowed=True,
                 schema={
-                    "region_name": _text("The region, which must be the resource's own."),
+                    "region_name": _text("The region in which the stack is created."),
                     "credential_secret_id": _text(
                         "The credentials for another cloud.",
                         update_allowed=True,
@@ -101,26 +113,18 @@ class RemoteStack(ResourceType):
         self._slots = RequestLimiter(_MAX_PARALLEL_REQUESTS)
 
     def create(self, context: ResourceContext) -> VerbResult:
-        """Create the stack.
-
-        Raises:
-            ResourceFailure: It belongs to another region.
-        """
-        self._check_region(context, context.properties)
-        body = {"stack_name": context.physical_name, **_stack_request(context.properties)}
+        """Create the stack."""
+        request = _stack_request(context.properties, context.stack_source)
+        body = {"stack_name": context.physical_name, **request}
         response = self._send(context, "POST", "/stacks", body)
         return self._busy(context, str(response["stack"]["id"]))
 
     def update(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
     ) -> VerbResult:
-        """Update the stack with the new template and parameters.
-
-        Raises:
-            ResourceFailure: It belongs to another region.
-        """
-        self._check_region(context, after)
-        self._send(context, "PUT", self._path(context), _stack_request(after))
+        """Update the stack with the new template and parameters."""
+        request = _stack_request(after, context.stack_source)
+        self._send(context, "PUT", self._path(context), request)
         return self._busy(context, context.physical_id)
 
     def needs_replace(
@@ -167,7 +171,13 @@ class RemoteStack(ResourceType):
             return self._busy(context, context.physical_id)
         if status == "FAILED":
             reason = str(stack.get("stack_status_reason") or stack["stack_status"])
-            return VerbResult(ObservedState.FAILED, context.physical_id, reason=reason)
+            failed = ObservedState.FAILED
+            return VerbResult(
+                failed,
+                context.physical_id,
+                reason=reason,
+                retry_with_new_incarnation=may_be_created_again(context, failed),
+            )
         outputs = {
             output["output_key"]: output.get("output_value")
             for output in stack.get("outputs") or ()
@@ -178,10 +188,13 @@ class RemoteStack(ResourceType):
     def find(self, context: ResourceContext) -> str | None:
         """Return the id of the stack with the physical name."""
         query = {"name": context.physical_name}
-        response = (
-            self._cloud(context).send(CloudRequest(_SERVICE, "GET", "/stacks", query=query)).body
-        )
-        stacks = (response or {}).get("stacks") or ()
+        try:
+            response = self._cloud(context).send(
+                CloudRequest(_SERVICE, "GET", "/stacks", query=query)
+            )
+        except ResourceTypeUnavailable:
+            return None  # no request to create one can have reached this region
+        stacks = (response.body or {}).get("stacks") or ()
         return str(stacks[0]["id"]) if stacks else None
 
     def _start_action(
@@ -216,25 +229,61 @@ class RemoteStack(ResourceType):
         return self._cloud(context).send(CloudRequest(_SERVICE, method, path, body)).body
 
     def _cloud(self, context: ResourceContext) -> CloudClient:
-        return require_cloud(context, self._slots)
+        return _in_region(require_cloud(context, self._slots), _region(context.properties))
 
-    @staticmethod
-    def _check_region(context: ResourceContext, properties: Mapping[str, Json]) -> None:
-        region, own_region = _region(properties), getattr(context.cloud, "region", None)
-        if region is not None and region != own_region:
-            raise ResourceFailure(
-                f"a stack in the region {region} cannot be created from {own_region}"
-            )
+    def validate_remotely(self, properties: Mapping[str, Json], source: StackSource) -> None:
+        """Let the service of the region validate the template, if its text is known.
+
+        Raises:
+            StackValidationFailed: The region has no such service, or it refuses the template.
+        """
+        cloud = current_cloud()
+        if cloud is None:
+            return
+        region = _region(properties)
+        client = _in_region(cloud, region)
+        place = f'Heat endpoint at region "{region}"' if region else "Heat endpoint"
+        try:
+            client.endpoint_url(_SERVICE)
+        except ResourceTypeUnavailable as error:
+            raise StackValidationFailed(
+                f'Cannot establish connection to {place} due to "{error}"'
+            ) from error
+        if "template" not in properties:
+            return
+        request = _validation_request(properties, source)
+        try:
+            client.send(CloudRequest(_SERVICE, "POST", "/validate", request))
+        except TemporaryFailure:
+            return  # the create is tried again, the validation of a request is not
+        except Error as error:
+            text = f"ERROR: {error.summary or error}"
+            raise StackValidationFailed(
+                f'Failed validating stack template using {place} due to "{text}"'
+            ) from error
 
 
 def _region(properties: Mapping[str, Json]) -> str | None:
     found: str | None = (properties.get("context") or {}).get("region_name")
-    return found
+    return found or None  # an empty text means the own region
 
 
-def _stack_request(properties: Mapping[str, Json]) -> dict[str, Json]:
-    request: dict[str, Json] = {
+def _in_region(client: CloudClient, region: str | None) -> CloudClient:
+    return client if region is None else client.in_region(region)
+
+
+def _validation_request(properties: Mapping[str, Json], source: StackSource) -> dict[str, Json]:
+    parameters = properties.get("parameters") or {}
+    return {
         "template": properties["template"],
+        "files": dict(source.files),
+        "environment": {**source.environment, "parameters": parameters},
+    }
+
+
+def _stack_request(properties: Mapping[str, Json], source: StackSource) -> dict[str, Json]:
+    request: dict[str, Json] = {
+        **_validation_request(properties, source),
         "parameters": properties.get("parameters") or {},
         "disable_rollback": True,
     }

@@ -20,12 +20,12 @@ from heat_convergence.resources.builtin.signals.signal_responder import (
     EC2_ACCESS_KEY,
     EC2_SECRET_KEY,
     PASSWORD,
-    USER_ID,
     SignalUser,
     verified_signal_user,
 )
 from heat_convergence.resources.openstack.nova.user_data import SOFTWARE_CONFIG
 from heat_convergence.resources.protocol.resource_type import ResourceContext
+from heat_convergence.resources.reference_scope import USER_ID
 
 Json = Any
 SOFTWARE_CONFIG_TRANSPORT, USER_DATA_FORMAT = "software_config_transport", "user_data_format"

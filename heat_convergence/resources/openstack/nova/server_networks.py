@@ -7,7 +7,7 @@ Managed ports carry the server's ownership mark, so that a lost create leaves no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from heat_convergence.resources.driver.resource_client import RestResourceClient
 
 Json = Any
 NetworkEntry = Mapping[str, Json]
+MANAGED_PORTS = "own_ports"  # key in a server's data: ids of its managed ports
+_NEXT_PORT_NUMBER = 1000  # more than the networks of a server
 MANAGED_PORT_KEYS = ("subnet", "port_extra_properties")
 
 
@@ -57,9 +59,20 @@ class ServerNetworks:
             self._nic(network, number, managed_ports) for number, network in enumerate(networks)
         ]
 
-    def build_attachment(self, network: NetworkEntry, number: int) -> dict[str, Json]:
-        """Create the managed port, if any; return the body of Nova's attach call."""
-        nic = self._nic(network, number, self._managed_ports())
+    def build_attachment(
+        self, network: NetworkEntry, number: int, in_use: Collection[str]
+    ) -> dict[str, Json]:
+        """Create the managed port, if any; return the body of Nova's attach call.
+
+        Args:
+            network: The network.
+            number: Its index.
+            in_use: Ids of ports that serve other networks.
+        """
+        ports = self._managed_ports()
+        while ports.get(self.port_name(number), {}).get("id") in in_use:
+            number += _NEXT_PORT_NUMBER
+        nic = self._nic(network, number, ports)
         if "port" in nic:
             return {"port_id": nic["port"]}
         attachment: dict[str, Json] = {"net_id": nic["uuid"]}
@@ -67,28 +80,70 @@ class ServerNetworks:
             attachment["fixed_ips"] = [{"ip_address": nic["fixed_ip"]}]
         return attachment
 
-    def delete_managed_ports(self, names: frozenset[str] | None = None) -> None:
-        """Delete the managed ports; only those of ``names``, if given."""
+    def delete_managed_ports(self) -> None:
+        """Delete the managed ports."""
+        for port in self._managed_ports().values():
+            self.port_client.delete(port["id"])
+
+    def delete_unused_ports(self, in_use: Collection[str]) -> list[str]:
+        """Delete the managed ports that are not in use; return the ids of the others."""
+        kept = []
         for name, port in self._managed_ports().items():
-            if names is None or name in names:
+            if not name.startswith(self._port_names):
+                continue
+            if port["id"] in in_use:
+                kept.append(str(port["id"]))
+            else:
                 self.port_client.delete(port["id"])
+        return kept
 
     def port_name(self, number: int) -> str:
         """Return the name of the managed port of the network at this index."""
-        return f"{self.port_name_prefix}-port-{number}"
+        return f"{self._port_names}{number}"
 
-    def matches(self, network: NetworkEntry, number: int, interface: Mapping[str, Json]) -> bool:
-        """Return whether ``interface``, a body of Nova, belongs to the network."""
+    @property
+    def _port_names(self) -> str:
+        return f"{self.port_name_prefix}-port-"
+
+    def find_interface(
+        self, network: NetworkEntry, number: int, interfaces: Sequence[Mapping[str, Json]]
+    ) -> Mapping[str, Json] | None:
+        """Return the interface, a body of Nova, that serves the network; None without one.
+
+        The network's own managed port goes before others.
+        """
         if network.get("port"):
-            return str(interface["port_id"]) == self._resolve_id("port", network["port"])
-        if has_managed_port(network):
-            port = self._managed_ports().get(self.port_name(number))
-            return port is not None and port["id"] == interface["port_id"]
-        if interface["net_id"] != self._resolve_id("network", network["network"]):
-            return False
+            port_id = self._resolve_id("port", network["port"])
+            return next((each for each in interfaces if each["port_id"] == port_id), None)
+        own_ids = self._own_port_ids(number) if has_managed_port(network) else ()
+        if network.get("port_extra_properties"):  # no other port has them
+            return next((each for each in interfaces if each["port_id"] in own_ids), None)
+        fitting = [each for each in interfaces if self._fits(network, each)]
+        return min(fitting, key=lambda each: each["port_id"] not in own_ids, default=None)
+
+    def _own_port_ids(self, number: int) -> frozenset[str]:
+        numbers = {
+            name.removeprefix(self._port_names): port
+            for name, port in self._managed_ports().items()
+        }
+        return frozenset(
+            str(port["id"])
+            for text, port in numbers.items()
+            if text.isdecimal() and int(text) % _NEXT_PORT_NUMBER == number
+        )
+
+    def _fits(self, network: NetworkEntry, interface: Mapping[str, Json]) -> bool:
+        addresses = interface.get("fixed_ips") or ()
+        if network.get("network"):
+            network_id = self._resolve_id("network", network["network"])
+            if interface["net_id"] != network_id:
+                return False
+        if network.get("subnet"):
+            subnet_id = self._resolve_id("subnet", network["subnet"])
+            if subnet_id not in [ip["subnet_id"] for ip in addresses]:
+                return False
         fixed = network.get("fixed_ip")
-        addresses = [ip["ip_address"] for ip in interface.get("fixed_ips") or ()]
-        return not fixed or fixed in addresses
+        return not fixed or fixed in [ip["ip_address"] for ip in addresses]
 
     def _managed_ports(self) -> dict[str, dict[str, Json]]:
         """Return the bodies of existing managed ports by name."""

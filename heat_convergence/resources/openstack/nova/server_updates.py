@@ -9,18 +9,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from heat_convergence.common.errors import Conflict, Forbidden, ResourceFailure
+from heat_convergence.common.errors import Conflict, ResourceFailure
 from heat_convergence.resources.driver.ownership_marks import ownership_mark
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.type_spec import PhysicalResource
 from heat_convergence.resources.openstack.nova import server_agents, server_arguments, user_data
+from heat_convergence.resources.openstack.nova.server_interfaces import ServerInterfaces
 from heat_convergence.resources.openstack.nova.server_networks import (
+    MANAGED_PORTS,
     ServerNetworks,
     has_managed_port,
-    ignore_not_found,
 )
 from heat_convergence.resources.openstack.nova.server_replacement import release_predecessor_ports
 from heat_convergence.resources.openstack.nova.server_snapshots import SnapshottableServer
@@ -51,20 +51,19 @@ class UpdatableServer(SnapshottableServer):
         if NETWORKS in changed:
             self.release_predecessor_ports(context, after)
         self._change_immediate(context, after, changed)
-        if NETWORKS in changed:
-            self._change_networks(context, after)
+        data = dict(context.data)
+        if NETWORKS in changed and _has_choice(after):
+            data[MANAGED_PORTS] = self._change_networks(context, after)
         actions = self._pending_actions(context, after, changed, body)
         if actions:
             actions[0]()
         if len(actions) > 1:
             raise Conflict("the server changes its properties one after the other")
-        result = self.to_result(replace(context, properties=after), client.get(physical_id))
-        if server_agents.SOFTWARE_CONFIG_TRANSPORT not in changed:
-            return result
-        return replace(
-            result,
-            data=server_agents.with_agent_user(replace(context, properties=after)).data or None,
-        )
+        context = replace(context, properties=after, data=data)
+        if server_agents.SOFTWARE_CONFIG_TRANSPORT in changed:
+            context = server_agents.with_agent_user(context)
+        result = self.to_result(context, client.get(physical_id))
+        return replace(result, data=context.data or None)
 
     def _change_immediate(
         self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
@@ -130,42 +129,11 @@ class UpdatableServer(SnapshottableServer):
         )
         return (body.get("image") or {}).get("id") != image_id
 
-    def _change_networks(self, context: ResourceContext, after: Mapping[str, Json]) -> None:
-        """Detach and attach interfaces until they match the networks.
-
-        The interfaces are read first, so that a repetition changes nothing (RULE 4).
-        """
-        client, physical_id = self.client(context), self._id(context)
-        path = client.path(physical_id, "os-interface")
-        attached = client.send("GET", path).body["interfaceAttachments"]
+    def _change_networks(self, context: ResourceContext, after: Mapping[str, Json]) -> list[str]:
+        """Change the interfaces; return the ids of the managed ports."""
         networks = self.server_networks(context, after)
-        desired = list(after.get(NETWORKS) or ())
-        kept, missing = [], []
-        for number, network in enumerate(desired):
-            interface = next(
-                (
-                    interface
-                    for interface in attached
-                    if networks.matches(network, number, interface)
-                ),
-                None,
-            )
-            if interface is None:
-                missing.append((number, network))
-            else:
-                attached.remove(interface)
-                kept.append(networks.port_name(number))
-        for interface in attached if desired else ():
-            ignore_not_found(partial(client.send, "DELETE", f"{path}/{interface['port_id']}"))
-        for number, network in missing:
-            attachment = networks.build_attachment(network, number)
-            kept.append(networks.port_name(number))
-            client.send("POST", path, {"interfaceAttachment": attachment})
-        if any(has_managed_port(network) for network in context.properties.get(NETWORKS) or ()):
-            names = {networks.port_name(i) for i in range(len(context.properties[NETWORKS]))}
-            _retry_while_attached(
-                lambda: networks.delete_managed_ports(frozenset(names - set(kept)))
-            )
+        interfaces = ServerInterfaces(self.client(context), self._id(context), networks)
+        return interfaces.change(after[NETWORKS])
 
     def release_predecessor_ports(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -247,9 +215,7 @@ def build_user_data(context: ResourceContext, properties: Mapping[str, Json]) ->
     )
 
 
-def _retry_while_attached(call: Callable[[], None]) -> None:
-    """Turn the refusal to delete a port that is being detached into a retry."""
-    try:
-        call()
-    except Forbidden as error:
-        raise Conflict(str(error), retry_after_s=1.0) from error
+def _has_choice(properties: Mapping[str, Json]) -> bool:
+    """Return whether the template chooses the networks, rather than Nova."""
+    networks = properties.get(NETWORKS) or ()
+    return bool(networks) and not any(each.get("allocate_network") for each in networks)

@@ -24,7 +24,10 @@ from heat_convergence.resources.openstack.nova import (
     server_consoles,
     user_data,
 )
-from heat_convergence.resources.openstack.nova.server_networks import has_managed_port
+from heat_convergence.resources.openstack.nova.server_networks import (
+    MANAGED_PORTS,
+    has_managed_port,
+)
 from heat_convergence.resources.openstack.nova.server_updates import (
     EXTENDED_MICROVERSION,
     NETWORKS,
@@ -36,7 +39,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceContext, V
 
 Json = Any
 UPDATE_POLICY_REPLACE = "REPLACE"
-MANAGED_PORTS = "own_ports"
+_TASK_STATE = "OS-EXT-STS:task_state"
 
 
 class Server(UpdatableServer):
@@ -95,10 +98,11 @@ class Server(UpdatableServer):
         """
         if "flavor" in changed and after.get("flavor_update_policy") == UPDATE_POLICY_REPLACE:
             return True
-        if "image" in changed and (
-            after.get("image_update_policy") == UPDATE_POLICY_REPLACE
-            or not (before.get("image") and after.get("image"))
-        ):
+        from_image = bool(after.get("image"))
+        if from_image is not bool(before.get("image")):
+            return True
+        policy = after.get("image_update_policy")
+        if "image" in changed and from_image and policy == UPDATE_POLICY_REPLACE:
             return True
         return (
             "user_data" in changed
@@ -122,8 +126,10 @@ class Server(UpdatableServer):
             return ObservedState.READY, ""
         if context.action is Action.CHECK and status != "ACTIVE":
             return ObservedState.FAILED, f"the server is {status}, not ACTIVE"
+        if context.action is Action.DELETE and body.get(_TASK_STATE) == "deleting":
+            return ObservedState.BUSY, ""  # a server in error shows ERROR until it is deleted
         observed, reason = super().observed_state(context, body)
-        if observed is ObservedState.READY and body.get("OS-EXT-STS:task_state"):
+        if observed is ObservedState.READY and body.get(_TASK_STATE):
             return ObservedState.BUSY, ""
         return observed, reason
 
@@ -187,7 +193,7 @@ class Server(UpdatableServer):
         """
         if context.action is not Action.DELETE or result.observed is not ObservedState.ABSENT:
             return result
-        if self._may_have_managed_ports(context):
+        if context.data.get(MANAGED_PORTS) or self._may_have_managed_ports(context):
             ports = self.client_for(context, "neutron.port")
             for port_id in context.data.get(MANAGED_PORTS) or ():
                 ports.delete(port_id)

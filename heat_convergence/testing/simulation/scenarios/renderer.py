@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heat_convergence.convergence.lifecycle.breakpoint_reasons import stack_status_reason
+from heat_convergence.convergence.lifecycle.breakpoint_reasons import breakpoint_reason
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.planning.desired_state import NESTED_STACK_KEY
@@ -21,10 +21,11 @@ def render_stacks(environment: SimulatedEnvironment) -> Iterator[str]:
     stacks = {key: state.stack for key, state in states.items()}
     with environment.store.transaction() as tx:
         locations = tx.tree.find_breakpoint_locations(list(stacks.values()))
-    waiting = {location.stack_id for location in locations}
     for stack_id, stack in sorted(stacks.items()):
-        has_reason = stack.status == "FAILED" or stack_id in waiting
-        reason = f": {stack_status_reason(stack, locations)}" if has_reason else ""
+        waiting = [location for location in locations if location.stack_id == stack_id]
+        reason = f": {stack.status_reason}" if stack.status == "FAILED" else ""
+        if waiting:
+            reason = f": Stack {breakpoint_reason(stack.action, waiting)}"
         yield f"{environment.stack_path(stack)}: {stack.action}_{stack.status}{reason}"
 
 
@@ -66,15 +67,15 @@ def render_resources(environment: SimulatedEnvironment) -> Iterator[str]:
 def _resource(row: Resource) -> str:
     shown = (
         "(nested stack)"
-        if NESTED_STACK_KEY in row.definition and row.physical_id
-        else row.physical_id
+        if NESTED_STACK_KEY in row.desired.definition and row.physical.id
+        else row.physical.id
     )
-    words = [f"{row.action}_{row.status}", shown or "-"]
-    if row.job_state is not None:
-        words.append(row.job_state.name.lower())
-        if row.job_state is JobState.AT_BREAKPOINT:
-            words.append(str(row.hook))
-    if row.desired is DesiredState.ABSENT:
+    words = [f"{row.state.action}_{row.state.status}", shown or "-"]
+    if row.job.state is not None:
+        words.append(row.job.state.name.lower())
+        if row.job.state is JobState.AT_BREAKPOINT:
+            words.append(str(row.job.hook))
+    if row.desired.state is DesiredState.ABSENT:
         words.append("to delete")
     return " ".join(words)
 

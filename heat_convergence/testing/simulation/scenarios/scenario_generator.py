@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.fault_injector import FaultProbabilities
+from heat_convergence.testing.simulation.simulation_context import (
+    UNLIMITED_TAKEOVERS,
+    EnvironmentConfig,
+)
 from heat_convergence.testing.simulation.workload.request_generator import (
     TimedRequest,
     generate_requests,
@@ -50,7 +53,7 @@ _CLOUD: FaultProbabilities = {
 }
 _FAILURES: FaultProbabilities = {
     "call": {"permanent": 0.04},
-    "provision": {"error": 0.05, "never": 0.02},
+    "provision": {"error": 0.2, "never": 0.02},
 }
 
 
@@ -92,6 +95,7 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         batch_size=rng.choice((1, 2, 5)),
         jobs_in_flight=rng.choice((1, 2, 4, 50)),
         retry_limit=rng.choice((2, 5)),
+        max_job_takeovers=UNLIMITED_TAKEOVERS,
         error_wait_s=60.0,
         action_timeout_s=rng.choice((300.0, 600.0)),
     )

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
-from heat_convergence.testing.simulation.environment import EnvironmentConfig
 from heat_convergence.testing.simulation.scenarios.scenario_generator import Scenario
+from heat_convergence.testing.simulation.simulation_context import EnvironmentConfig
 from heat_convergence.testing.simulation.workload.user_requests import (
     RESOURCE_OPERATIONS,
     UserRequest,

@@ -174,9 +174,9 @@ class ScenarioInterpreter:
         """Fail a call: ``fail create a permanent``, ``fail update b throttled times=2``."""
         self._plan_fault("engine", "call", fault, (f"{name} {action}", *words))
 
-    def do_provision(self, name: str, fault: str) -> None:
-        """Have the next creation be ``slow``, end in ``error`` or ``never`` end."""
-        self._plan_fault("engine", "provision", fault, (name,))
+    def do_provision(self, name: str, fault: str, *words: str) -> None:
+        """Have creations be ``slow``, end in ``error`` or ``never`` end."""
+        self._plan_fault("engine", "provision", fault, (name, *words))
 
     def do_lose(self, sender: str, *words: str) -> None:
         """Lose the next message of a process."""
@@ -213,7 +213,7 @@ class ScenarioInterpreter:
         stack_id = self.environment.find_stack_id(stack)
         state = self.environment.invariant_checker.stack_states.get(stack_id)
         ids = {row.name: row.id for row in state.resources} if state is not None else {}
-        self.environment.deliver(
+        self.environment.router.deliver(
             SimulatedMessage(
                 method,
                 stack_id,

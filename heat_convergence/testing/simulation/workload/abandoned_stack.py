@@ -9,13 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
-    is_stack_entry,
-    is_suspended_entry,
-    resource_entries,
-)
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
-from heat_convergence.convergence.model.resource import ADOPTED_STACK
+from heat_convergence.convergence.lifecycle.snapshots import stack_export
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +20,6 @@ class AbandonedStack:
     stack_export: Mapping[str, Any]
 
     @property
-    def adopted_resources(self) -> dict[str, AdoptedResource]:
-        """The resources to adopt, by name."""
-        return {
-            name: AdoptedResource(None, {ADOPTED_STACK: entry}, True, is_suspended_entry(entry))
-            if is_stack_entry(entry)
-            else AdoptedResource(
-                entry["resource_id"], entry["resource_data"], False, is_suspended_entry(entry)
-            )
-            for name, entry in resource_entries(self.stack_export)
-        }
+    def resource_entries(self) -> dict[str, Any]:
+        """The entries of the resources to adopt, by name."""
+        return dict(stack_export.resource_entries(self.stack_export))

@@ -21,7 +21,6 @@ from heat_convergence.convergence.lifecycle.dispatch import (
     Recipient,
     send_messages,
 )
-from heat_convergence.convergence.lifecycle.traversal import AdoptedResource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
@@ -33,6 +32,7 @@ from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.resources.nested.template_cache import content_hash
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import signal_delivery
+from heat_convergence.stacks.adoption import adopted_resources
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.group_scaling import GroupScaler
 from heat_convergence.stacks.services import StackServices
@@ -176,9 +176,7 @@ class _RequestHandler:
         abandoned = self.users.abandoned_stacks.get(self.request.stack)
         if abandoned is None:
             raise errors.NotSupported("there is nothing to adopt")
-        done = self._create_stack(
-            tx, Action.ADOPT, abandoned.template, abandoned.adopted_resources
-        )
+        done = self._create_stack(tx, Action.ADOPT, abandoned.template, abandoned.resource_entries)
         return _Done(
             done.outgoing_messages,
             lambda: self._forget(self.users.abandoned_stacks, self.request.stack),
@@ -189,9 +187,10 @@ class _RequestHandler:
         tx: Transaction,
         action: Action,
         text: str,
-        adopted: Mapping[str, AdoptedResource] | None,
+        entries: Mapping[str, Any] | None,
     ) -> _Done:
         template = template_notation.parse_template(text)
+        desired = nested_templates.desired_resources(template)
         goal = self._goal(tx, template)
         stack = Stack(
             id=self.stack_id,
@@ -210,9 +209,9 @@ class _RequestHandler:
             tx,
             stack=stack,
             goal=goal,
-            desired_resources=nested_templates.desired_resources(template),
+            desired_resources=desired,
             context=self.context,
-            adopted_resources=adopted,
+            adopted_resources=adopted_resources(entries, desired, self.registry),
         )
         return _Done(started.outgoing_messages)
 
@@ -291,7 +290,9 @@ class _RequestHandler:
         row = self._row(tx)
         stack = tx.stacks.get(self.stack_id)
         assert stack is not None
-        group_id = self.registry.get(row.implementation).scaled_group_id(row.properties or {})
+        group_id = self.registry.get(row.desired.implementation).scaled_group_id(
+            row.physical.properties or {}
+        )
         delivery = signal_delivery.deliver_signal(
             tx,
             stack,
@@ -319,10 +320,10 @@ class _RequestHandler:
         stack_actions.mark_unhealthy(tx, row.id, Status.FAILED, UNHEALTHY_REASON, self.context)
         # A job of another action, if its call is still to come, sets another state.
         pending = (
-            row.job not in (None, Verb.CONVERGE)
-            and row.job_state is not JobState.AWAITING_OBSERVATION
+            row.job.verb not in (None, Verb.CONVERGE)
+            and row.job.state is not JobState.AWAITING_OBSERVATION
         )
-        absent = row.physical_id is None or row.action is Action.DELETE
+        absent = row.physical.id is None or row.state.action is Action.DELETE
         if absent or pending or stack is None:
             return _Done()
         version = stack.version
@@ -337,15 +338,15 @@ class _RequestHandler:
         stacks, (*parents, name) = [self.stack_id], self.request.resource.split(".")
         for parent in parents:  # an incarnation being deleted may have a nested stack, too
             rows = [row for stack_id in stacks for row in tx.resources.get_by_stack(stack_id)]
-            stacks = [row.physical_id for row in rows if row.name == parent and row.physical_id]
+            stacks = [row.physical.id for row in rows if row.name == parent and row.physical.id]
         for row in [row for stack_id in stacks for row in tx.resources.get_by_stack(stack_id)]:
             if (
                 row.name == name
-                and row.job_state is JobState.AT_BREAKPOINT
-                and row.hook is not None
+                and row.job.state is JobState.AT_BREAKPOINT
+                and row.job.hook is not None
             ):
                 cleared = breakpoints.HookToClear(
-                    row.stack_id, row.id, row.hook, self.request.step
+                    row.stack_id, row.id, row.job.hook, self.request.step
                 )
                 outgoing_messages = breakpoints.clear_hook(tx, cleared, self.context)
                 return _Done(outgoing_messages)
@@ -353,7 +354,7 @@ class _RequestHandler:
 
     def _row(self, tx: Transaction) -> Resource:
         for row in tx.resources.get_by_stack(self.stack_id):
-            if row.name == self.request.resource and row.desired is DesiredState.PRESENT:
+            if row.name == self.request.resource and row.desired.state is DesiredState.PRESENT:
                 return row
         raise errors.ResourceNotFound(self.request.resource, self.request.stack)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.driver.declarative import DeclarativeType
-from tests.conformance import catalogue_table
+from tests.conformance import catalog_table
 
 DOCS = Path(__file__).parents[4] / "docs" / "catalogue.rst"
 TYPES = {
@@ -17,13 +17,13 @@ TYPES = {
 
 
 def test_documentation_holds_the_current_table() -> None:
-    assert DOCS.read_text() == catalogue_table.render_table(), (
-        "python -m tests.conformance.catalogue_table"
+    assert DOCS.read_text() == catalog_table.render_table(), (
+        "python -m tests.conformance.catalog_table"
     )
 
 
 def test_every_case_has_a_type_of_the_catalog() -> None:
-    assert set(TYPES) >= catalogue_table.TESTED_TYPES
+    assert set(TYPES) >= catalog_table.TESTED_TYPES
 
 
 def test_types_properties_and_attributes_have_descriptions() -> None:

@@ -1,0 +1,1 @@
+"""The routes of the service: every method and path, by noun, and their table."""

@@ -1,0 +1,68 @@
+"""The routes of a stack's snapshots, outputs and actions."""
+
+from __future__ import annotations
+
+from heat_convergence.api.routes.route import STACK_PATH, Route
+
+STACK_PART_ROUTES = [
+    Route(
+        "POST",
+        STACK_PATH + "/snapshots",
+        "snapshots.create",
+        "stacks:snapshot",
+        body_schema="snapshot",
+        response_schema="snapshot",
+    ),
+    Route(
+        "GET",
+        STACK_PATH + "/snapshots",
+        "snapshots.index",
+        "stacks:list_snapshots",
+        response_schema="snapshots",
+    ),
+    Route(
+        "GET",
+        STACK_PATH + "/snapshots/{snapshot_id}",
+        "snapshots.show",
+        "stacks:show_snapshot",
+        response_schema="snapshot_show",
+    ),
+    Route(
+        "DELETE",
+        STACK_PATH + "/snapshots/{snapshot_id}",
+        "snapshots.delete",
+        "stacks:delete_snapshot",
+        204,
+        response_schema="empty",
+    ),
+    Route(
+        "POST",
+        STACK_PATH + "/snapshots/{snapshot_id}/restore",
+        "snapshots.restore",
+        "stacks:restore_snapshot",
+        202,
+        response_schema="text",
+    ),
+    Route(
+        "GET",
+        STACK_PATH + "/outputs",
+        "outputs.index",
+        "stacks:list_outputs",
+        response_schema="output_list",
+    ),
+    Route(
+        "GET",
+        STACK_PATH + "/outputs/{output_key}",
+        "outputs.show",
+        "stacks:show_output",
+        response_schema="output_show",
+    ),
+    Route(
+        "POST",
+        STACK_PATH + "/actions",
+        "stack_actions.action",
+        None,
+        body_schema="action",
+        response_schema="null",
+    ),
+]

@@ -1,0 +1,167 @@
+"""Connections and worker threads of the HTTP server on native threads.
+
+Completes waitress: time limits for head and body, refusals in the error envelope, and threads
+that answer health checks and refuse requests while all others are at work. Used by
+``threaded_server`` alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import webob
+from waitress.channel import HTTPChannel
+from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
+from waitress.utilities import RequestEntityTooLarge
+
+from heat_convergence.api.middleware.faults import error_response
+from heat_convergence.api.middleware.overload import OVERLOADED_KEY, is_always_served
+from heat_convergence.cli.daemons.http_limits import (
+    HttpLimits,
+    timeout_response,
+    too_large_response,
+)
+
+_RESERVE_THREADS = 2
+
+
+class RequestTimeout:
+    """The error of a request that did not arrive in time."""
+
+    def __init__(self, *, head_arrived: bool) -> None:
+        self.head_arrived = head_arrived
+
+
+class RefusalTask(ErrorTask):  # type: ignore[misc]  # untyped library
+    """The response to a request that does not reach the application."""
+
+    def execute(self) -> None:
+        """Send the error envelope, and close the connection."""
+        response = self._response()
+        self.status = response.status
+        self.response_headers.extend(response.headerlist)
+        self.set_close_on_finish()
+        self.content_length = len(response.body)
+        self.write(response.body)
+
+    def _response(self) -> webob.Response:
+        error, limits = self.request.error, self.channel.server.limits
+        if isinstance(error, RequestTimeout):
+            return timeout_response(limits, head_arrived=error.head_arrived)
+        if isinstance(error, RequestEntityTooLarge):
+            return too_large_response(limits)
+        return error_response(error.code, "HTTPBadRequest", f"{error.reason}: {error.body}")
+
+
+class MarkedTask(WSGITask):  # type: ignore[misc]  # untyped library
+    """The handling of a request, which the application refuses when it is marked."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the WSGI environment."""
+        environ: dict[str, Any] = super().get_environment()
+        if self.channel.is_overloaded:
+            environ[OVERLOADED_KEY] = True
+        return environ
+
+
+class BoundedChannel(HTTPChannel):  # type: ignore[misc]  # untyped library
+    """A connection whose requests must arrive in time.
+
+    Attributes:
+        is_overloaded: Whether the request at work is to be refused.
+    """
+
+    error_task_class = RefusalTask
+    task_class = MarkedTask
+    is_overloaded = False
+    request: Any
+    _arriving: Any = None
+    _head_arrived = False
+    _deadline_s = math.inf
+
+    def add_channel(self, map: Any = None) -> None:  # noqa: A002  # the base class's name
+        """Let the server wait for this connection."""
+        super().add_channel(map)
+        self.server.changed_channels.add(self)
+
+    def del_channel(self, map: Any = None) -> None:  # noqa: A002  # the base class's name
+        """Let the server wait for this connection no more."""
+        self.server.poller.forget(self._fileno)
+        super().del_channel(map)
+
+    def received(self, data: bytes) -> bool:
+        """Process data from the client, and start or end the time limit of its request."""
+        taken: bool = super().received(data)
+        self._set_deadline()
+        return taken
+
+    def _set_deadline(self) -> None:
+        limits: HttpLimits = self.server.limits
+        request = self.request
+        if request is None:
+            self._arriving, self._deadline_s = None, math.inf
+            return
+        if request is not self._arriving:
+            self._arriving, self._head_arrived = request, False
+            self._deadline_s = time.monotonic() + limits.header_timeout_s
+        if request.headers_finished and not self._head_arrived:
+            self._head_arrived = True
+            self._deadline_s = time.monotonic() + limits.body_timeout_s
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a worker thread or the maintenance of the server may change it."""
+        return self._fileno is not None and bool(
+            self.requests or self.total_outbufs_len or self.will_close or self.close_when_flushed
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """True while no request has begun and no response is being sent."""
+        return self.request is None and not self.requests and not self.total_outbufs_len
+
+    def refuse_if_late(self, now_s: float) -> None:
+        """Answer 408 when the time limit of the arriving request has passed."""
+        with self.requests_lock:
+            late = self.request
+            if now_s < self._deadline_s or late is None or self.requests:
+                return
+            late.error = RequestTimeout(head_arrived=self._head_arrived)
+            if not self._head_arrived:
+                late.parse_header(b"GET / HTTP/1.1\r\n")  # what was there is not parsed yet
+            self.request, self._deadline_s = None, math.inf
+            self.requests.append(late)
+        self.server.add_task(self)
+
+
+class BoundedDispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # untyped library
+    """Worker threads, and reserve threads for health checks and refusals."""
+
+    def __init__(self, limits: HttpLimits) -> None:
+        super().__init__()
+        self._queue_limit = limits.queued_requests
+        self.set_thread_count(limits.threads)
+        self._reserve = ThreadedTaskDispatcher()
+        self._reserve.set_thread_count(_RESERVE_THREADS)
+
+    def add_task(self, task: Any) -> None:
+        """Queue the next request of a connection, or have it refused at once."""
+        request = task.requests[0]
+        task.is_overloaded = False
+        if request.error is not None or is_always_served(request.path):
+            self._reserve.add_task(task)
+        elif len(self.queue) >= self._queue_limit and not self._has_idle_thread():
+            task.is_overloaded = True
+            self._reserve.add_task(task)
+        else:
+            super().add_task(task)
+
+    def _has_idle_thread(self) -> bool:
+        return bool(len(self.threads) - self.stop_count > self.active_count)
+
+    def shutdown(self, cancel_pending: bool = True, timeout: float = 5) -> bool:
+        """Stop all threads."""
+        self._reserve.shutdown(cancel_pending, timeout)
+        return bool(super().shutdown(cancel_pending, timeout))

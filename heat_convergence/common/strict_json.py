@@ -1,0 +1,71 @@
+"""Reading of JSON that users wrote, without what no other part of the service could use.
+
+Called for request bodies, templates, environments and JSON texts in parameters.  Decides which
+numbers and strings are refused.  Must not bound the size of a text: its callers do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+Json = Any
+MAX_NUMBER_BITS = 1023  # beyond it, a number is no floating-point number
+_MAX_DIGITS = 308
+_LONG_NUMBER = re.compile(rf"\d{{{_MAX_DIGITS + 1}}}")
+_ESCAPES = re.compile(r"\\u(0000|[dD][89a-fA-F])")
+
+
+def parse_json(text: str) -> Json:
+    """Return the data of a JSON text.
+
+    Raises:
+        ValueError: The text is not JSON, or a number is too large, or a string cannot be stored.
+        RecursionError: The text is nested too deeply.
+    """
+    # Long digits are rare, and a call for each number is slow.
+    parse_int = _parse_int if _LONG_NUMBER.search(text) else None
+    data = json.loads(
+        text, parse_constant=_refuse_constant, parse_int=parse_int, parse_float=_parse_float
+    )
+    if _ESCAPES.search(text):
+        # Two backslashes are one of the string; what is left before "u0000" is an escape.
+        dumped = json.dumps(data, ensure_ascii=False).replace("\\\\", "")
+        check_text(dumped.replace("\\u0000", "\0"))
+    return data
+
+
+def check_text(text: str) -> None:
+    """Raise ``ValueError`` if a string cannot be stored by every database."""
+    if "\0" in text:
+        raise ValueError("a string holds the character NUL")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("a string holds half of a surrogate pair") from error
+
+
+def check_number(number: float) -> None:
+    """Raise ``ValueError`` if a number is too large to be used as one."""
+    if isinstance(number, int):
+        if number.bit_length() > MAX_NUMBER_BITS:
+            raise ValueError(f"a number has more than {MAX_NUMBER_BITS} bits")
+    elif number - number != 0:  # infinite, or not a number
+        raise ValueError("a number is larger than JSON numbers can be")
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > _MAX_DIGITS + 1:
+        raise ValueError(f"a number has more than {_MAX_DIGITS} digits")
+    return int(text)
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    check_number(number)
+    return number
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,176 @@
+"""The steps that one evaluation may take.
+
+Opened by whatever evaluates a template or a value, and charged by everything that does work
+for it: the evaluator for the arguments and the result of each call, functions before they
+multiply anything, conditions, constraints and hints.  Decides what an amount of work counts.
+Must not read a clock: the same template always ends at the same place.
+
+A step stands for a microsecond or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from heat_convergence.common.errors import RequestLimitExceeded
+from heat_convergence.template.expression import Expression
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+
+STEPS_PER_SECOND = 1_000_000
+EVALUATIONS_PER_REQUEST = 10  # that use all of their steps
+CHARS_PER_STEP = 512  # to copy, search or hash
+SLOW_CHARS_PER_STEP = 4  # to parse or to escape, one character at a time
+STEPS_PER_TEXT = 3  # to write a value as JSON, apart from its members
+_MAX_HINTS = 10
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+
+
+class RequestBudget:
+    """The work of all evaluations of one request together."""
+
+    def __init__(self, max_steps: int) -> None:
+        self._max_steps = max_steps
+        self._steps_left = max_steps
+
+    def charge(self, steps: int) -> None:
+        """Account for work of one evaluation; raises ``RequestLimitExceeded``."""
+        self._steps_left -= steps
+        if self._steps_left < 0:
+            raise RequestLimitExceeded(
+                "The evaluations of the request and its nested stacks take more than"
+                f" {self._max_steps} steps together (max_template_evaluation_steps)"
+            )
+
+
+class EvaluationBudget:
+    """The work, text and programs of users that one evaluation may still take.
+
+    Attributes:
+        limits: The limits that the budget started with.
+        location: The part of the template or request that is being evaluated, for errors.
+    """
+
+    def __init__(self, limits: TemplateLimits, request: RequestBudget | None = None) -> None:
+        self.limits = limits
+        self._request = request
+        self.location: tuple[str | int, ...] = ()
+        self.hints_left = _MAX_HINTS
+        self.yaql_steps_left = limits.yaql_max_steps
+        self.yaql_seconds_left = limits.yaql_max_seconds
+        self.steps_left = limits.max_evaluation_steps
+        self._size_left = limits.max_result_size
+
+    def charge(self, steps: int) -> None:
+        """Account for work, before it is done wherever it may multiply.
+
+        Raises:
+            RequestLimitExceeded: The work exceeds what is left.
+        """
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise RequestLimitExceeded(
+                f"The evaluation takes more than {self.limits.max_evaluation_steps} steps"
+                " (max_template_evaluation_steps)"
+            )
+        if self._request is not None:
+            self._request.charge(steps)
+
+    def charge_yaql(self, steps_left: int, seconds: float) -> None:
+        """Account for an expression that was evaluated outside of this process."""
+        self.yaql_steps_left = steps_left
+        self.yaql_seconds_left -= seconds
+        if self._request is not None:
+            self._request.charge(round(seconds * STEPS_PER_SECOND))
+
+    def charge_value(self, value: Any) -> bool:
+        """Account for a value with all its members; a shared member counts each time.
+
+        Returns:
+            Whether the value is known: it contains no expression.
+        """
+        if type(value) in _LEAVES:
+            if type(value) is str and len(value) >= CHARS_PER_STEP:
+                self.charge(len(value) // CHARS_PER_STEP)
+            return True
+        steps, known = _measure(value, self.steps_left)
+        self.charge(steps)
+        return known
+
+    def charge_repeated(self, value: Any, times: int) -> None:
+        """Account for a value that is about to be copied or searched so many times."""
+        self.charge(times * _measure(value, self.steps_left)[0])
+
+    def charge_text(self, size: int) -> None:
+        """Account for the characters of new text, which take memory as well as work."""
+        self._size_left -= size
+        if self._size_left < 0:
+            raise RequestLimitExceeded(
+                "The output of the template's functions is larger than"
+                f" {self.limits.max_result_size} characters"
+            )
+        self.charge(size // CHARS_PER_STEP)
+
+
+def _measure(value: Any, cap: int) -> tuple[int, bool]:
+    """Return the steps that a value counts, and whether it contains no expression.
+
+    A value of more than ``cap`` steps is not followed to its end.
+    """
+    steps, known = 1, True
+    stack = [value]
+    while stack and steps <= cap:
+        node = stack.pop()
+        if type(node) is dict:
+            members: Any = node.values()
+            steps += sum(map(len, node)) // CHARS_PER_STEP
+        elif type(node) is list or type(node) is tuple:
+            members = node
+        elif type(node) is Expression:
+            known, members = False, (node.arguments,)
+        else:  # a text, a map or list of another type, or a marker
+            members = ()
+            steps += len(node) // CHARS_PER_STEP if type(node) is str else 0
+        steps += len(members)
+        for member in members:
+            if type(member) not in _LEAVES or (
+                type(member) is str and len(member) >= CHARS_PER_STEP
+            ):
+                stack.append(member)
+    return steps, known
+
+
+_REQUEST: ContextVar[RequestBudget | None] = ContextVar("request_budget", default=None)
+_BUDGET: ContextVar[EvaluationBudget | None] = ContextVar("evaluation_budget", default=None)
+
+
+@contextmanager
+def request_budget(limits: TemplateLimits) -> Iterator[None]:
+    """Bound all evaluations in the block together, for a request with many templates."""
+    token = _REQUEST.set(RequestBudget(EVALUATIONS_PER_REQUEST * limits.max_evaluation_steps))
+    try:
+        yield
+    finally:
+        _REQUEST.reset(token)
+
+
+@contextmanager
+def evaluation_budget(limits: TemplateLimits) -> Iterator[EvaluationBudget]:
+    """Share one budget among all work in the block; a nested block uses the outer one's."""
+    outer = _BUDGET.get()
+    if outer is not None:
+        yield outer
+        return
+    budget = EvaluationBudget(limits, _REQUEST.get())
+    token = _BUDGET.set(budget)
+    try:
+        yield budget
+    finally:
+        _BUDGET.reset(token)
+
+
+def current_budget() -> EvaluationBudget:
+    """Return the budget of the evaluation in progress; outside of one, a new budget."""
+    return _BUDGET.get() or EvaluationBudget(DEFAULT_LIMITS, _REQUEST.get())

@@ -1,0 +1,91 @@
+"""A defect that one stack's data uncovers fails its resource, and no other stack notices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from heat_convergence.convergence.lifecycle.progress import process_observations
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.observer import observer
+from tests.functional.harness import LocalService
+
+TEMPLATE = {
+    "heat_template_version": "2018-08-31",
+    "resources": {"r": {"type": "OS::Heat::TestResource"}},
+}
+SECRET = "a text that may be a secret"
+
+
+@pytest.fixture
+def service(tmp_path: Any) -> Iterator[LocalService]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
+    """Return where to name stacks whose processing raises; True: always, else until it fails."""
+    stacks: dict[str, bool] = {}
+
+    def process(tx: Any, *, stack_id: str, observations: Any, **others: Any) -> Any:
+        stack = tx.stacks.get(stack_id)
+        failed = [each for each in observations.values() if each.observed is ObservedState.FAILED]
+        if stack.name in stacks and (stacks[stack.name] or not failed):
+            raise KeyError(SECRET)
+        return process_observations(tx, stack_id=stack_id, observations=observations, **others)
+
+    monkeypatch.setattr(observer, "process_observations", process)
+    return stacks
+
+
+def create(service: LocalService, name: str) -> None:
+    body = {"stack_name": name, "template": TEMPLATE, "disable_rollback": True}
+    response = service.send("POST", "/stacks", body, leave_pending=True)
+    assert response.status_int == 201, response.text
+
+
+def status(service: LocalService, name: str) -> str:
+    path = service.send("GET", f"/stacks/{name}", leave_pending=True).location
+    shown = service.send("GET", path.split("/v1/p")[1], leave_pending=True).json["stack"]
+    return f"{shown['stack_status']} {shown['stack_status_reason']}"
+
+
+def errors_in(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [each for each in caplog.records if each.message.startswith("unexpected error: ")]
+
+
+def test_unexpected_error_fails_the_resource_with_its_id(
+    service: LocalService, poisoned: dict[str, bool], caplog: pytest.LogCaptureFixture
+) -> None:
+    poisoned["bad"] = False
+    for name in ("bad", "good"):
+        create(service, name)
+    service.run_until_idle()
+
+    assert status(service, "good").startswith("CREATE_COMPLETE")
+    reason = status(service, "bad")
+    assert reason.startswith("CREATE_FAILED")
+    reported = errors_in(caplog)
+    assert len({each.args["error_id"] for each in reported}) == len(reported)
+    assert any(each.args["error_id"] in reason for each in reported)
+    assert SECRET not in caplog.text
+    assert SECRET not in reason
+
+
+def test_stack_that_always_raises_is_not_tried_in_a_tight_loop(
+    service: LocalService, poisoned: dict[str, bool], caplog: pytest.LogCaptureFixture
+) -> None:
+    poisoned["bad"] = True
+    for name in ("bad", "good"):
+        create(service, name)
+    for _ in range(20):
+        service.run_due_work()
+
+    assert status(service, "good").startswith("CREATE_COMPLETE")
+    assert status(service, "bad").startswith("CREATE_IN_PROGRESS")
+    assert 0 < len(errors_in(caplog)) <= 3  # each place once: together, alone, and as failed

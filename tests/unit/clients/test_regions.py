@@ -1,0 +1,33 @@
+"""Clients of other regions than the one that a stack was created in."""
+
+from __future__ import annotations
+
+import pytest
+
+from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
+from heat_convergence.common.errors import ResourceTypeUnavailable
+from heat_convergence.testing.openstack.emulation import PROJECT_ID
+from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
+
+
+@pytest.fixture
+def client() -> SdkCloudClient:
+    connection = connect(create_emulation())
+    return SdkCloudClient("k", PROJECT_ID, lambda: connection, RequestLimiter(4))
+
+
+def test_client_of_a_known_region_reaches_its_services(client: SdkCloudClient) -> None:
+    regional = client.in_region("RegionOne")
+    assert regional.endpoint_url("network") == client.endpoint_url("network")
+    response = regional.send(CloudRequest("network", "GET", "/networks"))
+    assert response.status == 200
+    assert regional.cache_key != client.cache_key
+
+
+def test_error_names_a_region_without_the_service(client: SdkCloudClient) -> None:
+    regional = client.in_region("DARKHOLE")
+    expected = "public endpoint for network service in DARKHOLE region not found"
+    with pytest.raises(ResourceTypeUnavailable, match=expected):
+        regional.endpoint_url("network")
+    with pytest.raises(ResourceTypeUnavailable, match="DARKHOLE"):
+        regional.send(CloudRequest("network", "GET", "/networks"))
