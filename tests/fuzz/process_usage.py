@@ -1,0 +1,39 @@
+"""Processor time and memory of this process and of its children, as Linux reports them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def processor_seconds() -> float:
+    """Return the processor time taken so far, with that of children that are alive."""
+    return time.process_time() + sum(_seconds_of(pid) for pid in _children())
+
+
+def resident_mib() -> float:
+    """Return the memory of this process in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * _PAGE_BYTES / 2**20
+
+
+def _children() -> list[str]:
+    found: list[str] = []
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            found += (task / "children").read_text().split()
+        except OSError:  # the thread has ended
+            continue
+    return found
+
+
+def _seconds_of(pid: str) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S  # utime and stime

@@ -1,0 +1,105 @@
+"""Fuzzing of the API and of expressions, as many cases as one wants.
+
+    python -m tools.fuzz --seed 1 --requests 100000 --expressions 20000
+
+Sends mutated and generated requests to the service in this process, with the daemons' work
+after each, and evaluates generated YAQL expressions. Prints each response that must not be
+(5xx but 503, invalid JSON), each case that takes more than two seconds of processor time,
+and the command that replays it. The exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
+from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
+from tests.fuzz.fuzzed_service import FuzzedService
+from tests.fuzz.process_usage import resident_mib
+
+_REPORT_BLOCKS = 100
+_EXPRESSION_SECONDS = 1.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the campaigns that the arguments name; return the exit code."""
+    parsed = _parser().parse_args(argv)
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    blocks = parsed.blocks or -(-parsed.requests // REQUESTS_PER_BLOCK)
+    code = 0
+    if blocks:
+        with tempfile.TemporaryDirectory() as folder:
+            fuzzed = FuzzedService(Path(folder))
+            findings = fuzz_requests(
+                fuzzed,
+                seed=parsed.seed,
+                first_block=parsed.first_block,
+                blocks=blocks,
+                after_block=_Progress(),
+            )
+            fuzzed.close()
+        code |= _report("requests", findings)
+    if parsed.expressions:
+        sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
+        findings = fuzz_expressions(
+            sandbox,
+            seed=parsed.seed,
+            first=parsed.first_expression,
+            count=parsed.expressions,
+            max_seconds=_EXPRESSION_SECONDS,
+        )
+        sandbox.close()
+        code |= _report("expressions", findings)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=0, help="number of requests")
+    parser.add_argument("--blocks", type=int, default=0, help="number of blocks instead")
+    parser.add_argument("--first-block", type=int, default=0)
+    parser.add_argument("--expressions", type=int, default=0, help="number of expressions")
+    parser.add_argument("--first-expression", type=int, default=0)
+    return parser
+
+
+class _Progress:
+    """Printer of new findings as they come, and of the memory at intervals."""
+
+    def __init__(self) -> None:
+        self._shown = 0
+
+    def __call__(self, block: int, findings: Findings) -> None:
+        """Print what is new after a block."""
+        found = [*findings.failures, *findings.slow]
+        for text in found[self._shown :]:
+            print(f"block {block}: {text}", flush=True)
+        self._shown = len(found)
+        if block % _REPORT_BLOCKS == 0:
+            print(
+                f"block {block}: {findings.count} requests, {resident_mib():.0f} MiB", flush=True
+            )
+
+
+def _report(noun: str, findings: Findings) -> int:
+    """Print the totals of a campaign; return its exit code."""
+    if noun == "expressions":
+        for text in (*findings.failures, *findings.slow):
+            print(text)
+    print(
+        f"{noun}: {findings.count}, by result {dict(sorted(findings.statuses.items()))},"
+        f" failures {len(findings.failures)}, slow {len(findings.slow)},"
+        f" slowest {findings.slowest_s:.2f} s of processor time"
+        f" ({findings.slowest_wall_s:.2f} s by the clock), memory {resident_mib():.0f} MiB"
+    )
+    return 1 if findings.failures or findings.slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
