@@ -325,6 +325,8 @@ def _sought(row: Resource, resource_type: ResourceType, claim: ClaimContext) -> 
 def _resolved(
     row: Resource, resource_type: ResourceType, claim: ClaimContext, section: str = "properties"
 ) -> dict[str, Any]:
+    if resource_type.schema.ignores_properties:
+        return {}
     raw = _finished(section, row, claim)
     return props.resolve_properties(
         resource_type.schema, raw, path=f"resources.{row.name}.properties"

@@ -1,7 +1,7 @@
 """``OS::Heat::None``: a placeholder for any resource type, which does nothing.
 
-Decides nothing: it takes every property and has every attribute, as null. Loaded by entry point.
-It must never request a replacement.
+Decides nothing: it takes every property, evaluates none, and has every attribute, as null.
+Loaded by entry point. It must never request a replacement.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class NoneResource(LocalType):
         support_status=SupportStatus(version="5.0.0"),
         accepts_any_property=True,
         accepts_any_attribute=True,
+        ignores_properties=True,
     )
 
     def create(self, context: ResourceContext) -> VerbResult:

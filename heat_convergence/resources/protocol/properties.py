@@ -153,6 +153,8 @@ class _Reader:
         self, schema: TypeSchema, raw: Mapping[str, Json], path: SourcePath
     ) -> dict[str, Json]:
         """Convert properties; mistakes are added to ``mistakes``."""
+        if schema.ignores_properties:
+            return {}
         assigned = {
             name: value for name, value in raw.items() if value is not None or schema.keeps_nulls
         }

@@ -145,7 +145,8 @@ class TypeSchema:
 
     ``accepts_any_property`` and ``accepts_any_attribute`` admit names that are not declared; an
     undeclared property may be updated in place.  ``keeps_nulls`` keeps undeclared properties that
-    are null, which are left out otherwise.
+    are null, which are left out otherwise.  ``ignores_properties`` says that the type never reads
+    its properties, so that they are never evaluated.
     """
 
     properties: Mapping[str, PropertySchema] = field(default_factory=dict)
@@ -156,6 +157,7 @@ class TypeSchema:
     accepts_any_property: bool = False
     accepts_any_attribute: bool = False
     keeps_nulls: bool = False
+    ignores_properties: bool = False
 
     @property
     def all_attributes(self) -> Mapping[str, AttributeSchema]:

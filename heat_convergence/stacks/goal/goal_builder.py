@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from heat_convergence.convergence.model.goal import Goal
@@ -119,8 +120,14 @@ class GoalBuilder:
                 custom_constraints=services.custom_constraints if check_constraints else None,
                 missing_parameters=missing_parameters,
                 diagnostics=diagnostics,
+                ignores_properties=partial(self._ignores_properties, inputs.environment),
             ),
         )
+
+    def _ignores_properties(self, environment: Environment, type_name: str, name: str) -> bool:
+        implementation = environment.registry.resolve(type_name, name)
+        found = self.services.registry.find(implementation)
+        return found is not None and found.schema.ignores_properties
 
     @property
     def preview_functions(self) -> Mapping[str, Function]:

@@ -5,7 +5,7 @@ Decides nothing; passed to ``evaluate_template``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from heat_convergence.template.diagnostics import Diagnostics
@@ -23,12 +23,15 @@ class EvaluationOptions:
         custom_constraints: Constraints of plug-ins by name; None leaves them unchecked.
         missing_parameters: Whether a required parameter without a value is an error.
         diagnostics: Collects the errors, which are raised if it is None.
+        ignores_properties: Whether a resource, by its type and name, never reads its properties:
+            an expression in them that fails is no error.
     """
 
     functions: Mapping[str, Function] = field(default_factory=dict)
     custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
     missing_parameters: MissingParameters = MissingParameters.REJECT
     diagnostics: Diagnostics | None = None
+    ignores_properties: Callable[[str, str], bool] = lambda _type, _name: False
 
 
 DEFAULT_OPTIONS = EvaluationOptions()

@@ -76,6 +76,7 @@ class TemplateEvaluator:
         self._version = template.version
         self._dialect = template.version.dialect
         self._functions = options.functions
+        self._ignores_properties = options.ignores_properties
         self._raises = options.diagnostics is None
         collected = options.diagnostics
         self._diagnostics = template.new_diagnostics() if collected is None else collected
@@ -203,6 +204,7 @@ class TemplateEvaluator:
             prefix="Property error",
             path_length=_PROPERTY_PATH_LENGTH,
             defer_errors=self._defer_errors,
+            never_read=self._ignores_properties(type_name, name),
         )
         other_sections = EvaluationSite(
             ValidationPhase.RESOURCES, wrap_errors=False, defer_errors=self._defer_errors

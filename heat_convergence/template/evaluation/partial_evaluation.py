@@ -54,6 +54,7 @@ class EvaluationSite:
         defer_errors: Whether a call that fails on evaluated arguments is kept, so that it
             fails when the value is read: for outputs, and for every part while parameters
             are missing.
+        never_read: Whether nothing reads the value, so that no failing call is an error.
     """
 
     phase: ValidationPhase
@@ -61,6 +62,7 @@ class EvaluationSite:
     path_length: int | None = None
     wrap_errors: bool = True
     defer_errors: bool = False
+    never_read: bool = False
 
 
 class PartialEvaluator:
@@ -212,11 +214,10 @@ class PartialEvaluator:
     def _report_evaluation_error(self, error: FunctionError) -> None:
         site = self._site
         undeclared = isinstance(error.error, UserParameterMissing)
-        if (
-            site.defer_errors
-            and not self._is_reference(error)
-            and not (undeclared and site.phase is ValidationPhase.RESOURCES)
-        ):
+        is_deferred = site.defer_errors and not (
+            undeclared and site.phase is ValidationPhase.RESOURCES
+        )
+        if (is_deferred or site.never_read) and not self._is_reference(error):
             return
         located = self._with_location(error.error)
         reported = error.message if site.wrap_errors and not self._is_reference(error) else located

@@ -2,7 +2,8 @@
 
 Called by ``yaql`` alone.  Counts function calls, and replaces the functions whose cost
 the library's own quotas notice too late: powers, shifts, repeated lists, string
-replacement and regular expressions.
+replacement and regular expressions.  Adds ``format``, which the library no longer has
+(CVE-2024-29156), for positional fields only.
 """
 
 # The library's decorators are untyped.
@@ -23,6 +24,10 @@ from yaql.standard_library import regex as std_regex
 from heat_convergence.template import bounded_regex
 
 _MAX_BITS = 65_536
+# Escaped braces, a field, a single brace, or text without braces.
+_FORMAT_PARTS = re.compile(r"{{|}}|{[^{}]*}|[{}]|[^{}]+")
+_FIELD = re.compile(r"{[0-9]{1,4}}", re.ASCII)
+_ESCAPED_BRACES = {"{{": "{", "}}": "}"}
 
 
 class YaqlLimitExceeded(Exception):
@@ -59,7 +64,15 @@ def _standard() -> Any:
         convention=CamelCaseConvention(), regex=False, yaqlized=False
     )
     child = base.create_child_context()
-    for function in (_pow, _shift_left, _list_by_int, _int_by_list, _replace, _replace_each):
+    for function in (
+        _pow,
+        _shift_left,
+        _list_by_int,
+        _int_by_list,
+        _replace,
+        _replace_each,
+        _format,
+    ):
         child.register_function(function)
     for function in (
         _regex,
@@ -110,7 +123,7 @@ class BoundedPattern:
 # Functions whose calls take long or use much memory, most of all regular expressions.
 _STEPS = {
     **dict.fromkeys("matches #operator_=~ #operator_!~ search searchAll replaceBy".split(), 200),
-    **dict.fromkeys("replace split #operator_*".split(), 50),
+    **dict.fromkeys("replace split format #operator_*".split(), 50),
     # Each may build a text of maximum length, and all results are kept until the end.
     **dict.fromkeys("toUpper toLower substring trim trimLeft trimRight norm".split(), 25),
     **dict.fromkeys("join str concat".split(), 25),
@@ -209,6 +222,37 @@ def _replace_each(
     for old, new in replacements.items():
         string = _replace(string, str_func(old), str_func(new), count)
     return string
+
+
+@specs.parameter("template", yaqltypes.String())
+@specs.name("format")
+@specs.extension_method
+def _format(template: str, *args: Any) -> str:
+    """Return the text with ``{0}``, ``{1}`` … replaced by the arguments, as Python writes them.
+
+    A field has a number and nothing else: an attribute, an index, a conversion or a width is
+    refused, because Python's fields reach every attribute of an object.
+    """
+    length = 0
+    parts = []
+    for part in _FORMAT_PARTS.findall(template):
+        text = _ESCAPED_BRACES.get(part) or (_field(part, args) if part[0] in "{}" else part)
+        length += len(text)
+        _check_growth(1, length)
+        parts.append(text)
+    return "".join(parts)
+
+
+def _field(part: str, args: tuple[Any, ...]) -> str:
+    if not _FIELD.fullmatch(part):
+        raise ValueError(f"format() takes {{0}}, {{1}} and so on, not {part[:40]!r}")
+    number = int(part[1:-1])
+    if number >= len(args):
+        raise ValueError(f"format() has no argument for {part}")
+    value = args[number]
+    if value is not None and not isinstance(value, str | int | float):
+        raise ValueError(f"format() takes texts and numbers, not a {type(value).__name__}")
+    return str(value)
 
 
 @specs.parameter("pattern", yaqltypes.String())

@@ -339,6 +339,24 @@ YAQL = [
     ("[1, $.data] * 2 + 2 * ['b']", "a", [1, "a", 1, "a", "b", "b"]),
     ("'ab' * 2 + 'c'", None, "ababc"),
     ("2 * 3 + 1", None, 7),
+    ("'{0}.client.{1}-{0}'.format($.data, 2)", "a", "a.client.2-a"),
+    ("format('{{{0}}}', $.data)", None, "{None}"),
+    ("'{1}{0}'.format('{0}', $.data)", True, "True{0}"),
+    ("'{0}'.format($.data).split('/')[-1]", "arn:a/b", "b"),
+]
+
+UNSAFE_FORMATS = [
+    ("'{0.__class__}'", r"takes \{0\}"),
+    ("'{0[a]}'", r"takes \{0\}"),
+    ("'{0!r}'", r"takes \{0\}"),
+    ("'{0:>99999999}'", r"takes \{0\}"),
+    ("'{}'", r"takes \{0\}"),
+    ("'{name}'", r"takes \{0\}"),
+    ("'{0'", r"takes \{0\}"),
+    ("'0}'", r"takes \{0\}"),
+    ("'{9}'", r"no argument for \{9\}"),
+    ("'{1}'", "not a FrozenDict"),
+    ("('{0}' * 2000).replace('0', '2')", "too long"),
 ]
 
 YAQL_BOMBS = [
@@ -371,6 +389,14 @@ LOW_LIMITS = TemplateLimits(yaql_max_steps=2_000, regex_timeout_s=0.02)
 @pytest.mark.parametrize(("expression", "data", "expected"), YAQL)
 def test_yaql_returns(expression: Any, data: Any, expected: Any) -> None:
     assert evaluate_property({"yaql": {"expression": expression, "data": data}}) == expected
+
+
+@pytest.mark.parametrize(("template", "message"), UNSAFE_FORMATS)
+def test_yaql_format_takes_numbered_texts_only(template: str, message: str) -> None:
+    expression = f"{template}.format($.data.a, $.data, $.data.long)"
+    data = {"a": "x", "long": "y" * 1000}
+    with pytest.raises(StackValidationFailed, match=f"YAQL: .*{message}"):
+        evaluate_property({"yaql": {"expression": expression, "data": data}})
 
 
 @pytest.mark.parametrize("expression", YAQL_BOMBS, ids=lambda text: text[:30])

@@ -356,8 +356,8 @@ class TestValue:
 class TestNone:
     type = NoneResource()
 
-    def test_accepts_any_property(self) -> None:
-        assert resolve_properties(self.type.schema, {"a": {"b": 1}, "c": None}) == {"a": {"b": 1}}
+    def test_accepts_any_property_and_keeps_none(self) -> None:
+        assert resolve_properties(self.type.schema, {"a": {"b": 1}, "c": None}) == {}
 
     def test_every_attribute_is_null(self, build_context: ContextBuilder) -> None:
         context = build_context(self.type, {}, Action.UPDATE, attributes={"x": 1})
