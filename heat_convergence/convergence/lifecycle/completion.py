@@ -6,7 +6,7 @@ send anything: messages are returned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,11 +127,27 @@ def cancel_jobs(
     return messages
 
 
-def cancel_unstarted_jobs(tx: Transaction, stack: Stack, context: TraversalContext) -> int:
-    """Cancel the jobs that have not started; return the number of those that go on."""
+def cancel_unstarted_jobs(
+    tx: Transaction,
+    stack: Stack,
+    context: TraversalContext,
+    unstarted: Collection[str] = (),
+) -> int:
+    """Cancel the jobs that have not started.
+
+    Args:
+        tx: the transaction.
+        stack: the stack, locked.
+        context: the time and the ids.
+        unstarted: ids of rows whose workers have not begun anything that lasts.
+
+    Returns:
+        The number of jobs that go on.
+    """
     rows = tx.jobs.lock_by_stack(stack.id)
     _insert_interrupted_events(tx, rows, context)
     going_on = {row.id for row in rows if row.job.state in IN_FLIGHT and _has_started(row)}
+    going_on.difference_update(unstarted)
     # A job that waits for another try is under way, too: its pause must not be its end.
     waiting = [row.id for row in rows if row.job.state in _BETWEEN_TRIES]
     tries = tx.graph.get_retry_counts(stack.version, waiting) if waiting else {}

@@ -30,9 +30,10 @@ from heat_convergence.convergence.lifecycle.observations import (
 )
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action, Status
-from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.model.resource import SINGLE_STEP, Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.job_steps import has_nested_stack
 from heat_convergence.convergence.ports.store import Transaction
 
 
@@ -297,9 +298,43 @@ def stop_after_failure(
     first = stack.first_failure_reason is None
     if first and completion.should_roll_back(stack):
         return ProgressResult(stack, rollback_reason=cause)
-    if completion.cancel_unstarted_jobs(tx, stack, context) == 0:
+    running = completion.cancel_unstarted_jobs(tx, stack, context)
+    return _await_running_jobs(tx, stack, cause, context, running)
+
+
+def stop_traversal(
+    tx: Transaction,
+    stack: Stack,
+    cause: str,
+    context: TraversalContext,
+    rows: Sequence[Resource],
+) -> ProgressResult:
+    """Start nothing new because a user has cancelled the stack; it is not rolled back.
+
+    Args:
+        tx: the transaction.
+        stack: the stack; it and its nested stacks are locked.
+        cause: the reason of its failure.
+        context: the time, the ids and the settings.
+        rows: its resources, locked.
+    """
+    starting = frozenset(row.id for row in rows if _starts_nested_stack(row))
+    running = completion.cancel_unstarted_jobs(tx, stack, context, starting)
+    return _await_running_jobs(tx, stack, cause, context, running)
+
+
+def _starts_nested_stack(row: Resource) -> bool:
+    """Return whether a worker is about to start the nested stack of the resource."""
+    return row.job.state is JobState.RUNNING and has_nested_stack(row)
+
+
+def _await_running_jobs(
+    tx: Transaction, stack: Stack, cause: str, context: TraversalContext, running: int
+) -> ProgressResult:
+    """Let jobs under way finish within a limit; without any the stack is FAILED now."""
+    if running == 0:
         return ProgressResult(stack, completion.fail_traversal(tx, stack, cause, context))
-    if first:
+    if stack.first_failure_reason is None:
         limit = context.now + timedelta(seconds=context.settings.error_wait_s)
         deadline = min(stack.deadline_at or limit, limit)
         tx.stacks.update(stack.id, first_failure_reason=cause, deadline_at=deadline)

@@ -12,10 +12,13 @@ from dataclasses import replace
 from heat_convergence.common import errors
 from heat_convergence.convergence.lifecycle import (
     completion,
+    progress,
     rollback,
     traversal,
 )
 from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.lifecycle.nested.detach import lock_nested_tree
 from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
 from heat_convergence.convergence.lifecycle.progress import ProgressResult
 from heat_convergence.convergence.lifecycle.snapshots import snapshot_completion
@@ -56,15 +59,28 @@ def cancel_update(
 def cancel_without_rollback(
     tx: Transaction, stack_id: str, context: TraversalContext
 ) -> ProgressResult:
-    """Stop a create or an update in progress where it is.
+    """Stop a create or an update in progress, with the nested stacks that it runs.
+
+    Resources under way finish and no other starts; then the stack is FAILED.  A stack that
+    is stopping already, after a failure or an earlier cancel, is FAILED at once.
 
     Raises:
+        EntityNotFound: there is no such stack.
         NotSupported: the stack is in another state.
     """
-    stack = _lock(tx, stack_id)
+    tree = lock_nested_tree(tx, stack_id)
+    stack = tree[-1][0] if tree else _lock(tx, stack_id)
     _require(stack, (Action.UPDATE, Action.CREATE), "cancel_without_rollback")
-    reason = f"Stack {stack.action} cancelled"
-    return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
+    at_once = stack.first_failure_reason is not None
+    messages: list[OutgoingMessage] = []
+    for each, rows in tree:
+        reason = each.first_failure_reason or f"Stack {each.action} cancelled"
+        if each.in_progress and at_once:
+            messages.extend(completion.fail_traversal(tx, each, reason, context))
+        elif each.in_progress:
+            stopped = progress.stop_traversal(tx, each, reason, context, rows)
+            messages.extend(stopped.outgoing_messages)
+    return ProgressResult(stack, tuple(messages))
 
 
 def take_snapshot(

@@ -76,27 +76,35 @@ class _Refusing:
         return getattr(self._tx, name)
 
 
-def test_cancelled_parent_stops_its_children(heat: ProjectClient) -> None:
-    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
-    heat.service.handle_pending()
+def _fail_while_child_is_created(heat: ProjectClient) -> str:
+    """Let the time end that the siblings of a failed resource have; return the nested stack."""
+    template = parent()
+    template["resources"]["bad"] = resource_definition(fail=True)
+    heat.create("s", template, files=files(child(b=slow())), hold=True)
+    heat.service.run_due_work()
     descendant = heat.nested_stack("s", "n")["id"]
-    answer = heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
-    assert answer.status_int == 200, answer.text
-    heat.service.handle_pending()
+    assert heat.status(descendant) == "CREATE_IN_PROGRESS"
+    heat.service.clock.advance(heat.service.services.settings.error_wait_s + 1)
+    heat.service.observer.tick()
     assert heat.status("s") == "CREATE_FAILED"
+    return str(descendant)
+
+
+def test_failed_parent_stops_its_children(
+    heat: ProjectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweeps = type(heat.service.services.store.sweeps)
+    monkeypatch.setattr(sweeps, "find_cancelled_nested_stacks", lambda *_: [])
+    descendant = _fail_while_child_is_created(heat)
+    assert heat.status(descendant) == "CREATE_IN_PROGRESS"
+    heat.service.handle_pending()
     assert heat.status(descendant) == "CREATE_FAILED"
     assert heat.stack(descendant)["stack_status_reason"] == "Stack CREATE cancelled"
 
 
 def test_sweep_repeats_a_lost_message_to_stop(heat: ProjectClient) -> None:
-    heat.create("s", parent(), files=files(child(b=slow())), hold=True)
-    heat.service.handle_pending()
-    descendant = heat.nested_stack("s", "n")["id"]
-    heat.perform_action("s", "cancel_without_rollback", leave_pending=True)
+    descendant = _fail_while_child_is_created(heat)
     heat.service.bus.pending.clear()
-    assert heat.status(descendant) == "CREATE_IN_PROGRESS"
-    heat.service.clock.advance(10)
-    heat.service.observer.tick()
     assert heat.status(descendant) == "CREATE_FAILED"
 
 
