@@ -327,7 +327,8 @@ class TemplateOutputError(Error):
     """An output of a nested stack that is read but has no value."""
 
     def __init__(self, resource: str, attribute: str, reason: str) -> None:
-        super().__init__(f"Error in {resource} output {attribute}: {reason}")
+        self.place = f"Error in {resource} output {attribute}: "
+        super().__init__(f"{self.place}{reason}")
 
 
 class ResourceGone(Error):

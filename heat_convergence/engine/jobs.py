@@ -17,6 +17,7 @@ from heat_convergence.common.errors import (
     NotSupported,
     ResourceActionRestricted,
     StackValidationFailed,
+    TemplateOutputError,
 )
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, Verb
@@ -190,7 +191,9 @@ def _hide(error: Error, row: Resource, claim: ClaimContext) -> None:
         ]
         values = load_deduplicated(shared, lambda key: claim.contents.get(key, ""))
         read = [(_values(each), each.properties, each.data) for each in drawn]
-        error.message = redact(error.message, sensitive_texts([values, read]))
+        place = error.place if isinstance(error, TemplateOutputError) else ""
+        why = redact(error.message.removeprefix(place), sensitive_texts([values, read]))
+        error.message = place + why
         error.args = (error.message,)
 
 

@@ -2,11 +2,16 @@
 
 Called where errors become API responses, status reasons and events.  Must not decide
 which values are secret.
+
+A text that is unusual is masked wherever it occurs.  A word occurs in any message by
+chance: it is masked where it stands alone, and a word of this service's own messages only
+where it is quoted.  ADR 0009 has the rule and its reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from heat_convergence.template.expression import Expression
@@ -14,6 +19,15 @@ from heat_convergence.template.expression import Expression
 MASK = "******"
 _MIN_LENGTH = 4  # Shorter texts occur in any message by chance.
 _PREFIX_LENGTH = 16  # Messages may truncate quoted values, but never before this length.
+# Letters or digits, perhaps joined by hyphens and underscores: a word, a name or a number.
+_ORDINARY = re.compile(r"(?:[A-Za-z]+|[0-9]+)(?:[_-](?:[A-Za-z]+|[0-9]+))*", re.ASCII)
+_MESSAGE_WORDS = frozenset(
+    "attribute boolean create created data Data default delete Error error Errors errors"
+    " failed false False float format function integer invalid Invalid list message name Name"
+    " None null number object output outputs parameter parameters Property properties reason"
+    " resource Resource resources server service Stack stack state status string template text"
+    " true True type update Value value values valid Validation version YAQL yaql".split()
+)
 # Their arguments are names of resources, not values.
 _REFERENCE_FUNCTIONS = frozenset({"get_resource", "get_attr", "Ref", "Fn::GetAtt"})
 
@@ -63,7 +77,7 @@ def redact_values(value: Any, secrets: Collection[str]) -> Any:
     if isinstance(value, list | tuple):
         return [redact_values(item, secrets) for item in value]
     if isinstance(value, str):
-        return redact(value, secrets)
+        return _mask_longest_first(value, secrets, _mask_everywhere)
     is_secret_number = isinstance(value, int | float) and str(value) in secrets
     return MASK if is_secret_number else value
 
@@ -73,14 +87,36 @@ def redact(message: str, secrets: Iterable[str]) -> str:
 
     A list must be sorted already, from the longest secret to the shortest.
     """
+    return _mask_longest_first(message, secrets, _mask_recognizable)
+
+
+def _mask_longest_first(
+    message: str, secrets: Iterable[str], mask: Callable[[str, str], str]
+) -> str:
     if not isinstance(secrets, list):
         secrets = sorted(set(secrets), key=len, reverse=True)
     for secret in secrets:
-        position = message.find(secret[:_PREFIX_LENGTH])
-        while position >= 0:
-            end = position + _common_length(message[position : position + len(secret)], secret)
-            message = message[:position] + MASK + message[end:]
-            position = message.find(secret[:_PREFIX_LENGTH], position + len(MASK))
+        if secret[:_PREFIX_LENGTH] in message:
+            message = mask(message, secret)
+    return message
+
+
+def _mask_recognizable(message: str, secret: str) -> str:
+    """Mask an unusual text everywhere, a word only where it stands alone."""
+    if len(secret) >= _PREFIX_LENGTH or not _ORDINARY.fullmatch(secret):
+        return _mask_everywhere(message, secret)
+    alone = rf"(?<![A-Za-z0-9_]){secret}(?![A-Za-z0-9_])"
+    if secret in _MESSAGE_WORDS:
+        alone = rf"(?<=['\"]){secret}(?=['\"])"
+    return re.sub(alone, MASK, message)
+
+
+def _mask_everywhere(message: str, secret: str) -> str:
+    position = message.find(secret[:_PREFIX_LENGTH])
+    while position >= 0:
+        end = position + _common_length(message[position : position + len(secret)], secret)
+        message = message[:position] + MASK + message[end:]
+        position = message.find(secret[:_PREFIX_LENGTH], position + len(MASK))
     return message
 
 

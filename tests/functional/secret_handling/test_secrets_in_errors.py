@@ -144,3 +144,17 @@ def test_error_of_a_service_is_redacted(
     assert shown["stack_status"] == "CREATE_FAILED"
     assert "Invalid input: 'value': '******'" in shown["stack_status_reason"]
     assert_no_secret(service, caplog, SECRET)
+
+
+def test_hidden_word_does_not_hide_the_words_of_a_reason(service: LocalService) -> None:
+    """The name of a nested stack and its output stay readable; the quoted value is masked."""
+    resources = {
+        "ControllerServiceChain": {"type": "expression.yaml", "properties": {"n": G}},
+        "r": value({"get_attr": ["ControllerServiceChain", "o"]})["r"],
+    }
+    created = service.send("POST", "/stacks", body(resources, "Controller"))
+    path = f"/stacks/s/{created.json['stack']['id']}"
+    reason = service.send("GET", path).json["stack"]["stack_status_reason"]
+    assert "Error in ControllerServiceChain output o: " in reason
+    assert "'Controller'" not in reason
+    assert "'******'" in reason
