@@ -51,14 +51,12 @@ class Caller(RequestContext):
     Attributes:
         stack_user_tree_id: the id of the stack tree that created the caller, whose project
             has that name; None for everybody else.
+        is_cloud_admin: the result of the policy rule ``context_is_admin``; the root
+            controller sets it.
     """
 
     stack_user_tree_id: str | None = None
-
-    @property
-    def is_cloud_admin(self) -> bool:
-        """The result of the default of the rule ``context_is_admin``."""
-        return "admin" in self.roles and bool(self.is_admin_project)
+    is_cloud_admin: bool = False
 
 
 def caller_from_token(environ: Mapping[str, Any], domain: StackUserDomain) -> Caller:

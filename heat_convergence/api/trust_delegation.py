@@ -70,9 +70,10 @@ def delegation_for_new_stack(
 def renew_delegation(services: ApiServices, request: ApiRequest, stack: Stack) -> None:
     """Replace a revoked grant by one of the caller's before an action on a stack.
 
-    An intact grant is kept, also if another user sends the request.
+    An intact grant is kept, also if another user sends the request.  The cloud's
+    administrator gives none to a stack of another project: it would be for the own one.
     """
-    if services.delegation is None:
+    if services.delegation is None or stack.project_id != request.project_id:
         return
     if services.delegation.renew_if_revoked(
         stack.tree_id, requester_from_request(request), services.clock()

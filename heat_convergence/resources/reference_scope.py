@@ -29,7 +29,10 @@ class Reach(Enum):
     """The reach of an id: what it may name."""
 
     PROJECT = "the project of the token; another one only for administrators"
-    STACK = "a stack of the sender's project, or of the tree that has created the sender"
+    STACK = (
+        "a stack of the sender's project, or of the tree that has created the sender; any stack"
+        " for the cloud's administrator"
+    )
     IN_STACK = "an object of the stack in the same path"
     CONFIG = "a configuration of the sender's project"
     DEPLOYMENT = "a deployment of the sender's project, or one that its users carry out"
@@ -127,11 +130,13 @@ class Sender:
         project_id: the project that the request is about.
         user_id: the caller.
         stack_user_tree_id: the tree that has created the caller; None for everybody else.
+        is_cloud_admin: the caller administers the whole cloud.
     """
 
     project_id: str
     user_id: str | None = None
     stack_user_tree_id: str | None = None
+    is_cloud_admin: bool = False
 
     @property
     def is_stack_user(self) -> bool:
@@ -145,9 +150,12 @@ class Sender:
 def is_visible(sender: Sender, stack: Stack) -> bool:
     """Return whether the stack exists for the sender.
 
-    Users that a tree has created find its stacks in their own project.
+    Users that a tree has created find its stacks in their own project, and the cloud's
+    administrator those of all projects.
     """
-    return stack.project_id == sender.project_id or stack.tree_id == sender.stack_user_tree_id
+    if sender.is_stack_user:
+        return stack.project_id == sender.project_id or stack.tree_id == sender.stack_user_tree_id
+    return sender.is_cloud_admin or stack.project_id == sender.project_id
 
 
 def require_own_resource(sender: Sender, data: Mapping[str, Json]) -> None:

@@ -1,7 +1,7 @@
 """Base of the controllers: the services, and the stack that a path names.
 
-Decides when a stack does not exist for a caller: another project's never does.  Holds no
-handler.
+Decides when a stack does not exist for a caller: another project's does for the cloud's
+administrator alone.  Holds no handler.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Controller:
 def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack:
     """Return the stack, deleted or not, if name, id and project fit together.
 
-    The users that a stack tree created find its stacks in their own project, too; policy
-    decides what they may do there.
+    The users that a stack tree created find its stacks in their own project, too, and the
+    cloud's administrator those of all projects; policy decides what they may do there.
 
     Raises:
         EntityNotFound: the caller has no such stack.
@@ -58,7 +58,12 @@ def get_stack(conn: Any, request: ApiRequest, name: str, stack_id: str) -> Stack
 def sender_of(request: ApiRequest) -> Sender:
     """Return the sender whose reach bounds the ids in the request."""
     caller = request.caller
-    return Sender(request.project_id, caller.user_id, caller.stack_user_tree_id)
+    return Sender(
+        request.project_id,
+        caller.user_id,
+        caller.stack_user_tree_id,
+        is_cloud_admin=caller.is_cloud_admin,
+    )
 
 
 def may_read_secrets(request: ApiRequest, enforcer: PolicyEnforcer) -> bool:

@@ -81,6 +81,7 @@ class RootController:
         if match.route is None:
             raise MethodNotAllowed(request.path)
         request.route_match, request.project_id = match, self._project(request, project_id)
+        request.caller.is_cloud_admin = self._enforcer.is_cloud_admin(request)
         _require_stack_user_rule(request, match.route)
         if match.route.policy_rule is not None:
             self._enforcer.enforce(request, match.route.policy_rule)

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from heat_convergence.api.http import ApiRequest
-from heat_convergence.api.policies import rules
+from heat_convergence.api.policies import base, rules
 from heat_convergence.common import errors
 
 
@@ -42,6 +42,10 @@ class PolicyEnforcer:
         """Return whether the caller passes the rule; an unregistered rule denies."""
         target: dict[str, Any] = {"project_id": request.project_id}
         return bool(self._enforcer.enforce(rule, target, request.caller))
+
+    def is_cloud_admin(self, request: ApiRequest) -> bool:
+        """Return whether the caller administers the whole cloud."""
+        return self.allows(request, base.CONTEXT_IS_ADMIN.removeprefix("rule:"))
 
     def type_forbidden_for(self, request: ApiRequest) -> Callable[[str], bool]:
         """Return a function that tells whether policy keeps a type from the caller."""

@@ -36,6 +36,7 @@ ObjectNames = Mapping[str, str]
 DOMAIN = "heat-domain"
 PUBLIC_DOMAIN = "default"
 STACK_USER = "heat_stack_user"
+CLOUD_ADMIN = "cloud_admin"  # marks a token of the project that administers the cloud
 VERSION = "heat_template_version.2018-08-31"
 
 
@@ -122,7 +123,7 @@ def token_document(text: str) -> Json:
             "expires_at": "2126-01-01T00:00:00.000000Z",
             "user": {"id": user, "name": user, "domain": domain_document},
             "project": {"id": project_id, "name": project_name, "domain": domain_document},
-            "is_admin_project": False,
+            "is_admin_project": CLOUD_ADMIN in roles.split("+"),
             "roles": [{"id": role, "name": role} for role in roles.split("+")],
         }
     }
@@ -259,6 +260,9 @@ class TwoTenants:
             "member_q": Caller(Token("q", ("member", "reader")), "q"),
             "url_p_q": Caller(Token("q", ("member", "reader")), "p"),
             "admin_q": Caller(Token("q", ("admin", "member", "reader")), "p"),
+            "cloud_admin": Caller(
+                Token("cloud", ("admin", "member", "reader", CLOUD_ADMIN)), "cloud"
+            ),
             "agent": self._agent("p", "agent"),
             "agent_2": self._agent("p", "agent_2"),
             "agent_q": self._agent("q", "agent"),

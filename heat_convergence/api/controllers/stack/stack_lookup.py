@@ -41,21 +41,28 @@ class StackLookupController(Controller):
         parts = _ARN.fullmatch(arn)
         if parts is None:
             raise errors.HTTPBadRequest(f'Invalid stack identifier "{arn}".')
-        if parts["project"] != request.project_id:
+        if parts["project"] != request.project_id and not request.caller.is_cloud_admin:
             raise errors.Forbidden("The stack identifier is of another project.")
-        url = stack_path_url(request.base_url, parts["project"], parts["name"], parts["id"])
+        url = stack_path_url(request.base_url, request.project_id, parts["name"], parts["id"])
         return _found(request, url + (parts["subpath"] or ""))
 
     def _redirect(self, request: ApiRequest, key: str, subpath: str) -> webob.Response:
         with self.database.read() as conn:
-            stack = stacks.find_by_id_or_name(conn, request.project_id, key) or _of_stack_user(
+            stack = stacks.find_by_id_or_name(conn, request.project_id, key) or _of_others(
                 conn, request, key
             )
         if stack is None:
             raise errors.EntityNotFound("Stack", key)
-        project_id = request.project_id  # the owner's, or that of the stack's own user
+        project_id = request.project_id  # the caller's, whose URL clients go on with
         url = stack_path_url(request.base_url, project_id, stack.name, stack.id)
         return _found(request, url + subpath)
+
+
+def _of_others(conn: Any, request: ApiRequest, key: str) -> Stack | None:
+    """Return a stack of another project that the caller may find there."""
+    if request.caller.is_cloud_admin:
+        return stacks.get(conn, key)
+    return _of_stack_user(conn, request, key)
 
 
 def _of_stack_user(conn: Any, request: ApiRequest, key: str) -> Stack | None:
