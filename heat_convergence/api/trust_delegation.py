@@ -39,7 +39,7 @@ def requester_from_request(request: ApiRequest) -> Requester:
 
 @contextmanager
 def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator[None]:
-    """Let validation inside this context ask services with the caller's token."""
+    """Let validation and console URLs inside this context use the caller's token."""
     cloud: SdkCloudClient | None = None
     if services.delegation is not None:
         access = services.delegation.request_cloud(requester_from_request(request))

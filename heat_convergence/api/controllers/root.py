@@ -59,7 +59,7 @@ class RootController:
             retry_read: runs a read, more than once where that can help.
             routes: the table.
             limits: bound what the request evaluates.
-            request_scope: a context for every request that is no read.
+            request_scope: a context for every request.
         """
         self._request_scope = request_scope
         self._limits = limits
@@ -102,10 +102,9 @@ class RootController:
             raise MethodNotAllowed(request.path)
         noun, _, verb = route.handler.partition(".")
         handler = getattr(self._controllers[noun], verb)
-        with request_budget(self._limits):
+        with request_budget(self._limits), self._request_scope(request):
             if route.method != "GET":
-                with self._request_scope(request):
-                    return handler(request, **request.route_match.arguments)
+                return handler(request, **request.route_match.arguments)
             # A read may be repeated over a new connection.
             return self._retry_read(lambda: handler(request, **request.route_match.arguments))
 

@@ -165,7 +165,13 @@ class DeclarativeType(DeclarativeSteps):
             else:
                 groups.setdefault(self.cloud(context).cache_key, []).append(context)
         for _, members in sorted(groups.items()):
-            results.update(self._observed(members))
+            results.update(self.with_related_objects(members, self._observed(members)))
+        return results
+
+    def with_related_objects(
+        self, contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
+    ) -> Mapping[str, VerbResult]:
+        """Return the results of one project's resources with what other lists tell about them."""
         return results
 
     def _observed(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
@@ -240,11 +246,10 @@ class DeclarativeType(DeclarativeSteps):
         if not self.supports_check:
             return None
         result = self.observe(context)
-        return (
-            replace(result, observed=ObservedState.FAILED, reason="it is gone")
-            if (result.observed is ObservedState.ABSENT)
-            else result
-        )
+        if result.observed is ObservedState.ABSENT:
+            return replace(result, observed=ObservedState.FAILED, reason="it is gone")
+        key = context.resource_id
+        return self.with_related_objects([context], {key: result})[key]
 
     def check_external(self, physical_id: str) -> None:
         """Read the external resource as the requesting user.

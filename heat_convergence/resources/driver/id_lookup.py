@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -93,17 +93,40 @@ class BodyCache:
         Raises:
             ResourceGone: There is no such object.
         """
-        key = (calls.cloud.cache_key, calls.rest_resource.entity, path_id)
+        key = _body_key(calls, path_id)
         with self._lock:
             at, body = self._bodies.get(key, (None, None))
         if at is not None and now - at < CACHE_TTL:
             return body
         body = calls.get(path_id)
+        self._put(key, body, now)
+        return body
+
+    def get_many(
+        self, calls: RestResourceClient, path_ids: Collection[str], now: datetime
+    ) -> dict[str, Json]:
+        """Return id → body of the objects that exist; those not cached are read by one list."""
+        found: dict[str, Json] = {}
+        with self._lock:
+            for path_id in path_ids:
+                at, body = self._bodies.get(_body_key(calls, path_id), (None, None))
+                if at is not None and now - at < CACHE_TTL:
+                    found[path_id] = body
+        missing = [path_id for path_id in path_ids if path_id not in found]
+        for path_id, body in calls.list_by_ids(missing).items():
+            self._put(_body_key(calls, path_id), body, now)
+            found[path_id] = body
+        return found
+
+    def _put(self, key: tuple[str, str, str], body: Json, now: datetime) -> None:
         with self._lock:
             self._bodies[key] = (now, body)
             while len(self._bodies) > MAX_CACHED:
                 self._bodies.popitem(last=False)
-        return body
+
+
+def _body_key(calls: RestResourceClient, path_id: str) -> tuple[str, str, str]:
+    return calls.cloud.cache_key, calls.rest_resource.entity, path_id
 
 
 class IdLookup:

@@ -1,7 +1,8 @@
-"""The cloud of the user whose request is being validated.
+"""The cloud of the user whose request is being answered.
 
-Set around a request by the api; read by constraints and by types that check whether their service
-is available. Without it nothing is requested, and whatever only a service can know passes.
+Set around a request by the api; read by constraints, by types that check whether their service
+is available, and by attributes that are requested anew for every reader. Without it nothing is
+requested, and whatever only a service can know passes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _CLOUD: ContextVar[CloudClient | None] = ContextVar("heat_convergence_cloud", de
 
 @contextmanager
 def use_request_cloud(cloud: CloudClient | None) -> Iterator[None]:
-    """Use this cloud for validation within the block."""
+    """Use this cloud for the request within the block."""
     token = _CLOUD.set(cloud)
     try:
         yield

@@ -156,7 +156,16 @@ def _floating_ip(emulation: Emulation, item: EmulatedResource) -> None:
     item.body["status"] = "DOWN"
     number = len(emulation.collection("neutron.floatingip"))
     item.body.setdefault("floating_ip_address", f"172.24.5.{number}")
-    item.body.setdefault("port_id", None)
+    port_id = item.body.setdefault("port_id", None)
+    item.body.setdefault("fixed_ip_address", first_fixed_address(emulation, port_id))
+
+
+def first_fixed_address(emulation: Emulation, port_id: str | None) -> str | None:
+    """Return the fixed address that a floating IP of the port leads to, unless one is chosen."""
+    if not port_id:
+        return None
+    fixed_ips = emulation.get_existing("neutron.port", port_id).body["fixed_ips"]
+    return str(fixed_ips[0]["ip_address"]) if fixed_ips else None
 
 
 def _trunk(emulation: Emulation, item: EmulatedResource) -> None:

@@ -8,6 +8,7 @@ from heat_convergence.testing.openstack.emulation import (
     EmulatedResponse,
     Emulation,
 )
+from heat_convergence.testing.openstack.neutron_api import first_fixed_address
 
 # Entity → path segment of its list below an agent, and of its own list of agents.
 _AGENT_PATHS = {"network": ("dhcp-networks", "dhcp-agents"), "router": ("l3-routers", "l3-agents")}
@@ -32,6 +33,8 @@ def _update_floating_ip(emulation: Emulation, request: EmulatedRequest) -> Emula
     """Update a floating IP; a fixed IP has one at most."""
     body = emulation.get_existing("neutron.floatingip", request.path_parameters["id"]).body
     changed = {**body, **request.body["floatingip"]}
+    if "fixed_ip_address" not in request.body["floatingip"]:
+        changed["fixed_ip_address"] = first_fixed_address(emulation, changed["port_id"])
     keys = ("floating_network_id", "port_id", "fixed_ip_address")
     port_address = [changed.get(key) for key in keys]
     for other in emulation.collection("neutron.floatingip").bodies():

@@ -119,6 +119,7 @@ def _attach_server(
         fixed = [{"subnet_id": None, "ip_address": fixed_ip}] if fixed_ip else []
         ips = fixed or neutron_api.allocate_addresses(emulation, str(network))
         created = ports.add({"network_id": network, "fixed_ips": ips, "nova": True, "name": ""})
+        created.body["mac_address"] = "fa:16:3e:00:00:02"
         port = created.body["id"]
     body = emulation.get_existing("neutron.port", port).body
     if body.get("device_id"):

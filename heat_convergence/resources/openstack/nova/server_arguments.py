@@ -105,11 +105,6 @@ def stringify_values(values: Mapping[str, Json] | None) -> dict[str, str]:
     return {key: str(value) for key, value in (values or {}).items()}
 
 
-def addresses_by_network(addresses: Mapping[str, Json]) -> dict[str, list[str]]:
-    """Return the network names with their addresses."""
-    return {network: [item["addr"] for item in items] for network, items in addresses.items()}
-
-
 def validate_properties(properties: Mapping[str, Json]) -> None:
     """Check that devices and networks do not contradict each other.
 

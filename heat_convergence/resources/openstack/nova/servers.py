@@ -7,8 +7,9 @@ deleted deletes the ports that this service created for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from heat_convergence.convergence.model.action import Action
@@ -23,6 +24,14 @@ from heat_convergence.resources.openstack.nova import (
     server_arguments,
     server_consoles,
     user_data,
+)
+from heat_convergence.resources.openstack.nova.server_addresses import (
+    ADDRESSES,
+    INTERFACES,
+    InterfaceReader,
+    addresses_by_network,
+    full_addresses,
+    with_interfaces,
 )
 from heat_convergence.resources.openstack.nova.server_networks import (
     MANAGED_PORTS,
@@ -183,6 +192,35 @@ class Server(UpdatableServer):
         """Read the server; delete the managed ports once it is absent."""
         return self._delete_managed_ports(context, super().observe(context))
 
+    def with_related_objects(
+        self, contexts: Sequence[ResourceContext], results: Mapping[str, VerbResult]
+    ) -> Mapping[str, VerbResult]:
+        """Return the results with the interfaces of those servers that are ready."""
+        ready = {
+            context.resource_id: self._id(context)
+            for context in contexts
+            if context.resource_id in results
+            and results[context.resource_id].observed is ObservedState.READY
+        }
+        if not ready:
+            return results
+        reader = InterfaceReader(
+            partial(self.client_for, contexts[0]), self.context.body_cache, contexts[0].now
+        )
+        interfaces = reader.read_interfaces(sorted(set(ready.values())))
+        found = {
+            resource_id: with_interfaces(results[resource_id], interfaces.get(server_id))
+            for resource_id, server_id in ready.items()
+        }
+        return {**results, **found}
+
+    def recorded_attributes(
+        self, context: ResourceContext, body: Mapping[str, Json]
+    ) -> Mapping[str, Json]:
+        """Return the attributes of the body; the interfaces stay as they were read last."""
+        known = {key: context.attributes[key] for key in context.attributes if key == INTERFACES}
+        return {**super().recorded_attributes(context, body), **known}
+
     def _listed(self, context: ResourceContext, body: Json) -> VerbResult:
         return self._delete_managed_ports(context, super()._listed(context, body))
 
@@ -225,10 +263,13 @@ class Server(UpdatableServer):
     def attribute(self, context: ResourceContext, name: str) -> Json:
         """Return an attribute, some of which are computed from the body or the agent's data."""
         shown = context.attributes.get("show") or {}
+        interfaces = context.attributes.get(INTERFACES) or {}
+        if name == ADDRESSES:
+            return full_addresses(shown, interfaces)
         if name == NETWORKS:
-            return server_arguments.addresses_by_network(shown.get("addresses") or {})
+            return addresses_by_network(shown, interfaces)
         if name == "first_address":
-            addresses = server_arguments.addresses_by_network(shown.get("addresses") or {})
+            addresses = addresses_by_network(shown, {})
             return next((each[0] for each in addresses.values() if each), "")
         if name == "os_collect_config":
             return server_agents.agent_metadata(context)
