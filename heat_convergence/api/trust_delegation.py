@@ -45,7 +45,13 @@ def cloud_access_as_user(services: ApiServices, request: ApiRequest) -> Iterator
         access = services.delegation.request_cloud(requester_from_request(request))
         if access is not None:
             project_id = request.project_id
-            cloud = SdkCloudClient(project_id, project_id, lambda: access.connection, _SLOTS)
+            cloud = SdkCloudClient(
+                project_id,
+                project_id,
+                lambda: access.connection,
+                _SLOTS,
+                breakers=access.breakers,
+            )
     with use_request_cloud(cloud):
         yield
 

@@ -18,6 +18,7 @@ from keystoneauth1.identity.v3 import ApplicationCredential, Password
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
 from oslo_config import cfg
 
+from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
@@ -31,7 +32,14 @@ _NO_PROJECT = {
     "project_domain_id": None,
     "project_domain_name": None,
 }
+_IDENTITY = Endpoint("identity")
 _REFUSALS = (exceptions.Unauthorized, exceptions.Forbidden, exceptions.NotFound)
+_FAILURES = (
+    exceptions.ConnectFailure,
+    exceptions.DiscoveryFailure,
+    exceptions.TooManyRequests,
+    exceptions.HttpServerError,
+)
 REVOKED_CREDENTIAL_MESSAGE = (
     "Keystone no longer lets the service act for the user of this stack"
     " (its {method} was revoked, or the user lost the project or a role): {reason}."
@@ -84,27 +92,45 @@ class ServiceAuth:
 class StackAuth(BaseIdentityPlugin):
     """Authentication with a stack's credential, repeated whenever the token expires.
 
-    Raises ``AuthorizationFailure``, never an error of keystoneauth, when Keystone refuses.
+    Raises ``AuthorizationFailure``, never an error of keystoneauth, when Keystone refuses, and
+    ``CallRefused`` while the circuit of Keystone is open.
     """
 
-    def __init__(self, inner: Any, method: DeferredAuthMethod, on_refused: OnRefused) -> None:
+    def __init__(
+        self,
+        inner: Any,
+        method: DeferredAuthMethod,
+        on_refused: OnRefused,
+        breakers: CircuitBreakers,
+    ) -> None:
         super().__init__(auth_url=inner.auth_url)
+        self._breakers = breakers
         self._inner = inner
         self._method = method
         self._on_refused = on_refused
 
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfo:
         """Log in, and return what Keystone granted."""
-        try:
-            granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
-        except _REFUSALS as error:
-            self._on_refused()
-            method = self._method.value.rstrip("s").replace("_", " ")
-            reason = str(error).rstrip(".")
-            raise errors.AuthorizationFailure(
-                REVOKED_CREDENTIAL_MESSAGE.format(method=method, reason=reason)
-            ) from error
+        with self._breakers.attempt(_IDENTITY) as attempt:
+            try:
+                granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
+            except _FAILURES as error:
+                failure = errors.TemporaryFailure(f"identity: no token: {error}")
+                attempt.fail(FailureScope.ENDPOINT, failure)
+                raise failure from error
+            except _REFUSALS as error:
+                attempt.succeed()
+                raise self._refused(error) from error
+            attempt.succeed()
         return granted
+
+    def _refused(self, error: Exception) -> errors.AuthorizationFailure:
+        self._on_refused()
+        method = self._method.value.rstrip("s").replace("_", " ")
+        reason = str(error).rstrip(".")
+        return errors.AuthorizationFailure(
+            REVOKED_CREDENTIAL_MESSAGE.format(method=method, reason=reason)
+        )
 
     def get_cache_id_elements(self) -> dict[str, str | None]:
         """Return nothing: the plug-in is not cached by its parameters."""
@@ -112,7 +138,10 @@ class StackAuth(BaseIdentityPlugin):
 
 
 def create_stack_auth(
-    credential: Credential, service: ServiceAuth, on_refused: OnRefused = lambda: None
+    credential: Credential,
+    service: ServiceAuth,
+    on_refused: OnRefused = lambda: None,
+    breakers: CircuitBreakers | None = None,
 ) -> StackAuth:
     """Return the plug-in that logs in with a stack's credential.
 
@@ -120,8 +149,10 @@ def create_stack_auth(
         credential: What the service stores to act for the stack's user.
         service: Authentication of the service itself, which trusts need.
         on_refused: Called when Keystone no longer accepts the credential.
+        breakers: The process's circuit breakers; None for those of this plug-in alone.
     """
-    return StackAuth(_credential_plugin(credential, service), credential.method, on_refused)
+    plugin = _credential_plugin(credential, service)
+    return StackAuth(plugin, credential.method, on_refused, breakers or CircuitBreakers())
 
 
 def _credential_plugin(credential: Credential, service: ServiceAuth) -> Any:

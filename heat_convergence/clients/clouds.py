@@ -23,6 +23,7 @@ from openstack.config.cloud_region import from_session
 from openstack.connection import Connection
 
 from heat_convergence.clients import auth, endpoints
+from heat_convergence.clients.circuit_breaker import CircuitBreakers
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.error_mapping import translate_sdk_errors
 from heat_convergence.clients.settings import ClientSettings
@@ -63,7 +64,7 @@ class StackCloud:
     def session(self) -> Session:
         """Session of keystoneauth that logs in with the credential."""
         stack_auth = auth.create_stack_auth(
-            self.credential, self._clouds.service_auth, self._evict
+            self.credential, self._clouds.service_auth, self._evict, self.breakers
         )
         return auth.create_session(self._clouds.settings, stack_auth)
 
@@ -71,6 +72,11 @@ class StackCloud:
     def connection(self) -> Connection:
         """Connection of openstacksdk over the session."""
         return create_connection(self.session, self._clouds.settings, self.region)
+
+    @property
+    def breakers(self) -> CircuitBreakers:
+        """Circuit breakers of the process."""
+        return self._clouds.breakers
 
     @property
     def users(self) -> StackUsers:
@@ -190,6 +196,7 @@ class StackCloudCache:
         self.service_auth = service_auth
         self.load_credential = load_credential
         self.users = StackUsers(settings, service_auth)
+        self.breakers = CircuitBreakers(settings.circuits)
         self._by_tree: OrderedDict[str, StackCloud] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -217,7 +224,10 @@ class StackCloudCache:
 class RequestCloud:
     """The cloud as the user of a request sees it, with the request's own token."""
 
-    def __init__(self, auth: Any, settings: ClientSettings, region: str | None) -> None:
+    def __init__(
+        self, auth: Any, settings: ClientSettings, region: str | None, breakers: CircuitBreakers
+    ) -> None:
+        self.breakers = breakers
         self._auth = auth
         self._settings = settings
         self._region = region or settings.region

@@ -107,7 +107,8 @@ class Delegation:
         """Return the cloud as the requester sees it; None for a request without a token."""
         if requester.auth is None:
             return None
-        return RequestCloud(requester.auth, self._clouds.settings, requester.region)
+        clouds = self._clouds
+        return RequestCloud(requester.auth, clouds.settings, requester.region, clouds.breakers)
 
     def revoke_orphaned(self, now: datetime, limit: int) -> int:
         """Revoke credentials that no stack needs any more.

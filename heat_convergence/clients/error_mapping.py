@@ -9,15 +9,19 @@ the error decides what a worker does.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from keystoneauth1 import exceptions as ks_exc
 from openstack import exceptions as sdk_exc
 
+from heat_convergence.common.clock import utc_now
 from heat_convergence.common.errors import (
     Conflict,
     Error,
@@ -32,6 +36,7 @@ from heat_convergence.common.errors import (
 
 Json = Any
 MAX_MESSAGE_CHARACTERS = 500
+MAX_RETRY_AFTER_S = 300.0  # longer pauses that services ask for are shortened
 # A create that fails with one of these can be repeated; every other 409 in response to a
 # create is final.
 TEMPORARY_CONFLICT_TYPES = frozenset({"RetryRequest", "NetworkNotReady", "StateInvalid"})
@@ -61,8 +66,8 @@ class ErrorResponse:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds that the service asks to wait; None for none, or for a date."""
-        return _seconds(_lowercase_names(self.headers).get("retry-after", ""))
+        """Seconds that the service asks to wait; None for none."""
+        return parse_retry_after(self.headers)
 
 
 def error_from_response(response: ErrorResponse) -> Error:
@@ -103,6 +108,38 @@ def _error_for(response: ErrorResponse, found: _ErrorDocument) -> Error:
     return ResourceFailure(text)
 
 
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the pause that a response asks for, at most ``MAX_RETRY_AFTER_S``.
+
+    Returns:
+        Seconds, or None for a response without a valid Retry-After.
+
+    Source: RFC 9110, 10.2.3: seconds, or a date, which is compared with the response's own.
+    """
+    named = _lowercase_names(headers)
+    text = str(named.get("retry-after", ""))
+    try:
+        seconds: float | None = float(text)
+    except ValueError:
+        seconds = _seconds_until(text, named)
+    if seconds is not None and math.isnan(seconds):
+        return None
+    return None if seconds is None else min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
+
+
+def _seconds_until(text: str, named: Mapping[str, str]) -> float | None:
+    until, sent_at = _http_date(text), _http_date(named.get("date", ""))
+    return None if until is None else (until - (sent_at or utc_now())).total_seconds()
+
+
+def _http_date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 def error_from_status(status: int | None, text: str, retry_after_s: float | None = None) -> Error:
     """Return the error for an HTTP status that a client library reports without its document.
 
@@ -131,13 +168,15 @@ def translate_sdk_errors() -> Iterator[None]:
         yield
     except sdk_exc.HttpException as error:
         raise error_from_status(
-            error.status_code, _sdk_message(error), _sdk_retry_after_s(error)
+            error.status_code, _sdk_message(error), parse_retry_after(_headers(error))
         ) from error
     except ks_exc.CatalogException as error:
         raise ResourceTypeUnavailable(f"HEAT-E99001 Service is not available: {error}") from error
     except ks_exc.HttpError as error:
-        retry_after_s = float(getattr(error, "retry_after", 0) or 0)
-        raise error_from_status(error.http_status, str(error), retry_after_s or None) from error
+        headers = _headers(error) or {"retry-after": str(getattr(error, "retry_after", "") or "")}
+        raise error_from_status(
+            error.http_status, str(error), parse_retry_after(headers)
+        ) from error
     except (ks_exc.ConnectionError, ks_exc.DiscoveryFailure) as error:
         raise TemporaryFailure(str(error)) from error
     except (ks_exc.ClientException, sdk_exc.SDKException) as error:
@@ -190,13 +229,6 @@ def _message_of(document: Mapping[str, Json]) -> str:
     return ""
 
 
-def _seconds(text: str) -> float | None:
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        return None
-
-
 def _lowercase_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
@@ -205,9 +237,5 @@ def _sdk_message(error: sdk_exc.HttpException) -> str:
     return str(error.details or error.message or error)
 
 
-def _sdk_retry_after_s(error: sdk_exc.HttpException) -> float | None:
-    headers = getattr(error.response, "headers", None) or {}
-    try:
-        return float(headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
+def _headers(error: sdk_exc.HttpException | ks_exc.HttpError) -> Mapping[str, str]:
+    return getattr(error.response, "headers", None) or {}

@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import requests
@@ -21,12 +22,20 @@ from openstack.config.cloud_region import from_session
 from openstack.connection import Connection
 
 from heat_convergence.clients import error_mapping
+from heat_convergence.clients.circuit_breaker import (
+    FAILURE_SCOPES,
+    Attempt,
+    CircuitBreakers,
+    Endpoint,
+    FailureScope,
+)
 from heat_convergence.common.errors import (
     Error,
     Forbidden,
     ResourceFailure,
     ResourceTypeUnavailable,
     TemporaryFailure,
+    Throttled,
 )
 
 Json = Any
@@ -107,6 +116,7 @@ class CloudClient(Protocol):
             Conflict: Another operation is in progress.
             OverQuota: A quota is exhausted.
             Throttled: The service asks for fewer requests.
+            CallRefused: Earlier calls have failed: nothing was sent.
             TemporaryFailure: The service could not answer now.
             ResourceFailure: Any other failure, which is final.
         """
@@ -126,19 +136,20 @@ class CloudClient(Protocol):
 
 
 class RequestLimiter:
-    """Limit on the requests that a process has open at each service."""
+    """Limit on the requests that a process has open at each service of a region."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._semaphores: dict[str, threading.BoundedSemaphore] = {}
+        self._semaphores: dict[Endpoint, threading.BoundedSemaphore] = {}
 
-    def semaphore_for(self, service: str) -> threading.BoundedSemaphore:
-        """Return the semaphore of a service."""
+    def semaphore_for(self, endpoint: Endpoint) -> threading.BoundedSemaphore:
+        """Return the semaphore of a service in a region, for all projects."""
+        shared = endpoint.in_scope(FailureScope.ENDPOINT)
         with self._lock:
-            if service not in self._semaphores:
-                self._semaphores[service] = threading.BoundedSemaphore(self._limit)
-            return self._semaphores[service]
+            if shared not in self._semaphores:
+                self._semaphores[shared] = threading.BoundedSemaphore(self._limit)
+            return self._semaphores[shared]
 
 
 class SdkCloudClient:
@@ -150,6 +161,7 @@ class SdkCloudClient:
         connect: Function that returns the connection.
         request_limiter: The process's limit on open requests.
         region: Region of the connection, where the resource names one.
+        breakers: The process's circuit breakers; None for those of this client alone.
     """
 
     def __init__(
@@ -159,39 +171,64 @@ class SdkCloudClient:
         connect: Callable[[], Any],
         request_limiter: RequestLimiter,
         region: str | None = None,
+        *,
+        breakers: CircuitBreakers | None = None,
     ) -> None:
         self.cache_key = cache_key
         self.project_id = project_id
         self.region = region
+        self._breakers = breakers or CircuitBreakers()
         self._connect = connect
         self._request_limiter = request_limiter
 
     def send(self, request: CloudRequest) -> CloudResponse:
         """Send a request and return its successful response."""
-        with self._request_limiter.semaphore_for(request.service):
+        endpoint = self._endpoint(request.service)
+        self._breakers.check(endpoint)  # before a place is taken
+        self._log_in()
+        with (
+            self._request_limiter.semaphore_for(endpoint),
+            self._breakers.attempt(endpoint) as attempt,
+        ):
+            return self._attempt(request, attempt)
+
+    def _attempt(self, request: CloudRequest, attempt: Attempt) -> CloudResponse:
+        try:
             response = _translate_errors(request.service, lambda: self._send(request))
-        if response.status_code >= 400:
-            raise error_mapping.error_from_response(
-                error_mapping.ErrorResponse(
-                    request.method,
-                    request.path,
-                    response.status_code,
-                    response.headers,
-                    response.text,
-                )
-            )
+        except TemporaryFailure as unreachable:
+            attempt.fail(FailureScope.ENDPOINT, unreachable)
+            raise
+        error = None if response.status_code < 400 else _response_error(request, response)
+        scope = FAILURE_SCOPES.get(response.status_code)
+        if isinstance(error, Throttled):
+            scope = FailureScope.PROJECT
+        if isinstance(error, TemporaryFailure) and scope is not None:
+            attempt.fail(scope, error)
+        else:
+            attempt.succeed()
+        if error is not None:
+            raise error
         return CloudResponse(
             response.status_code, dict(response.headers), _body(response), response.content
         )
+
+    def _log_in(self) -> None:
+        """Get a token first, so that no failure of Keystone is taken for the service's."""
+        _translate_errors("identity", lambda: self._connect().session.get_auth_headers())
+
+    def _endpoint(self, service: str) -> Endpoint:
+        region = self.region or self._connect().config.get_region_name(service)
+        return Endpoint(service, region or "", self.project_id or "")
 
     def in_region(self, region: str) -> SdkCloudClient:
         """Return a client of the same cloud, user and project in another region."""
         return SdkCloudClient(
             f"{self.cache_key} {region}",
             self.project_id,
-            lambda: _connection_in_region(self._connect(), region),
+            cache(lambda: _connection_in_region(self._connect(), region)),
             self._request_limiter,
             region,
+            breakers=self._breakers,
         )
 
     def _send(self, request: CloudRequest) -> requests.Response:
@@ -253,6 +290,14 @@ def _translate_errors(service: str, call: Callable[[], Any]) -> Any:
         raise _token_error(service, error) from error
     except (auth_errors.ClientException, sdk_errors.SDKException) as error:
         raise ResourceFailure(f"{service}: {error}") from error
+
+
+def _response_error(request: CloudRequest, response: requests.Response) -> Error:
+    return error_mapping.error_from_response(
+        error_mapping.ErrorResponse(
+            request.method, request.path, response.status_code, response.headers, response.text
+        )
+    )
 
 
 def _token_error(service: str, error: auth_errors.HttpError) -> Error:

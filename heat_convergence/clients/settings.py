@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from heat_convergence.clients.circuit_breaker import CircuitSettings
+
 # Per process and service. A service has fewer workers than this: further requests would
 # wait there instead of here, hold a socket and run into the service's time limits.
 MAX_OPEN_REQUESTS = 32
@@ -46,6 +48,7 @@ class ClientSettings:
         cert: PEM file, or certificate and key.
         timeout_s: Seconds to wait for a response.
         connect_retries: Retries of a request when the connection fails.
+        circuits: When services that fail are not called any more.
         stack_user_role: Role of the users that stacks create.
         stack_user_domain_id: Domain of these users, by id.
         stack_user_domain_name: Domain of these users, by name.
@@ -71,6 +74,7 @@ class ClientSettings:
     cert: str | tuple[str, str] | None = None
     timeout_s: float = 60.0
     connect_retries: int = 2
+    circuits: CircuitSettings = field(default_factory=CircuitSettings)
     stack_user_role: str = "heat_stack_user"
     stack_user_domain_id: str | None = None
     stack_user_domain_name: str | None = None

@@ -360,6 +360,13 @@ class Conflict(TemporaryFailure):
     """A physical resource on which another operation is in progress."""
 
 
+class CallRefused(TemporaryFailure):
+    """A call that was not made: its service is to be left alone, or all places are taken.
+
+    It counts as no try of the resource.
+    """
+
+
 class OverQuota(Error):
     """An exhausted quota of the project; retried, since something may be released."""
 

@@ -187,6 +187,27 @@ CLIENTS_OPTS = [
         min=1.0,
         help="Seconds to wait for the response of a service.",
     ),
+    cfg.IntOpt(
+        "circuit_failures",
+        default=5,
+        min=1,
+        help="Number of failures in a row (no connection, no response in time, or a response of "
+        "429, 500, 502, 503 or 504) after which a process stops to call a service of a region.",
+    ),
+    cfg.FloatOpt(
+        "circuit_pause",
+        default=5.0,
+        min=0.1,
+        help="Seconds after which one call tries whether the service responds again; doubled each "
+        "time that it does not.",
+    ),
+    cfg.FloatOpt(
+        "circuit_pause_max",
+        default=60.0,
+        min=0.1,
+        help="Maximum number of seconds between two such calls, unless the service asks for a "
+        "longer pause with Retry-After, of which up to 300 seconds are granted.",
+    ),
 ]
 
 

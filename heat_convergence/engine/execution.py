@@ -11,6 +11,7 @@ import traceback
 from dataclasses import dataclass, replace
 
 from heat_convergence.common.errors import (
+    CallRefused,
     Error,
     ResourceFailure,
     ResourceGone,
@@ -68,12 +69,19 @@ class Outcome:
         )
 
     @property
+    def refused(self) -> bool:
+        """True if the call was not made, which counts no try: it is made later."""
+        return isinstance(self.error, CallRefused)
+
+    @property
     def retryable(self) -> bool:
         """True if the call may be made again; a deletion always may.
 
         Nothing else removes the physical resource.
         """
         deleting = self.job.action is Action.DELETE
+        if self.refused:
+            return False
         if self.error is not None:
             return deleting or self.error.retry is not Retry.NEVER
         return deleting and self._failed

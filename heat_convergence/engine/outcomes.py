@@ -233,6 +233,8 @@ def _report_retry(outcome: Outcome, context: TraversalContext) -> None:
     row, action = outcome.job.row, outcome.job.action
     if outcome.unfinished:  # another step follows; nothing has failed
         change, routine = "resource action continues", True
+    elif outcome.refused:
+        change, routine = "resource action postponed", True
     else:
         change, routine = "resource action retried", False
     context.report(Report(row, change, action, _status_reason(outcome), is_routine=routine))
@@ -271,6 +273,8 @@ def _pause_s(outcome: Outcome, tries: int, settings: ConvergenceSettings) -> flo
     """Return how long until the job is done again; None if it is not."""
     if outcome.unfinished and outcome.result is not None:
         return outcome.result.poll_after_s or settings.repost_after_s
+    if outcome.refused:
+        return max(_requested_pause_s(outcome.error) or 0.0, settings.retry_backoff_s)
     if outcome.needs_replacement or not outcome.retryable or tries >= settings.retry_limit:
         return None
     return settings.backoff_s(tries, _requested_pause_s(outcome.error))

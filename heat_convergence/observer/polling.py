@@ -29,6 +29,7 @@ from heat_convergence.resources.protocol.resource_context import (
     with_name_limit,
 )
 from heat_convergence.resources.protocol.resource_type import (
+    REOBSERVE_AFTER_S,
     ResourceContext,
     ResourceType,
     VerbResult,
@@ -125,7 +126,7 @@ def _observe(
         return resource_type.observe_many(views)
     except Error as error:
         if error.retry is not Retry.NEVER:
-            return {}
+            return {view.resource_id: VerbResult.undecided(error) for view in views}
         return {view.resource_id: _observe_one(resource_type, view) for view in views}
     except Exception:
         # Third-party code may raise anything; the other resources are observed nevertheless.
@@ -144,7 +145,7 @@ def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResu
         return VerbResult(ObservedState.ABSENT, reason="the physical resource is gone")
     except Error as error:
         if error.retry is not Retry.NEVER:
-            return VerbResult(ObservedState.BUSY)
+            return VerbResult.undecided(error)
         return VerbResult.from_error(error)
     except Exception as error:
         LOG.exception(
@@ -159,7 +160,7 @@ def _make_observation(
 ) -> Observation:
     job = job_key(row)
     if look is None:
-        return Observation(ObservedState.BUSY, recheck_after_s=5.0, job=job)
+        return Observation(ObservedState.BUSY, recheck_after_s=REOBSERVE_AFTER_S, job=job)
     observed, reason = look.observed, redact_secrets(look.reason, row, resource_type)
     if observed is ObservedState.READY and row.desired.state is DesiredState.ABSENT:
         observed = ObservedState.BUSY  # whatever its health: it is still there

@@ -10,6 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 from heat_convergence.api.services import ApiOptions
+from heat_convergence.clients.circuit_breaker import CircuitSettings
 from heat_convergence.clients.settings import ClientSettings, DeferredAuthMethod
 from heat_convergence.conf.clients import SDK_SERVICE_NAMES
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
@@ -145,6 +146,11 @@ def client_settings(conf: cfg.ConfigOpts) -> ClientSettings:
         cert=(clients.cert_file, clients.key_file) if clients.key_file else clients.cert_file,
         timeout_s=clients.timeout,
         connect_retries=conf.client_retry_limit,
+        circuits=CircuitSettings(
+            failures=clients.circuit_failures,
+            pause_s=clients.circuit_pause,
+            max_pause_s=clients.circuit_pause_max,
+        ),
         stack_user_role=conf.heat_stack_user_role,
         stack_user_domain_id=conf.stack_user_domain_id,
         stack_user_domain_name=conf.stack_user_domain_name,

@@ -156,7 +156,7 @@ class DeclarativeType(DeclarativeSteps):
         return self.client(context).update(self._id(context), arguments)
 
     def observe_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
-        """Observe by one list call a project; undecided resources are left out."""
+        """Observe by one list call a project."""
         groups: dict[str, list[ResourceContext]] = {}
         results: dict[str, VerbResult] = {}
         for context in contexts:
@@ -185,7 +185,7 @@ class DeclarativeType(DeclarativeSteps):
             }
         except AnyError as error:
             if error.retry is not Retry.NEVER:
-                return {}
+                return {each.resource_id: VerbResult.undecided(error) for each in contexts}
             if len(contexts) == 1:
                 return {contexts[0].resource_id: VerbResult.from_error(error)}
             return {

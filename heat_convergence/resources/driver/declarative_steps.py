@@ -272,4 +272,7 @@ def require_cloud(context: ResourceContext, slots: RequestLimiter) -> CloudClien
     if hasattr(cloud, "send"):
         sender: CloudClient = cloud
         return sender
-    return SdkCloudClient(context.project_id, context.project_id, lambda: cloud.connection, slots)
+    project_id = context.project_id
+    return SdkCloudClient(
+        project_id, project_id, lambda: cloud.connection, slots, breakers=cloud.breakers
+    )

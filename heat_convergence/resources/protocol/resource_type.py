@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
-from heat_convergence.common.errors import Error, ResourceActionNotSupported
+from heat_convergence.common.errors import Error, ResourceActionNotSupported, TemporaryFailure
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.protocol.scaling_adjustment import ScalingAdjustment
@@ -22,6 +22,7 @@ from heat_convergence.resources.protocol.schema import TypeSchema
 from heat_convergence.resources.protocol.stack_source import NO_STACK_SOURCE, StackSource
 
 Json = Any
+REOBSERVE_AFTER_S = 5.0  # when an observation has shown nothing
 CloudFactory = Callable[[str], Any]  # id of a stack tree → what its types see as the cloud
 
 
@@ -107,6 +108,12 @@ class VerbResult:
     def from_error(cls, error: Error) -> VerbResult:
         """Return the FAILED result of a verb that raised a permanent error."""
         return cls(ObservedState.FAILED, reason=str(error), error_name=type(error).__name__)
+
+    @classmethod
+    def undecided(cls, error: Error) -> VerbResult:
+        """Return the BUSY result of an observation that raised an error of the moment."""
+        requested_s = error.retry_after_s if isinstance(error, TemporaryFailure) else None
+        return cls(ObservedState.BUSY, poll_after_s=max(requested_s or 0.0, REOBSERVE_AFTER_S))
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,10 +358,13 @@ class TestObservation:
         assert results[contexts[0].resource_id].observed is ObservedState.ABSENT
         assert results[contexts[1].resource_id].observed is ObservedState.READY
 
-    def test_unavailable_service_yields_no_results(self, bench: DriverBench) -> None:
+    def test_unavailable_service_shows_nothing(self, bench: DriverBench) -> None:
         contexts = [bench.create(bench.context("OS::Neutron::Net", {})) for _ in range(2)]
-        bench.emulation.inject_failure("GET", "/networks", 503, times=9)
-        assert bench.registry.get("OS::Neutron::Net").observe_many(contexts) == {}
+        bench.emulation.inject_failure("GET", "/networks", 503, times=9, Retry_After="20")
+        results = bench.registry.get("OS::Neutron::Net").observe_many(contexts)
+        shown = [(each.observed, each.attributes) for each in results.values()]
+        assert shown == [(ObservedState.BUSY, None)] * 2
+        assert [each.poll_after_s for each in results.values()] == [20.0, 20.0]
 
     def test_failed_server_reports_its_fault(self, bench: DriverBench) -> None:
         context = bench.create(server(bench))

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.noauth import NoAuth
+from openstack.config.cloud_region import from_session
 
 from heat_convergence.clients import auth
 from heat_convergence.clients.rest_client import CloudRequest, RequestLimiter, SdkCloudClient
@@ -73,7 +74,11 @@ def service() -> Iterator[ConnectionCountingServer]:
 
 def test_connections_are_reused_and_limited(service: ConnectionCountingServer) -> None:
     session = auth.create_session(ClientSettings(), NoAuth(endpoint=service.url))
-    connection = SimpleNamespace(network=Adapter(session, endpoint_override=service.url))
+    connection = SimpleNamespace(
+        network=Adapter(session, endpoint_override=service.url),
+        session=session,
+        config=from_session(session),
+    )
     cloud = SdkCloudClient("k", "p", lambda: connection, RequestLimiter(LIMIT))
 
     def send(_number: int) -> int:

@@ -7,7 +7,12 @@ import requests
 from keystoneauth1 import exceptions as ks_exc
 from openstack import exceptions as sdk_exc
 
-from heat_convergence.clients.error_mapping import error_from_status, translate_sdk_errors
+from heat_convergence.clients.error_mapping import (
+    MAX_RETRY_AFTER_S,
+    error_from_status,
+    parse_retry_after,
+    translate_sdk_errors,
+)
 from heat_convergence.common import errors
 
 R = errors.Retry
@@ -53,6 +58,29 @@ def test_translation_of_exceptions(raised: Exception, error_class: type[errors.E
     with pytest.raises(error_class) as caught, translate_sdk_errors():
         raise raised
     assert type(caught.value) is error_class
+
+
+SENT_AT = "Sun, 22 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After": "Sun, 22 Nov 2026 10:00:30 GMT", "Date": SENT_AT}, 30.0),
+        ({"Retry-After": "Sun, 22 Nov 2026 09:00:00 GMT", "Date": SENT_AT}, 0.0),
+        ({"Retry-After": "Sun, 22 Nov 2999 10:00:30 GMT"}, MAX_RETRY_AFTER_S),
+        ({"Retry-After": "86400"}, MAX_RETRY_AFTER_S),
+        ({"Retry-After": "inf"}, MAX_RETRY_AFTER_S),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "-3"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
+    assert parse_retry_after(headers) == seconds
 
 
 def test_retry_after_is_read_from_the_header() -> None:
