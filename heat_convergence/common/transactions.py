@@ -17,6 +17,10 @@ LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Wait = Callable[[float], object]
 
+_AT_ONCE = 2  # conflicts in a row that are repeated without a pause
+_CONFLICT_PAUSE_S, _MAX_CONFLICT_PAUSE_S = 0.01, 0.5
+_OUTAGE_PAUSE_S, _MAX_OUTAGE_PAUSE_S = 0.2, 5.0
+
 
 def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10) -> Result:
     """Run ``work`` and return its result, again after a deadlock or an outage.
@@ -27,24 +31,31 @@ def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10
         tries: Maximum number of attempts.
 
     Raises:
-        ConcurrentTransaction: The last attempt lost against another transaction. Such
-            attempts are repeated at once.
+        ConcurrentTransaction: The last attempt lost against another transaction. The first
+            such attempts are repeated at once, the others after 0.01 to 0.5 seconds, doubling
+            each time: on a Galera cluster other nodes may have a whole queue of rivals.
         Unavailable: The database did not answer the last attempt. Such attempts are
             repeated after 0.2 to 5 seconds, doubling each time.
     """
-    pause_s = 0.2
-    for left in range(tries - 1, -1, -1):
+    conflicts = outages = 0
+    while True:
         try:
             return work()
         except ConcurrentTransaction as error:
+            conflicts += 1
             LOG.info(
                 "transaction retried after a conflict: error=%(error)s", {"error": error.log_text}
             )
-            if not left:
+            if conflicts + outages == tries:
                 raise
-        except Unavailable:
-            if not left:
+            if conflicts > _AT_ONCE:
+                doublings = conflicts - _AT_ONCE - 1
+                wait(min(_CONFLICT_PAUSE_S * 2**doublings, _MAX_CONFLICT_PAUSE_S))
+        except Unavailable as error:
+            outages += 1
+            LOG.info(
+                "transaction retried after an outage: error=%(error)s", {"error": error.log_text}
+            )
+            if conflicts + outages == tries:
                 raise
-            wait(pause_s)
-            pause_s = min(pause_s * 2, 5.0)
-    raise AssertionError("tries must be at least 1")
+            wait(min(_OUTAGE_PAUSE_S * 2 ** (outages - 1), _MAX_OUTAGE_PAUSE_S))

@@ -84,6 +84,8 @@ stack = Table(
     Column("parent_resource", String(255)),
     Column("begun_at", UtcTime, key="started_at"),
     Column("first_cause", ReasonText, key="first_failure_reason"),
+    # Changed to lock the row on a Galera cluster, whose nodes do not see each other's locks.
+    Column("lock_turn", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("project_id", "live_name"),
     Index("ix_stack_project_id_created_at", "project_id", "created_at"),
     Index("ix_stack_name", "name"),

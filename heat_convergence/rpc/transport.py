@@ -28,6 +28,9 @@ _RABBIT_DEFAULTS = {
     # Messages that one engine takes off a queue before it has started them; without a limit
     # the first engine to start would take every job.
     "rabbit_qos_prefetch_count": 16,
+    # A node whose host hangs is left for another one after so many seconds; until then every
+    # message sent to it blocks its sender.
+    "heartbeat_timeout_threshold": 15,
 }
 
 

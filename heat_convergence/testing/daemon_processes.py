@@ -214,14 +214,24 @@ class ServiceDeployment:
         command = [_script("manage"), "--config-file", str(self.config), "db", "upgrade"]
         subprocess.run(command, check=True, capture_output=True, timeout=START_TIMEOUT_S)
 
-    def add_daemon(self, role: str) -> DaemonProcess:
-        """Add a daemon without starting it."""
+    def add_daemon(self, role: str, options: ConfigOptions | None = None) -> DaemonProcess:
+        """Add a daemon without starting it.
+
+        Args:
+            role: what it does.
+            options: its own, in addition to those of all daemons; ``reconfigure`` does not
+                change them.
+        """
         number = 1 + sum(daemon.role == role for daemon in self.daemons)
+        config = self.config
+        if options is not None:
+            own = self.directory / f"{role}-{number}.conf"
+            config = write_config(own, merge_options(self._options, options))
         command = [*self._launcher, role] if self._launcher else [_script(role)]
         if role == STANDALONE:
             command = [*self._launcher, role] if self._launcher else [_script(), role]
             command += ["--port", str(self.port), "--database", f"{self.directory}/stacks.sqlite"]
-        command += ["--config-file", str(self.config)]
+        command += ["--config-file", str(config)]
         daemon = DaemonProcess(role, command, self.directory / f"{role}-{number}.log")
         self.daemons.append(daemon)
         return daemon

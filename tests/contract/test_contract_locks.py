@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
 from heat_convergence.convergence.model import job_transitions
@@ -13,7 +14,10 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.db.connection.galera import GALERA_KEY
 from heat_convergence.db.maintenance import purge
+from heat_convergence.db.store import SqlStore, SqlTransaction
+from heat_convergence.db.tables import stack as stack_table
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.sample_rows import goal_row, resource_row, stack_row, time_at
 
@@ -313,3 +317,22 @@ def test_taking_jobs_locks_no_job_state_index_entry(shared):
 
         pool.submit(take).result(timeout=20)
     assert {row.job.state for row in shared.rows("a", "b", "c")} == {JobState.CANCELLED}
+
+
+def test_stack_lock_changes_the_row_on_galera_alone(database):
+    """Nodes of a cluster find conflicts between changes of a row and not between locks."""
+    store = SqlStore(database)
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row("stack-1"))
+
+    def turn_after_lock(*, galera: bool) -> int:
+        with database.write() as connection:
+            connection.info[GALERA_KEY] = galera
+            assert SqlTransaction(connection).stacks.lock("stack-1").id == "stack-1"
+            connection.info[GALERA_KEY] = False
+            return connection.scalar(
+                sa.select(stack_table.c.lock_turn).where(stack_table.c.id == "stack-1")
+            )
+
+    assert turn_after_lock(galera=False) == 0
+    assert turn_after_lock(galera=True) == 1

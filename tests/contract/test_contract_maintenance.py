@@ -121,6 +121,23 @@ def test_unreferenced_contents_are_purged(database):
     assert get_ids(database, content) == [B]
 
 
+def test_purge_on_galera_waits_for_transactions_on_other_nodes(database, monkeypatch):
+    """The text is used by a transaction that another node commits during the wait."""
+    insert_stacks(database)
+    monkeypatch.setattr(database, "is_on_galera", lambda: True)
+    waits = []
+
+    def use(seconds):
+        waits.append(seconds)
+        with database.write() as conn:
+            conn.execute(goal.update().where(goal.c.id == "goal-old").values(template_hash=C))
+
+    before = set(get_ids(database, content))
+    assert purge.purge_contents(database, wait=use) == 0
+    assert waits == [purge.MAX_TRANSACTION_S]
+    assert set(get_ids(database, content)) == before
+
+
 def test_content_stored_again_is_not_purged(database):
     insert_stacks(database)
     with database.write() as conn:

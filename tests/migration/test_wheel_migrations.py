@@ -76,6 +76,6 @@ def test_installed_wheel_upgrades_database(wheel, tmp_path):
         PYTHONPATH=str(installed),
     )
     assert where.strip() == str(installed / "heat_convergence" / "migrations")
-    assert "is at 0003" in db("upgrade")
+    assert "is at 0004" in db("upgrade")
     assert db("version").strip() == "0003"
     assert "complete" in db("check")

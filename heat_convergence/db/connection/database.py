@@ -25,6 +25,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from heat_convergence.common import errors
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
+from heat_convergence.db.connection.galera import detect_galera, is_on_galera
 from heat_convergence.db.connection.roundtrips import reduce_roundtrips
 from heat_convergence.db.connection.tls import share_tls_context
 
@@ -76,6 +77,11 @@ class Database:
         """Open a transaction for reading; nothing is committed."""
         with translate_driver_errors(), self._read_guard, self.engine.connect() as connection:
             yield connection
+
+    def is_on_galera(self) -> bool:
+        """Return whether the server is a node of a Galera cluster."""
+        with self.read() as connection:
+            return is_on_galera(connection)
 
     def ping(self) -> None:
         """Raise ``Unavailable`` unless the database answers."""
@@ -184,6 +190,8 @@ def _server_engine(url: URL, options: Any) -> Engine:
         # transaction two more round trips.
         engine.dialect.set_isolation_level(dbapi_connection, "READ COMMITTED")
 
+    if engine.dialect.name in ("mysql", "mariadb"):
+        detect_galera(engine, sync_wait=options.mysql_wsrep_sync_wait)
     if engine.dialect.driver == "pymysql":
         share_tls_context(engine)
     reduce_roundtrips(engine)

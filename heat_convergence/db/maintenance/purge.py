@@ -9,7 +9,7 @@ clears the mark.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -38,6 +38,7 @@ from heat_convergence.db.tables import (
 # Deleted in this order.
 _OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, physical_dependency, resource)
 _CHUNK = 500
+MAX_TRANSACTION_S = 60.0
 
 
 def find_deleted_stacks(
@@ -88,14 +89,20 @@ def purge_software(database: Database, project_id: str) -> int:
         return deleted
 
 
-def purge_contents(database: Database) -> int:
-    """Delete the texts that nothing refers to; return how many."""
+def purge_contents(database: Database, wait: Callable[[float], object] = time.sleep) -> int:
+    """Delete the texts that nothing refers to; return how many.
+
+    On a Galera cluster the marks do not wait for transactions on other nodes. They are waited
+    for, as long as a transaction may last.
+    """
     with database.read() as conn:
         candidates = sorted(set(conn.scalars(sa.select(content.c.hash))) - _find_references(conn))
     for chunk in _chunks(candidates):
         # Waits for transactions that are storing one of them.
         mark = content.update().where(content.c.hash.in_(chunk)).values(unused=True)
         execute_with_retry(database, mark)
+    if candidates and database.is_on_galera():
+        wait(MAX_TRANSACTION_S)
     with database.read() as conn:  # includes the goals of those transactions
         candidates = sorted(set(candidates) - _find_references(conn))
     deleted = 0

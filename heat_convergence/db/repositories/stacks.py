@@ -12,6 +12,7 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model.job import JobState, Workload
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.stacks import StackColumns, StackRepository
+from heat_convergence.db.connection.galera import is_on_galera
 from heat_convergence.db.index_hints import safe_delete
 from heat_convergence.db.repositories.base import SqlRepository
 from heat_convergence.db.statements import quota_locks
@@ -22,6 +23,11 @@ from heat_convergence.db.tables import stack as stack_table
 _GET = sa.select(*COLUMNS).where(stack_table.c.id == sa.bindparam("stack"))
 # ``key_share``: a transaction that only adds a foreign key to the row need not wait.
 _LOCK = _GET.with_for_update(key_share=True)
+_CHANGE = (
+    stack_table.update()
+    .where(stack_table.c.id == sa.bindparam("stack"))
+    .values(lock_turn=stack_table.c.lock_turn + 1)
+)
 _GET_MANY = sa.select(*COLUMNS).where(stack_table.c.id.in_(sa.bindparam("ids", expanding=True)))
 _OF_PROJECT = resource.c.project_id == stack_table.c.project_id
 
@@ -52,7 +58,13 @@ class SqlStackRepository(SqlRepository, StackRepository):
     """Stacks on a database connection."""
 
     def lock(self, stack_id: str) -> Stack | None:
-        """Lock and return the stack; other transactions may still refer to it."""
+        """Lock and return the stack; other transactions may still refer to it.
+
+        On a Galera cluster the row is changed: of transactions on different nodes that lock it
+        at the same time, only one commits.
+        """
+        if is_on_galera(self._connection):
+            self._connection.execute(_CHANGE, {"stack": stack_id})
         row = self._connection.execute(_LOCK, {"stack": stack_id}).first()
         return None if row is None else from_row(row)
 
