@@ -198,18 +198,33 @@ def _advance(
     repeated = [row.id for row in (*rows.repeated, *rows.resumed)]
     tx.jobs.apply(repeated, job_transitions.reschedule(context.now))
     next_poll_at = min(rows.poll_times, default=None)
-    if cause is not None:
+    if cause is not None and stack.action is not Action.CHECK:
         return replace(stop_after_failure(tx, stack, cause, context), next_poll_at=next_poll_at)
-    if done or rows.replaced:
+    if done or rows.replaced or rows.failed:
         messages = dispatch.schedule_leaves(tx, stack, leaves, context)
     else:
         messages = dispatch.dispatch_next(tx, stack, context)
     result = ProgressResult(stack, messages, next_poll_at)
+    if cause is not None:
+        ended = _record_failed_check(tx, stack, cause, context)
+        return replace(result, outgoing_messages=(*messages, *ended))
     at_rest = done and not leaves and not result.own_job_ids
     if at_rest and not tx.readiness.has_unready(stack.id, stack.version):
         last = completion.complete_traversal(tx, stack, context)
         return replace(result, outgoing_messages=(*messages, *last))
     return result
+
+
+def _record_failed_check(
+    tx: Transaction, stack: Stack, cause: str, context: TraversalContext
+) -> tuple[OutgoingMessage, ...]:
+    """Fail a check when all is checked that does not depend on a failed resource."""
+    load = tx.jobs.get_workload(stack.project_id, stack.id)
+    if load.in_flight == 0 and not load.has_queued:
+        return completion.fail_traversal(tx, stack, cause, context)
+    if stack.first_failure_reason is None:
+        tx.stacks.update(stack.id, first_failure_reason=cause)
+    return ()
 
 
 def _settle(tx: Transaction, rows: Sequence[Resource], context: TraversalContext) -> None:
