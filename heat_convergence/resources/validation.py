@@ -194,6 +194,10 @@ def _check_attributes(
             resource_type is not None
             and name is not None
             and not resource_type.schema.has_attribute(name)
+            and not (
+                phase is ValidationPhase.OUTPUTS
+                and resource_type.schema.reports_missing_attributes
+            )
         ):
             hint = as_sentence(did_you_mean(name, resource_type.schema.all_attributes))
             text = f"The Referenced Attribute ({use.resource} {name}) is incorrect.{hint}"

@@ -28,6 +28,7 @@ from heat_convergence.stacks.goal.desired_resources import (
     derive_desired_resources,
     stored_attribute_paths,
 )
+from heat_convergence.stacks.goal.facades import nested_environment
 from heat_convergence.stacks.goal.goal_builder import TemplateInputs, known_facade
 from heat_convergence.stacks.goal.stack_builder import PreparedStack
 from heat_convergence.stacks.preview import (
@@ -192,7 +193,7 @@ class _NestedPreview:
             source = resource_type.final_source(request)
             if source is None:
                 return None
-            environment = parent.environment.for_nested_stack(change.name, source.parameters)
+            environment = nested_environment(request, source.parameters, services.registry)
             evaluated = self._evaluate(
                 source.text, stack, environment, change.definition, parent.files
             )

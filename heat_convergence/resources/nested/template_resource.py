@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from heat_convergence.common.errors import InvalidTemplateAttribute
 from heat_convergence.resources.nested.nested_type import (
     MEMBER_ATTRIBUTE_PREFIX,
     REFERENCE_ID_KEY,
@@ -37,6 +38,7 @@ from heat_convergence.template.parameters.parameter_schemas import ParameterSche
 from heat_convergence.template.template import Template
 
 Json = Any
+_SHOW = "show"
 STACK_ID_OUTPUT = "OS::stack_id"
 
 _TYPES = {
@@ -122,6 +124,20 @@ class TemplateResource(NestedType):
         )
         return {**outputs, REFERENCE_ID_KEY: reference, **recorder.as_attributes()}
 
+    def attribute_at_path(self, view: ResourceContext, name: str, path: tuple[Json, ...]) -> Json:
+        """Return the output.
+
+        Raises:
+            TemplateOutputError: it could not be evaluated.
+            InvalidTemplateAttribute: the template has no such output.
+        """
+        known = name in view.attributes or name == _SHOW or REFERENCE_ID_KEY not in view.attributes
+        if not known and not name.startswith(MEMBER_ATTRIBUTE_PREFIX):
+            raise InvalidTemplateAttribute(
+                f"The Referenced Attribute ({view.name} {name}) is incorrect."
+            )
+        return super().attribute_at_path(view, name, path)
+
     def reference_id(self, view: ResourceContext) -> Json:
         """Return the ``OS::stack_id`` output, else the nested stack's identifier."""
         found = view.attributes.get(REFERENCE_ID_KEY)
@@ -142,6 +158,7 @@ def schema_from_template(
     outputs = template.section(template.version.dialect.outputs)
     return NestedTypeSchema(
         description=template.description,
+        reports_missing_attributes=True,
         properties={
             name: _property(
                 schema, required=schema.default is None and name not in preset_parameters

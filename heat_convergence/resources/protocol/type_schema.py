@@ -146,7 +146,8 @@ class TypeSchema:
     ``accepts_any_property`` and ``accepts_any_attribute`` admit names that are not declared; an
     undeclared property may be updated in place.  ``keeps_nulls`` keeps undeclared properties that
     are null, which are left out otherwise.  ``ignores_properties`` says that the type never reads
-    its properties, so that they are never evaluated.
+    its properties, so that they are never evaluated.  ``reports_missing_attributes`` lets outputs
+    read attributes that are not declared; who reads the output is shown the error.
     """
 
     properties: Mapping[str, PropertySchema] = field(default_factory=dict)
@@ -158,6 +159,7 @@ class TypeSchema:
     accepts_any_attribute: bool = False
     keeps_nulls: bool = False
     ignores_properties: bool = False
+    reports_missing_attributes: bool = False
 
     @property
     def all_attributes(self) -> Mapping[str, AttributeSchema]:

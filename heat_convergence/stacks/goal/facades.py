@@ -6,15 +6,20 @@ facts ("facade").
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from heat_convergence.common.errors import Error, RequestLimitExceeded, StackValidationFailed
+from heat_convergence.resources.nested.nested_type import NestedStackRequest
 from heat_convergence.resources.nested.template_cache import TemplateFiles
 from heat_convergence.resources.nested.template_resource import TemplateResource
 from heat_convergence.resources.protocol.resource_type import ResourceType
 from heat_convergence.resources.protocol.schema import PropertyType
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.environment.environment import Environment
 from heat_convergence.template.environment.resource_registry import is_template_name
+
+Json = Any
 
 
 class TemplateTypeRegistry:
@@ -63,6 +68,25 @@ class TemplateTypeRegistry:
             raise error_type(f"{error.message} (of {name})") from error
 
 
+def nested_environment(
+    request: NestedStackRequest, parameters: Mapping[str, Json], registry: ResourceTypeRegistry
+) -> Environment:
+    """Return the environment of a resource's nested stack.
+
+    Inside a template that stands for a type of the registry, that type is the built-in one: the
+    template may use what it takes the place of.
+
+    Args:
+        request: the resource, with the environment of its stack.
+        parameters: those of the nested stack.
+        registry: the resource types.
+    """
+    replaced = request.environment.registry.find_replaced_type(request.type, request.name)
+    if replaced is not None and registry.find(replaced) is None:
+        replaced = None  # without its template nothing would be left of it
+    return request.environment.for_nested_stack(request.name, parameters, replaced)
+
+
 def facade_errors(real: ResourceType, provider: ResourceType, facade: str) -> list[str]:
     """Return what keeps a template from standing in for a type.
 
@@ -98,8 +122,10 @@ def _property_errors(real: ResourceType, provider: ResourceType, facade: str) ->
             actual = provider.facade_property_types.get(name, actual)
         types = {_comparable(actual), _comparable(expected.type)}
         if PropertyType.ANY not in types and len(types) > 1:
-            found.append(f"Property {name} type mismatch between facade {facade}"
-                         f" ({expected.type}) and provider ({actual})")  # fmt: skip
+            found.append(
+                f"Property {name} type mismatch between facade {facade}"
+                f" ({expected.type.capitalize()}) and provider ({actual.capitalize()})"
+            )
     return found
 
 

@@ -38,6 +38,7 @@ from heat_convergence.stacks.goal.desired_resources import (
     derive_desired_resources,
     stored_attribute_paths,
 )
+from heat_convergence.stacks.goal.facades import nested_environment
 from heat_convergence.stacks.goal.goal_builder import (
     GoalBuilder,
     GoalInputs,
@@ -176,7 +177,7 @@ class NestedStackBuilder:
         request = self._request(parent, resource, stack)
         try:
             source = resource_type.source(request)
-            environment = parent.environment.for_nested_stack(row.name, source.parameters)
+            environment = nested_environment(request, source.parameters, self.services.registry)
             prepared = self._prepare(stack, source, parent, environment, resource)
         except Error as error:
             if error.retry is not Retry.NEVER:

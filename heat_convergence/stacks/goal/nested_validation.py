@@ -29,7 +29,11 @@ from heat_convergence.resources.validation import (
     check_resources,
 )
 from heat_convergence.stacks.goal.desired_resources import resolve_implementations
-from heat_convergence.stacks.goal.facades import TemplateTypeRegistry, facade_errors
+from heat_convergence.stacks.goal.facades import (
+    TemplateTypeRegistry,
+    facade_errors,
+    nested_environment,
+)
 from heat_convergence.stacks.goal.goal_builder import (
     GoalBuilder,
     TemplateInputs,
@@ -221,7 +225,8 @@ class NestedStackValidator:
         section = target.evaluated.template.version.dialect.resources
         location = f"{definition.name}{resource_type.error_path_suffix(request)}"
         for message in self._facade_errors(request, resource_type):
-            diagnostics.add(ValidationPhase.RESOURCES, message, (section, location))
+            where = (section, definition.name)
+            diagnostics.add(ValidationPhase.RESOURCES, message, (), source_path=where)
         result = self._validate_nested(definition, request, resource_type, target)
         for error in result.errors:
             diagnostics.add(
@@ -258,7 +263,9 @@ class NestedStackValidator:
             return _NestedResult([nested_error(error)])
         if source is None:
             return _NestedResult([])
-        environment = target.environment.for_nested_stack(request.name, source.parameters)
+        environment = nested_environment(
+            request, source.parameters, self.goal_builder.services.registry
+        )
         facade = known_facade(definition)
         key = _validation_key(target.depth, source.text, environment, facade)
         if key not in self._checked:

@@ -129,16 +129,26 @@ class Environment:
             availability_zones=self.availability_zones or other.availability_zones,
         )
 
-    def for_nested_stack(self, resource_name: str, parameters: Mapping[str, Json]) -> Environment:
+    def for_nested_stack(
+        self,
+        resource_name: str,
+        parameters: Mapping[str, Json],
+        replaced_type: str | None = None,
+    ) -> Environment:
         """Return the environment of the nested stack of a resource.
 
         It has parameters of its own, all parameter defaults, and the part of the registry that
         applies to the resource.
+
+        Args:
+            resource_name: the resource.
+            parameters: the parameters of the nested stack.
+            replaced_type: a type that means itself inside.
         """
         return replace(
             self,
             parameters=dict(parameters),
-            registry=self.registry.for_nested_stack(resource_name),
+            registry=self.registry.for_nested_stack(resource_name, replaced_type),
             encrypted_param_names=(),
         )
 

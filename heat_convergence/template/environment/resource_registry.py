@@ -185,11 +185,32 @@ class ResourceRegistry:
         inherited = self.base._items_for(resource_name, key) if self.base else frozenset()
         return frozenset(found) | inherited
 
-    def for_nested_stack(self, resource_name: str) -> ResourceRegistry:
+    def find_replaced_type(self, type_name: str, resource_name: str) -> str | None:
+        """Return the type that a template takes the place of, by an entry for all resources.
+
+        It is None if the implementation is no template, or if the entry is for this resource.
+        """
+        current = type_name
+        while not is_template_name(current):
+            following = self._next(current, resource_name)
+            if following is None or following.target == current:
+                return None
+            if following.is_template:
+                return current if following == self._next(current, None) else None
+            current = following.target
+        return None
+
+    def for_nested_stack(
+        self, resource_name: str, replaced_type: str | None = None
+    ) -> ResourceRegistry:
         """Return the registry of the nested stack of a resource.
 
         It has all type mappings, and what is nested under the entries that match the resource;
         an exact entry takes precedence over patterns.
+
+        Args:
+            resource_name: the resource.
+            replaced_type: a type that means itself inside.
         """
         inner: dict[str, Json] = {}
         resources = self._resources()
@@ -199,9 +220,12 @@ class ResourceRegistry:
             if isinstance(body, dict) and fnmatchcase(resource_name, pattern):
                 inner.update(_entries_for_nested(body, inner))
         base = self.base and self.base.for_nested_stack(resource_name)
-        if self.entries.get(_RESOURCES) == {} and base is self.base:
+        shared = self.entries.get(_RESOURCES) == {} and base is self.base
+        if shared and replaced_type is None:
             return self  # All nested stacks share the object.
         general = {name: entry for name, entry in self.entries.items() if name != _RESOURCES}
+        if replaced_type is not None:
+            general[replaced_type] = None
         return ResourceRegistry({**general, _RESOURCES: inner}, base)
 
     def restored_properties(self) -> dict[str, Mapping[str, Json]]:

@@ -77,8 +77,9 @@ def test_missing_file_is_reported_with_its_path(heat: ProjectClient) -> None:
     )
 
 
-def test_attribute_without_an_output_is_refused(heat: ProjectClient) -> None:
-    template = hot_template({"n": {"type": FILE}}, outputs={"o": {"get_attr": ["n", "ouch"]}})
+def test_property_that_reads_no_output_is_refused(heat: ProjectClient) -> None:
+    reader = resource_definition(value={"get_attr": ["n", "ouch"]})
+    template = hot_template({"n": {"type": FILE}, "after": reader})
     status, reported = refusal(heat, template, files(child()))
     assert (status, "Referenced Attribute (n ouch)" in reported) == (400, True), reported
 
@@ -146,9 +147,8 @@ def test_parameter_type_must_match_the_replaced_property(
     _status, reported = refusal(
         heat, hot_template({"n": {"type": real}}), files(inner), environment=environment
     )
-    assert f"Property {name} type mismatch between facade {real} ({property_type})" in reported, (
-        reported
-    )
+    expected = property_type.capitalize()
+    assert f"Property {name} type mismatch between facade {real} ({expected})" in reported
 
 
 def test_invalid_value_of_an_attribute_fails_the_resource(heat: ProjectClient) -> None:
