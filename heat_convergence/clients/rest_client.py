@@ -255,10 +255,13 @@ class SdkCloudClient:
 
     def endpoint_url(self, service: str) -> str:
         """Return the endpoint of the service."""
-        # The identity proxy has a method of the same name that reads endpoints.
-        found = _translate_errors(
-            service, lambda: Adapter.get_endpoint(getattr(self._connect(), service))
-        )
+        try:
+            # The identity proxy has a method of the same name that reads endpoints.
+            found = _translate_errors(
+                service, lambda: Adapter.get_endpoint(getattr(self._connect(), service))
+            )
+        except ResourceTypeUnavailable as error:
+            raise ResourceTypeUnavailable(self._absence_of(service)) from error
         if not found:
             raise ResourceTypeUnavailable(self._absence_of(service))
         return str(found)
@@ -266,7 +269,7 @@ class SdkCloudClient:
     def _absence_of(self, service: str) -> str:
         if self.region is None:
             return f"HEAT-E99001 Service {service} is not in the service catalog."
-        interface = getattr(self._connect(), service).interface or "public"
+        interface = self._connect().config.get_interface(service) or "public"
         return f"{interface} endpoint for {service} service in {self.region} region not found"
 
 

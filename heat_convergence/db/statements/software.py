@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
+from heat_convergence.db.tables import resource as resources
 from heat_convergence.db.tables import software_config as configs
 from heat_convergence.db.tables import software_deployment as deployments
 
@@ -59,10 +60,23 @@ class SoftwareDeploymentRow:
     updated_at: datetime | None = None
 
 
-_CONFIG_COLUMNS = tuple(configs.c[name].label(name) for name in SoftwareConfigRow.__slots__)
-_DEPLOYMENT_COLUMNS = tuple(
-    deployments.c[name].label(name) for name in SoftwareDeploymentRow.__slots__
+# A resource whose action has ended waits for no server: RULE 1, nothing else has to be written.
+_CANCELLED = sa.and_(
+    deployments.c.status == "IN_PROGRESS",
+    sa.exists().where(resources.c.id == deployments.c.id, resources.c.status == "FAILED"),
 )
+_SHOWN_WHEN_CANCELLED = {"status": "FAILED", "status_reason": "Deployment cancelled."}
+_CONFIG_COLUMNS = tuple(configs.c[name].label(name) for name in SoftwareConfigRow.__slots__)
+
+
+def _deployment_column(name: str) -> sa.ColumnElement[Any]:
+    column = deployments.c[name]
+    if name not in _SHOWN_WHEN_CANCELLED:
+        return column.label(name)
+    return sa.case((_CANCELLED, _SHOWN_WHEN_CANCELLED[name]), else_=column).label(name)
+
+
+_DEPLOYMENT_COLUMNS = tuple(map(_deployment_column, SoftwareDeploymentRow.__slots__))
 
 
 # -- configurations

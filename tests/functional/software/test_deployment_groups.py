@@ -129,3 +129,27 @@ def test_group_with_unread_attributes(heat: ProjectClient, type_name: str, polic
     assert (heat.status("s"), servers(heat)) == ("UPDATE_COMPLETE", ["four", "one", "two"])
     heat.delete("s")
     assert servers(heat) == []
+
+
+def test_deployments_of_a_stack_that_timed_out_are_cancelled(heat: ProjectClient) -> None:
+    body = group({"one": "s1", "two": "s2"}, signal_transport="HEAT_SIGNAL")
+    heat.create("s", body, hold=True, timeout_mins=1)
+    heat.service.run_due_work()
+    assert statuses(heat) == [("IN_PROGRESS", "Deploy data available")] * 2
+    heat.service.clock.advance(61)
+    heat.service.run_until_idle()
+    assert heat.status("s") == "CREATE_FAILED"
+    assert statuses(heat) == [("FAILED", "Deployment cancelled.")] * 2
+    heat.delete("s")
+    assert statuses(heat) == []
+
+
+def statuses(heat: ProjectClient) -> list[tuple[str, str]]:
+    """Return the status and reason of each deployment."""
+    found = heat.send("GET", "/software_deployments", leave_pending=True).json
+    shown = [
+        heat.send("GET", f"/software_deployments/{each['id']}", leave_pending=True).json
+        for each in found["software_deployments"]
+    ]
+    assert [each["software_deployment"] for each in shown] == found["software_deployments"]
+    return [(each["status"], each["status_reason"]) for each in found["software_deployments"]]
