@@ -30,6 +30,7 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.stack_users import StackUsers
 from heat_convergence.common import errors
 
+MAX_CACHED_REGIONS = 65_536
 MAX_CACHED_CLOUDS = 512  # stack trees with an open session in a process
 _VOLUMES = "volumev3"
 _NO_HEAT_ENDPOINT = (
@@ -151,6 +152,11 @@ class StackCloud:
         return self.credential.region or self._clouds.settings.region
 
     @property
+    def call_region(self) -> str:
+        """Region that calls of the stack go to; empty when it is not known."""
+        return self._clouds.call_region(self)
+
+    @property
     def user_id(self) -> str:
         """The user on whose behalf the service acts."""
         return self.credential.user_id
@@ -198,6 +204,7 @@ class StackCloudCache:
         self.users = StackUsers(settings, service_auth)
         self.breakers = CircuitBreakers(settings.circuits)
         self._by_tree: OrderedDict[str, StackCloud] = OrderedDict()
+        self._regions: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, tree_id: str) -> StackCloud:
@@ -215,9 +222,24 @@ class StackCloudCache:
                 self._by_tree.popitem(last=False)
             return found
 
+    def call_region(self, cloud: StackCloud) -> str:
+        """Return the region of a cloud's credential; empty where that cannot be read."""
+        found = self._regions.get(cloud.tree_id)
+        if found is None:
+            try:
+                found = cloud.region or ""
+            except errors.Error:
+                return ""  # the verb itself fails for the same reason
+            with self._lock:
+                self._regions[cloud.tree_id] = found
+                while len(self._regions) > MAX_CACHED_REGIONS:
+                    self._regions.popitem(last=False)
+        return found
+
     def evict(self, tree_id: str) -> None:
         """Drop a tree's cloud, so that its credential is read again."""
         with self._lock:
+            self._regions.pop(tree_id, None)
             self._by_tree.pop(tree_id, None)
 
 

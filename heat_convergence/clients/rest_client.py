@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
@@ -29,7 +30,9 @@ from heat_convergence.clients.circuit_breaker import (
     Endpoint,
     FailureScope,
 )
+from heat_convergence.common import time_limit
 from heat_convergence.common.errors import (
+    CallRefused,
     Error,
     Forbidden,
     ResourceFailure,
@@ -39,6 +42,7 @@ from heat_convergence.common.errors import (
 )
 
 Json = Any
+MIN_TIMEOUT_S = 1.0  # no request is sent that would have less time
 
 # Errors of keystoneauth and openstacksdk when there was no response.
 _UNREACHABLE = (
@@ -143,8 +147,22 @@ class RequestLimiter:
         self._lock = threading.Lock()
         self._semaphores: dict[Endpoint, threading.BoundedSemaphore] = {}
 
-    def semaphore_for(self, endpoint: Endpoint) -> threading.BoundedSemaphore:
-        """Return the semaphore of a service in a region, for all projects."""
+    @contextmanager
+    def slot(self, endpoint: Endpoint) -> Iterator[None]:
+        """Take a place for one request to a service in a region.
+
+        Raises:
+            CallRefused: There is none within the time limit of the thread.
+        """
+        semaphore, left_s = self._semaphore_for(endpoint), time_limit.remaining_s()
+        if not semaphore.acquire(timeout=None if left_s is None else max(left_s, 0.0)):
+            raise CallRefused(f"{endpoint.service} has too many requests open")
+        try:
+            yield
+        finally:
+            semaphore.release()
+
+    def _semaphore_for(self, endpoint: Endpoint) -> threading.BoundedSemaphore:
         shared = endpoint.in_scope(FailureScope.ENDPOINT)
         with self._lock:
             if shared not in self._semaphores:
@@ -185,9 +203,12 @@ class SdkCloudClient:
         """Send a request and return its successful response."""
         endpoint = self._endpoint(request.service)
         self._breakers.check(endpoint)  # before a place is taken
+        left_s = time_limit.remaining_s()
+        if left_s is not None and left_s < MIN_TIMEOUT_S:
+            raise TemporaryFailure(f"{request.service}: the time limit is exceeded")
         self._log_in()
         with (
-            self._request_limiter.semaphore_for(endpoint),
+            self._request_limiter.slot(endpoint),
             self._breakers.attempt(endpoint) as attempt,
         ):
             return self._attempt(request, attempt)
@@ -240,6 +261,9 @@ class SdkCloudClient:
             arguments["params"] = request.query
         if request.microversion:
             arguments["microversion"] = request.microversion
+        left_s = time_limit.remaining_s()
+        if left_s is not None:
+            arguments.update(timeout=max(left_s, MIN_TIMEOUT_S), connect_retries=0)
         headers = {"Accept": "application/json", **request.headers}
         response: requests.Response = proxy.request(
             request.path, request.method, headers=headers, raise_exc=False, **arguments

@@ -57,7 +57,8 @@ ENGINE_OPTS = [
         "verb_threads",
         default=64,
         min=1,
-        help="Maximum number of calls to other services that a worker process has open at once.",
+        help="Maximum number of calls to other services that a worker process has open at once. "
+        "No service of a region and no project takes more than two thirds of them.",
     ),
     cfg.IntOpt(
         "batch_size",

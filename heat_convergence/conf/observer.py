@@ -23,6 +23,20 @@ OPTS = [
         help="Maximum number of messages that a worker process handles at once.",
     ),
     cfg.IntOpt(
+        "poll_threads",
+        default=32,
+        min=1,
+        help="Maximum number of observations that a worker process has open at once. Each reads "
+        "the resources of one project from one service of a region; no service and no project "
+        "takes more than two thirds of them.",
+    ),
+    cfg.FloatOpt(
+        "poll_timeout",
+        default=30.0,
+        min=1.0,
+        help="Maximum number of seconds that the requests of one observation take together.",
+    ),
+    cfg.IntOpt(
         "sweep_limit",
         default=500,
         min=1,

@@ -8,11 +8,17 @@ does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from heat_convergence.common.errors import InvalidEncryptionKey, StorageRefused, Unavailable
+from heat_convergence.common.errors import (
+    ConcurrentTransaction,
+    Error,
+    InvalidEncryptionKey,
+    StorageRefused,
+    Unavailable,
+)
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
@@ -114,15 +120,11 @@ class Engine:
                 for job in jobs
                 if not is_nested_stack_job(job)
             ]
-            for outcomes in self._pool.run(lambda job: execute_job(job, lease_held), flat):
-                self._finish([outcome for outcome in outcomes if not outcome.lease_lost], token)
+            late = _LateCalls(self._finish, self._leases, token)
+            for outcomes in self._pool.run(lambda job: execute_job(job, lease_held), flat, late):
+                self._finish(outcomes, token)
         except Unavailable as error:
-            # The rows say what was started; a sweep has it done again.
-            LOG.warning(
-                "jobs not finished, a sweep repeats them:"
-                " stack=%(stack)s version=%(version)s error=%(error)s",
-                {"stack": stack_id, "version": version, "error": error.log_text},
-            )
+            _log_unfinished(stack_id, version, error)
 
     def renew_leases(self) -> None:
         """Renew the leases of calls that take long."""
@@ -244,6 +246,7 @@ class Engine:
         return outgoing_messages
 
     def _finish(self, job_outcomes: Sequence[Outcome], token: str) -> None:
+        job_outcomes = [outcome for outcome in job_outcomes if not outcome.lease_lost]
         if not job_outcomes:
             return
         self._notify_observer(job_outcomes[0].job, self._record_each(job_outcomes, token))
@@ -286,6 +289,43 @@ class Engine:
 
     def _context(self, now: datetime, log: EventLog) -> TraversalContext:
         return TraversalContext(now, self._ids, self._settings, report=log.add)
+
+
+class _LateCalls:
+    """The calls of one message that end after it (``pool.LateCalls``)."""
+
+    def __init__(
+        self,
+        record: Callable[[Sequence[Outcome], str], None],
+        leases: LeaseTracker,
+        token: str,
+    ) -> None:
+        self._record = record
+        self._leases = leases
+        self._token = token
+
+    def expect(self) -> None:
+        """Keep the leases of the message, which are renewed meanwhile."""
+        self._leases.hold(self._token)
+
+    def finish(self, outcomes: list[Outcome]) -> None:
+        """Record outcomes and let the leases go."""
+        try:
+            self._record(outcomes, self._token)
+        except (Unavailable, ConcurrentTransaction) as error:
+            row = outcomes[0].job.row
+            _log_unfinished(row.stack_id, row.job.version, error)
+        finally:
+            self._leases.release(self._token)
+
+
+def _log_unfinished(stack_id: str, version: int, error: Error) -> None:
+    """Log that jobs were started and not recorded: the rows say so, for the sweep."""
+    LOG.warning(
+        "jobs not finished, a sweep repeats them:"
+        " stack=%(stack)s version=%(version)s error=%(error)s",
+        {"stack": stack_id, "version": version, "error": error.log_text},
+    )
 
 
 def _is_claimable(row: Resource, version: int, now: datetime) -> bool:

@@ -9,6 +9,7 @@ or no other worker could ever claim the resource.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,15 +20,29 @@ class LeaseTracker:
 
     def __init__(self) -> None:
         self._until: dict[str, datetime] = {}
+        self._holders: Counter[str] = Counter()
         self._guard = threading.Lock()
 
     @contextmanager
     def track(self, token: str) -> Iterator[None]:
-        """Stop tracking the token when the work of the context ends."""
+        """Track the token until the work of the context ends."""
+        self.hold(token)
         try:
             yield
         finally:
-            with self._guard:
+            self.release(token)
+
+    def hold(self, token: str) -> None:
+        """Track a token until as many calls of ``release``."""
+        with self._guard:
+            self._holders[token] += 1
+
+    def release(self, token: str) -> None:
+        """Stop tracking the token unless others hold it, too."""
+        with self._guard:
+            self._holders[token] -= 1
+            if self._holders[token] <= 0:
+                del self._holders[token]
                 self._until.pop(token, None)
 
     def claim(self, token: str, until: datetime) -> None:

@@ -2,24 +2,48 @@
 
 Types without I/O run in place; the others run beside each other in an executor, green
 or native, that ``cli`` chooses.  Must not touch any row.
+
+A service or a project whose calls hang takes neither all places for calls nor all threads
+for messages: a message waits for its calls only while some of them end.  Then calls under
+way go on without it, and jobs that have not started are given back, to be done later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
-from typing import Protocol
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from typing import Any, Protocol
 
+from heat_convergence.common.errors import CallRefused
+from heat_convergence.common.fair_executor import FairExecutor, FairSlots
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
+from heat_convergence.resources.protocol.call_groups import call_groups
 
 ExecuteJob = Callable[[Job], Outcome]
+PATIENCE_S = 5.0  # how long a message waits for the next of its calls to end
+POSTPONE_S = 5.0  # pause of a job that found no place
+
+
+class LateCalls(Protocol):
+    """The calls of a message that end after the message."""
+
+    def expect(self) -> None:
+        """Keep the leases of the message until one call of ``finish``."""
+        ...
+
+    def finish(self, outcomes: list[Outcome]) -> None:
+        """Record outcomes, in a thread of the pool, and let the leases go."""
+        ...
 
 
 class JobPool(Protocol):
     """A pool that executes the jobs of one message."""
 
-    def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+    def run(
+        self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls
+    ) -> Iterator[list[Outcome]]:
         """Yield the outcomes in groups as they arrive; one group is recorded at a time."""
         ...
 
@@ -27,26 +51,76 @@ class JobPool(Protocol):
 class InlineJobPool:
     """A pool that executes jobs one by one: for tests, the simulator, and types without I/O."""
 
-    def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+    def run(
+        self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls
+    ) -> Iterator[list[Outcome]]:
         """Yield the outcomes of all jobs as one group."""
         yield [execute(job) for job in jobs]
 
 
 class ConcurrentJobPool:
-    """A pool that executes jobs concurrently on a ``concurrent.futures`` executor."""
+    """A pool that executes jobs concurrently.
 
-    def __init__(self, executor: Executor) -> None:
+    Args:
+        executor: Runs the calls.
+        message_threads: How many messages the process handles at once.
+        patience_s: How long a message waits for the next of its calls to end.
+    """
+
+    def __init__(
+        self, executor: FairExecutor, message_threads: int, *, patience_s: float = PATIENCE_S
+    ) -> None:
         self._executor = executor
+        self._messages = FairSlots(message_threads)
+        self._patience_s = patience_s
 
-    def run(self, execute: ExecuteJob, jobs: Sequence[Job]) -> Iterator[list[Outcome]]:
+    def run(
+        self, execute: ExecuteJob, jobs: Sequence[Job], late: LateCalls
+    ) -> Iterator[list[Outcome]]:
         """Yield the outcomes of local jobs first, then the others as they finish."""
         local = [job for job in jobs if job.resource_type is None or job.resource_type.local]
-        remote = [
-            job for job in jobs if job.resource_type is not None and not job.resource_type.local
-        ]
-        running = {self._executor.submit(execute, job) for job in remote}
+        calls = {
+            self._executor.submit(groups, partial(execute, job)): (job, groups)
+            for job in jobs
+            if (groups := _groups_of(job)) is not None
+        }
         if local:
             yield [execute(job) for job in local]
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield [future.result() for future in done]
+        groups = frozenset(group for _job, each in calls.values() for group in each)
+        if calls and self._messages.try_take(groups):
+            try:
+                yield from self._wait_for(calls)
+            finally:
+                self._messages.give_back(groups)
+        postponed = [job for call, (job, _groups) in calls.items() if call.cancel()]
+        for call in calls:
+            if not call.cancelled():
+                late.expect()
+                call.add_done_callback(partial(_finish_late, late))
+        if postponed:
+            yield [Outcome(job, error=_no_place()) for job in postponed]
+
+    def _wait_for(self, calls: dict[Future[Outcome], Any]) -> Iterator[list[Outcome]]:
+        """Yield outcomes, and take their calls from ``calls``, while calls end."""
+        while calls:
+            done, _running = wait(calls, self._patience_s, return_when=FIRST_COMPLETED)
+            if not done:
+                return
+            for call in done:
+                del calls[call]
+            yield [call.result() for call in done]
+
+
+def _groups_of(job: Job) -> Any:
+    """Return the groups of the job's calls; None for a job that does no I/O."""
+    if job.resource_type is None or job.resource_type.local:
+        return None
+    return () if job.context is None else call_groups(job.resource_type, job.context)
+
+
+def _finish_late(late: LateCalls, call: Future[Outcome]) -> None:
+    late.finish([call.result()])
+
+
+def _no_place() -> CallRefused:
+    return CallRefused("it waits for earlier calls to the service", retry_after_s=POSTPONE_S)

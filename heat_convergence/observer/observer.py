@@ -9,6 +9,7 @@ anything in the cloud.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,10 +32,13 @@ from heat_convergence.convergence.lifecycle.sweeps import (
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.polling import (
     ObservationBatch,
+    PollGroup,
+    PollResult,
     observed_dependencies,
-    poll_resources,
+    plan_polls,
 )
 from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
 from heat_convergence.observer.stack_boundary import StackBoundary
@@ -67,6 +71,7 @@ class Observer:
         rebuild: rollback.DefinitionRebuilder,
         request_tick: Callable[[], None] = lambda: None,
         errors: ErrorLog | None = None,
+        pool: PollPool | None = None,
     ) -> None:
         self._store = services.store
         self._bus = services.bus
@@ -88,6 +93,10 @@ class Observer:
             evaluation.functions,
             template_cache,
         )
+        self._polls = PollsInProgress(
+            pool or InlinePollPool(), services.settings.observation_limit_s
+        )
+        self._results: deque[PollResult] = deque()
         self._boundary = StackBoundary(errors or ErrorLog(services.clock))
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
@@ -119,6 +128,7 @@ class Observer:
         now = self._clock()
         try:
             self._poll_due(now)
+            self._process_results()
             if now >= self._next_sweep_at:
                 self._sweep(now)
                 self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
@@ -151,8 +161,25 @@ class Observer:
                 inputs = tx.incarnations.get_inputs(stack_id, names) if names else {}
             if stack is not None:
                 due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
-        for stack_id, observations in sorted(poll_resources(due, self._registry, now).items()):
-            self._process_safely(stack_id, [row.id for row in by_stack[stack_id]], observations)
+        known, groups = plan_polls(due, self._registry, now)
+        self._results.append(known)
+        for key, group in sorted(groups.items()):
+            # Those of a group under way are due again after the lease.
+            self._polls.start(key, key, partial(self._poll, group))
+
+    def _poll(self, group: PollGroup) -> None:
+        """Observe resources, perhaps in another thread; the next round records the result."""
+        self._results.append(group.run(self._registry))
+        self._request_tick()
+
+    def _process_results(self) -> None:
+        """Process the observations that have ended, those of a stack together."""
+        found = PollResult()
+        while self._results:
+            found.merge(self._results.popleft())
+        for stack_id, resource_ids in sorted(found.resource_ids.items()):
+            observations = found.observations.get(stack_id, {})
+            self._process_safely(stack_id, resource_ids, observations)
 
     def _sweep(self, now: datetime) -> None:
         """Find what a lost message would have started (RULE 1)."""

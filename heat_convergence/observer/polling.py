@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.resources.protocol.call_groups import CallGroups, call_groups
 from heat_convergence.resources.protocol.resource_context import (
     VerbInputs,
     build_context,
@@ -50,47 +51,102 @@ class ObservationBatch:
     cloud: Any = None
 
 
-def poll_resources(
-    batches: Sequence[ObservationBatch], registry: ResourceTypeRegistry, now: datetime
-) -> dict[str, dict[str, Observation]]:
-    """Return the observations by the id of the stack and of the resource.
+@dataclass(slots=True)
+class PollResult:
+    """Observations, and all resources that are to be processed with them.
 
-    Rows whose outcome an engine recorded already are not polled again and are left out; a
-    retry's observation says only that its time has come.  Types with
-    ``observes_across_stacks`` are polled for all stacks at once.
+    Attributes:
+        resource_ids: The ids by the id of their stack.
+        observations: The observations by the id of the stack and of the resource.
     """
-    observations: dict[str, dict[str, Observation]] = {one.stack.id: {} for one in batches}
-    polls: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = {}
+
+    resource_ids: dict[str, list[str]] = field(default_factory=dict)
+    observations: dict[str, dict[str, Observation]] = field(default_factory=dict)
+
+    def add(self, row: Resource, observation: Observation | None) -> None:
+        """Add a resource, with its observation unless it is as an engine has recorded it."""
+        self.resource_ids.setdefault(row.stack_id, []).append(row.id)
+        if observation is not None:
+            self.observations.setdefault(row.stack_id, {})[row.id] = observation
+
+    def merge(self, other: PollResult) -> None:
+        """Add the resources of another result."""
+        for stack_id, ids in other.resource_ids.items():
+            self.resource_ids.setdefault(stack_id, []).extend(ids)
+        for stack_id, found in other.observations.items():
+            self.observations.setdefault(stack_id, {}).update(found)
+
+
+@dataclass(slots=True)
+class PollGroup:
+    """Resources of one project that are observed by calls to one service of a region.
+
+    Attributes:
+        polls: The resources by the stack, "" for all at once, and by the resource type.
+    """
+
+    polls: dict[tuple[str, str], list[tuple[Resource, ResourceContext]]] = field(
+        default_factory=dict
+    )
+
+    def run(self, registry: ResourceTypeRegistry) -> PollResult:
+        """Observe the resources."""
+        result = PollResult()
+        for (_, name), members in sorted(self.polls.items()):
+            rows, views = zip(*members, strict=True)
+            looks = _look_at_type(registry.get(name), rows, views)
+            for row in rows:
+                result.add(row, looks[row.id])
+        return result
+
+
+PollGroups = dict[CallGroups, PollGroup]
+
+
+def plan_polls(
+    batches: Sequence[ObservationBatch], registry: ResourceTypeRegistry, now: datetime
+) -> tuple[PollResult, PollGroups]:
+    """Return what is known without an observation, and the others in groups.
+
+    Rows whose outcome an engine recorded already are not polled again and have no
+    observation; a retry's observation says only that its time has come.  Types with
+    ``observes_across_stacks`` are polled for all stacks at once, types without I/O in place.
+    """
+    known, local, groups = PollResult(), PollGroup(), PollGroups()
     for one in batches:
         for row in one.rows:
-            if row.job.state is JobState.RETRY:
-                observations[one.stack.id][row.id] = Observation(
-                    ObservedState.BUSY, job=job_key(row)
-                )
-            elif (
-                row.job.state is JobState.AWAITING_OBSERVATION
-                and row.observation.state is ObservedState.BUSY
-            ):
-                resource_type = registry.find(row.desired.implementation)
-                if resource_type is None:
-                    unknown = str(EntityNotFound("Resource Type", row.desired.implementation))
-                    observations[one.stack.id][row.id] = Observation(
-                        ObservedState.FAILED, unknown, job=job_key(row)
-                    )
-                    continue
-                if resource_type.has_nested_stack:
-                    continue  # its rows are read in the transaction that records the observations
-                where = "" if resource_type.observes_across_stacks else one.stack.id
-                inputs = VerbInputs(dependencies=one.inputs, cloud=one.cloud)
-                view = build_context(row, one.stack, _action(row), now, inputs)
-                view = with_name_limit(view, resource_type.physical_name_limit)
-                polls.setdefault((where, resource_type.name), []).append((row, view))
-    for (_, name), members in sorted(polls.items()):
-        rows, views = zip(*members, strict=True)
-        stacks = {row.id: row.stack_id for row in rows}
-        for row_id, observation in _look_at_type(registry.get(name), rows, views).items():
-            observations[stacks[row_id]][row_id] = observation
-    return observations
+            found = _plan_poll(row, one, registry, now)
+            if not isinstance(found, tuple):
+                known.add(row, found)
+                continue
+            resource_type, view = found
+            group = local
+            if not resource_type.local:
+                group = groups.setdefault(call_groups(resource_type, view), PollGroup())
+            where = "" if resource_type.observes_across_stacks else one.stack.id
+            group.polls.setdefault((where, resource_type.name), []).append((row, view))
+    known.merge(local.run(registry))
+    return known, groups
+
+
+def _plan_poll(
+    row: Resource, batch: ObservationBatch, registry: ResourceTypeRegistry, now: datetime
+) -> Observation | tuple[ResourceType, ResourceContext] | None:
+    """Return what to poll, or the observation of a row that is not polled, None for neither."""
+    if row.job.state is JobState.RETRY:
+        return Observation(ObservedState.BUSY, job=job_key(row))
+    awaited = row.job.state is JobState.AWAITING_OBSERVATION
+    if not awaited or row.observation.state is not ObservedState.BUSY:
+        return None
+    resource_type = registry.find(row.desired.implementation)
+    if resource_type is None:
+        unknown = str(EntityNotFound("Resource Type", row.desired.implementation))
+        return Observation(ObservedState.FAILED, unknown, job=job_key(row))
+    if resource_type.has_nested_stack:
+        return None  # its rows are read in the transaction that records the observations
+    inputs = VerbInputs(dependencies=batch.inputs, cloud=batch.cloud)
+    view = build_context(row, batch.stack, _action(row), now, inputs)
+    return resource_type, with_name_limit(view, resource_type.physical_name_limit)
 
 
 def _action(row: Resource) -> Action:

@@ -27,8 +27,9 @@ from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import metadata
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.nested_executor import NestedStackExecutor, NestedTreeLimits
-from heat_convergence.engine.pool import InlineJobPool
+from heat_convergence.engine.pool import InlineJobPool, JobPool
 from heat_convergence.observer.observer import Observer
+from heat_convergence.observer.poll_pool import PollPool
 from heat_convergence.resources.custom_constraints import CLOUDLESS_CONSTRAINTS
 from heat_convergence.resources.nested.template_cache import MAX_CACHE_BYTES, TemplateCache
 from heat_convergence.resources.protocol.resource_type import CloudFactory, ResourceType
@@ -187,7 +188,9 @@ class LocalService(InProcessDaemons):
     def _new_cache(self, limits: TemplateLimits) -> TemplateCache:
         return TemplateCache(limits, max_bytes=self.cache_bytes)
 
-    def build_daemons(self) -> tuple[Engine, Observer]:
+    def build_daemons(
+        self, *, pool: JobPool | None = None, poll_pool: PollPool | None = None
+    ) -> tuple[Engine, Observer]:
         """Return a new engine and observer over the same services."""
         cloud = NoAuthCloud(None, DatabaseSoftwareStore(self.database))
         services = self.services
@@ -225,10 +228,12 @@ class LocalService(InProcessDaemons):
         engine = Engine(
             daemon_services,
             evaluation,
-            pool=InlineJobPool(),
+            pool=pool or InlineJobPool(),
             worker_id=services.ids(),
             nested_executor=nested_executor,
         )
         self.nested_executors.append(nested_executor)
-        observer = Observer(daemon_services, evaluation, rebuild=StackBuilder(services).rebuild)
+        observer = Observer(
+            daemon_services, evaluation, rebuild=StackBuilder(services).rebuild, pool=poll_pool
+        )
         return engine, observer

@@ -34,6 +34,7 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
         repost_after_s=conf.engine.repost_after,
         error_wait_s=float(conf.error_wait_time),
         action_timeout_s=float(conf.stack_action_timeout),
+        observation_limit_s=conf.observer.poll_timeout,
         sweep_interval_s=conf.observer.sweep_interval,
         sweep_limit=conf.observer.sweep_limit,
     )

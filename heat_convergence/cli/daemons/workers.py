@@ -11,7 +11,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -25,11 +25,13 @@ from heat_convergence.cli.components.assembly import (
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.common import errors
+from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.connection.database import wait_until_available
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.observer.observer import Observer
+from heat_convergence.observer.poll_pool import ConcurrentPollPool
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.server import create_engine_server, create_observer_server
 from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
@@ -216,11 +218,12 @@ class EngineWorker(MessageWorker):
 
     def __init__(self, components: ProcessComponents) -> None:
         super().__init__(components)
-        self._executor: Executor = ContextExecutor(components.conf.engine.verb_threads, "verb")
+        verb_threads = components.conf.engine.verb_threads
+        self._executor = FairExecutor(ContextExecutor(verb_threads, "verb"), verb_threads)
         self.engine = Engine(
             self.create_daemon_services(),
             _create_evaluation_services(components),
-            pool=ConcurrentJobPool(self._executor),
+            pool=ConcurrentJobPool(self._executor, self.thread_count),
             worker_id=self.worker_id,
             nested_executor=create_nested_executor(components),
         )
@@ -252,11 +255,14 @@ class ObserverWorker(MessageWorker):
 
     def __init__(self, components: ProcessComponents) -> None:
         super().__init__(components)
+        poll_threads = components.conf.observer.poll_threads
+        self._executor = FairExecutor(ContextExecutor(poll_threads, "poll"), poll_threads)
         self.observer = Observer(
             self.create_daemon_services(),
             _create_evaluation_services(components),
             rebuild=StackBuilder(create_stack_services(components)).rebuild,
             request_tick=self.request_round,
+            pool=ConcurrentPollPool(self._executor),
         )
         self._periodic = threading.Thread(
             target=self._run_periodic_tasks, name="periodic", daemon=True
@@ -281,6 +287,10 @@ class ObserverWorker(MessageWorker):
     def run_round(self) -> float:
         """Poll and sweep, and return the seconds until the next round."""
         return min(self.observer.tick(), self.settings.sweep_interval_s)
+
+    def on_drained(self) -> None:
+        """Stop the threads of observations."""
+        self._executor.shutdown()
 
     def _run_periodic_tasks(self) -> None:
         tasks = PeriodicTasks(self.components, self.stop_event.is_set)

@@ -26,6 +26,7 @@ class ConvergenceSettings:
     repost_after_s: float = 6.0  # a posted job that nobody claimed is posted again
     error_wait_s: float = 240.0  # how long siblings of a failed resource may take
     action_timeout_s: float = 3600.0
+    observation_limit_s: float = 30.0  # of all requests of one observation
     sweep_interval_s: float = 3.0
     sweep_limit: int = 500
 

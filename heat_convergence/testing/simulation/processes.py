@@ -7,7 +7,10 @@ any number of tasks may be in progress.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from heat_convergence.common.error_log import ErrorLog
+from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.engine.engine import Engine
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -104,6 +107,22 @@ class RaisingErrorLog(ErrorLog):
         raise error
 
 
+class SimulatedPollPool:
+    """``observer.poll_pool.PollPool`` that runs each observation as a task of its own."""
+
+    def __init__(self, process: SimulatedObserver) -> None:
+        self._process = process
+        self._incarnation = process.incarnation
+
+    def start(self, groups: SlotGroups, work: Callable[[], None]) -> None:
+        """Start the work as the next event, if the process still runs."""
+        self._process.simulation.event_queue.schedule_after(0.0, lambda: self._run(work))
+
+    def _run(self, work: Callable[[], None]) -> None:
+        if self._process.alive and self._process.incarnation == self._incarnation:
+            self._process.run_task("poll", work)
+
+
 class SimulatedObserver(ServiceProcess):
     """An observer process: the observer and the timer of its next tick."""
 
@@ -114,8 +133,10 @@ class SimulatedObserver(ServiceProcess):
             rebuild=nested_templates.rebuild_desired,
             request_tick=self._request_tick,
             errors=RaisingErrorLog(self.daemon_services().clock),
+            pool=SimulatedPollPool(self) if self.simulation.config.concurrent_polls else None,
         )
         self._ticking = False
+        self._tick_requested = False
         self._tick_number = 0
         self._schedule_tick(0.1)
 
@@ -127,6 +148,7 @@ class SimulatedObserver(ServiceProcess):
         )
 
     def _request_tick(self) -> None:
+        self._tick_requested = bool(self.simulation.config.concurrent_polls)
         if not self._ticking:
             self._schedule_tick(0.0)
 
@@ -142,7 +164,7 @@ class SimulatedObserver(ServiceProcess):
         current = self.alive and self.incarnation == incarnation and self._tick_number == number
         if not current or self._ticking:
             return
-        self._ticking = True
+        self._ticking, self._tick_requested = True, False
         self.run_task("tick", self._tick)
 
     def _tick(self) -> None:
@@ -151,7 +173,7 @@ class SimulatedObserver(ServiceProcess):
             seconds = self.observer.tick()
         finally:
             self._ticking = False
-            self._schedule_tick(max(seconds, 0.05))
+            self._schedule_tick(0.05 if self._tick_requested else max(seconds, 0.05))
 
 
 class SimulatedApi(ServiceProcess):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.pool import LateCalls
 
 
 class SequentialPool:
@@ -19,7 +20,7 @@ class SequentialPool:
         self._group_size = group_size
 
     def run(
-        self, perform: Callable[[Job], Outcome], jobs: Sequence[Job]
+        self, perform: Callable[[Job], Outcome], jobs: Sequence[Job], late: LateCalls
     ) -> Iterator[list[Outcome]]:
         """Perform the jobs in order; yield the outcomes of each group."""
         for start in range(0, len(jobs), self._group_size):

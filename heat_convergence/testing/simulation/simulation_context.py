@@ -37,6 +37,7 @@ class EnvironmentConfig:
             shortest time.
         group_size: how many calls an engine records at once.
         max_work_s: the longest time the cloud takes for a call.
+        concurrent_polls: 1 if observations do not delay the pass that has started them.
     """
 
     seed: int = 0
@@ -44,6 +45,7 @@ class EnvironmentConfig:
     observers: int = 2
     group_size: int = 1
     max_work_s: float = 5.0
+    concurrent_polls: int = 0
     settings: ConvergenceSettings = field(
         default_factory=lambda: ConvergenceSettings(
             action_timeout_s=600.0, max_job_takeovers=UNLIMITED_TAKEOVERS

@@ -13,7 +13,7 @@ from heat_convergence.clients import error_mapping
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
-from heat_convergence.observer.polling import ObservationBatch, poll_resources
+from heat_convergence.observer.polling import ObservationBatch, plan_polls
 from heat_convergence.resources.catalog.resource_types import load_resource_types
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver import poll_interval
@@ -118,8 +118,12 @@ class TestCallCounts:
             )
         bench.emulation.advance(5.0)
         bench.emulation.request_counts.clear()
-        observed_states = poll_resources(due, bench.registry, START + timedelta(seconds=5))
-        observations = [one for stack in observed_states.values() for one in stack.values()]
+        now = START + timedelta(seconds=5)
+        result, groups = plan_polls(due, bench.registry, now)
+        assert not result.resource_ids
+        for group in groups.values():
+            result.merge(group.run(bench.registry))
+        observations = [one for each in result.observations.values() for one in each.values()]
         assert len(observations) == created == 24
         assert {one.observed for one in observations} == {ObservedState.READY}
         assert sum(bench.emulation.request_counts.values()) == 2  # one per type

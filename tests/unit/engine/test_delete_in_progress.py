@@ -12,7 +12,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import JobStep
 from heat_convergence.engine.execution import execute_job
 from heat_convergence.engine.jobs import ClaimContext, create_job
-from heat_convergence.observer.polling import ObservationBatch, poll_resources
+from heat_convergence.observer.polling import ObservationBatch, plan_polls
 from heat_convergence.resources.builtin.test_resource import TestResource
 from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -59,9 +59,8 @@ def test_delete_is_busy_after_the_call(leaving) -> None:
 
 
 def test_delete_is_busy_when_observed(leaving) -> None:
-    observations = poll_resources(
-        [ObservationBatch(STACK, [leaving], {})],
-        ResourceTypeRegistry.from_types(SlowDeletingType),
-        NOW,
-    )
-    assert observations["stack-1"]["a"].observed is ObservedState.BUSY
+    registry = ResourceTypeRegistry.from_types(SlowDeletingType)
+    batches = [ObservationBatch(STACK, [leaving], {})]
+    result, groups = plan_polls(batches, registry, NOW)
+    assert not groups  # it does no I/O
+    assert result.observations["stack-1"]["a"].observed is ObservedState.BUSY

@@ -105,6 +105,7 @@ def flat_scenario(seed: int, *, steps: int = 400, store: str = "memory") -> Scen
         observers=rng.choice((1, 2)),
         group_size=rng.choice((1, 2, 5)),
         max_work_s=rng.choice((0.0, 2.0, 15.0)),
+        concurrent_polls=seed % 2,
         settings=settings,
     )
     requests: list[TimedRequest] = []

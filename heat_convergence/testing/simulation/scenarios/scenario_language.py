@@ -22,7 +22,7 @@ from heat_convergence.testing.simulation.workload.user_requests import (
 )
 
 ENVIRONMENT_COMMAND = "environment"
-_COUNTS = {"seed", "engines", "observers", "group_size"}
+_COUNTS = {"seed", "engines", "observers", "group_size", "concurrent_polls"}
 
 
 class ScenarioSyntaxError(ValueError):
@@ -156,6 +156,7 @@ def _lines(scenario: Scenario, injected_faults: Mapping[str, str]) -> Iterator[s
             f"{ENVIRONMENT_COMMAND} seed={config.seed} store={scenario.store}",
             f"engines={config.engines} observers={config.observers}",
             f"group_size={config.group_size} work_s={config.max_work_s}",
+            f"concurrent_polls={config.concurrent_polls}",
             *settings,
         ]
     )

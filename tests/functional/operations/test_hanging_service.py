@@ -1,0 +1,175 @@
+"""A service that never answers delays only its own resources: engine and observer with threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from heat_convergence.common.fair_executor import FairExecutor
+from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.engine.engine import Engine
+from heat_convergence.engine.pool import ConcurrentJobPool
+from heat_convergence.observer.observer import Observer
+from heat_convergence.observer.poll_pool import ConcurrentPollPool
+from heat_convergence.resources.protocol.resource_type import (
+    ResourceContext,
+    ResourceType,
+    VerbResult,
+)
+from heat_convergence.resources.protocol.schema import TypeSchema
+from tests.functional.harness import LocalService
+
+Json = Any
+STUCK, HEALTHY = 30, 20  # stacks
+CALLS, MESSAGES, POLLS = 12, 6, 6  # threads
+WAIT_S = 60.0  # what should happen at once, on a machine that is very busy
+
+
+class HealthyType(ResourceType):
+    """A type of a service that answers at once; it is ready when it is observed."""
+
+    name = "Test::Healthy"
+    service = "network"
+    schema = TypeSchema()
+
+    def create(self, context: ResourceContext) -> VerbResult:
+        return VerbResult(ObservedState.BUSY, context.name, poll_after_s=1.0)
+
+    def update(
+        self, context: ResourceContext, after: Mapping[str, Json], changed: frozenset[str]
+    ) -> VerbResult:
+        return VerbResult(ObservedState.READY)
+
+    def delete(self, context: ResourceContext) -> VerbResult:
+        return VerbResult(ObservedState.ABSENT)
+
+    def observe(self, context: ResourceContext) -> VerbResult:
+        return VerbResult(ObservedState.READY)
+
+
+class HangingType(HealthyType):
+    """A type of a service that answers nothing from some verb on, until it is released."""
+
+    name = "Test::Hanging"
+    service = "compute"
+
+    def __init__(self) -> None:
+        self.hanging_verb = ""
+        self.released = threading.Event()
+        self.calls: Counter[str] = Counter()
+        self.started = threading.Event()
+
+    def create(self, context: ResourceContext) -> VerbResult:
+        self._hang("create")
+        return super().create(context)
+
+    def find(self, context: ResourceContext) -> str | None:
+        self._hang("create")
+        return None
+
+    def observe(self, context: ResourceContext) -> VerbResult:
+        self._hang("observe")
+        return super().observe(context)
+
+    def _hang(self, verb: str) -> None:
+        if verb == self.hanging_verb and not self.released.is_set():
+            self.calls[verb] += 1
+            self.started.set()
+            assert self.released.wait(10 * WAIT_S)
+
+
+class ThreadedDaemons:
+    """An engine and an observer with the pools of the daemons; messages run in threads."""
+
+    def __init__(self, service: LocalService) -> None:
+        self.service = service
+        self.calls = FairExecutor(ThreadPoolExecutor(CALLS), CALLS)
+        self.polls = FairExecutor(ThreadPoolExecutor(POLLS), POLLS)
+        self.messages = ThreadPoolExecutor(MESSAGES)
+        engine, observer = service.build_daemons(
+            pool=ConcurrentJobPool(self.calls, MESSAGES, patience_s=0.2),
+            poll_pool=ConcurrentPollPool(self.polls),
+        )
+        self.engine: Engine = engine
+        self.observer: Observer = observer
+
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Handle messages and polls until a condition holds."""
+        pause, waited_s = threading.Event(), 0.0
+        while not condition():
+            while self.service.bus.pending:
+                message = self.service.bus.pending.popleft()
+                handle = (
+                    self.engine.converge if message.method == "converge" else self.observer.observe
+                )
+                self.messages.submit(
+                    handle, message.stack_id, message.version, message.resource_ids
+                )
+            self.service.clock.advance(0.5)
+            self.observer.tick()
+            self.engine.renew_leases()
+            pause.wait(0.05)
+            waited_s += 0.05
+            assert waited_s < WAIT_S
+
+    def close(self) -> None:
+        self.messages.shutdown()
+        self.calls.shutdown()
+        self.polls.shutdown()
+
+
+@pytest.fixture
+def hanging() -> Iterator[HangingType]:
+    hanging = HangingType()
+    yield hanging
+    hanging.released.set()
+
+
+@pytest.fixture
+def daemons(tmp_path: Any, hanging: HangingType) -> Iterator[ThreadedDaemons]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(HealthyType(), hanging))
+    daemons = ThreadedDaemons(service)
+    yield daemons
+    hanging.released.set()
+    daemons.close()
+    service.close()
+
+
+def make(service: LocalService, name: str, type_name: str) -> None:
+    resources = {"r": {"type": type_name}}
+    template = {"heat_template_version": "2018-08-31", "resources": resources}
+    body = {"stack_name": name, "template": template, "timeout_mins": 600}
+    response = service.send("POST", "/stacks", body, leave_pending=True, project=name[:2])
+    assert response.status_int == 201, response.text
+
+
+def complete(service: LocalService, prefix: str) -> int:
+    """Return how many stacks of a project are complete."""
+    path = "/stacks?status=COMPLETE"
+    return len(service.send("GET", path, leave_pending=True, project=prefix).json["stacks"])
+
+
+@pytest.mark.parametrize("verb", ["create", "observe"])
+def test_healthy_stacks_end_while_a_service_hangs(
+    daemons: ThreadedDaemons, hanging: HangingType, verb: str
+) -> None:
+    service, hanging.hanging_verb = daemons.service, verb
+    for number in range(STUCK):
+        make(service, f"s{number % 9}-{number}", "Test::Hanging")
+    daemons.run_until(hanging.started.is_set)
+    for number in range(HEALTHY):
+        make(service, f"ok-{number}", "Test::Healthy")
+    daemons.run_until(lambda: complete(service, "ok") == HEALTHY)
+
+    assert not hanging.released.is_set()
+    limit = {"create": 2 * CALLS // 3, "observe": 2 * POLLS // 3}[verb]
+    assert 0 < hanging.calls[verb] <= limit
+    assert sum(complete(service, f"s{number}") for number in range(9)) == 0
+
+    hanging.released.set()
+    daemons.run_until(lambda: sum(complete(service, f"s{number}") for number in range(9)) == STUCK)
