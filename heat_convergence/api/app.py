@@ -6,7 +6,7 @@ in which order; reads no global option and starts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -47,6 +47,7 @@ from heat_convergence.api.middleware.faults import FaultWrapper, WsgiApplication
 from heat_convergence.api.middleware.identity import KeystoneIdentity, NoAuthIdentity
 from heat_convergence.api.middleware.overload import HEALTHCHECK_PATH, OverloadRefusal
 from heat_convergence.api.middleware.public_endpoint import PublicEndpoint
+from heat_convergence.api.middleware.readiness import ReadinessGate
 from heat_convergence.api.middleware.version_negotiation import VersionNegotiation
 from heat_convergence.api.openapi import build_openapi_document
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
@@ -65,6 +66,7 @@ def build_app(
     *,
     auth: AuthStrategy = AuthStrategy.NOAUTH,
     conf: cfg.ConfigOpts | None = None,
+    check_ready: Callable[[], None] = lambda: None,
 ) -> WsgiApplication:
     """Return the API as a WSGI application.
 
@@ -73,6 +75,7 @@ def build_app(
         auth: how callers are authenticated.
         conf: the options of oslo.middleware, oslo.policy and keystonemiddleware; their
             defaults without it.
+        check_ready: raises ``Unavailable`` while the database cannot be used.
     """
     conf = conf or _defaults()
     enforcer = PolicyEnforcer(conf)
@@ -102,6 +105,7 @@ def build_app(
         app = Ec2SignatureAuth(app, inner, services.find_signer, users)
     app = OverloadRefusal(PublicEndpoint(app, services.options.public_endpoint))
     app = _PathDispatcher(app, {HEALTHCHECK_PATH: Healthcheck(None, conf)})
+    app = ReadinessGate(app, check_ready)
     cors.set_defaults(
         allow_headers=_OUR_HEADERS,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],

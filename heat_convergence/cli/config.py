@@ -7,17 +7,19 @@ libraries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
-from heat_convergence.cli.components.required_modules import (
+from heat_convergence.cli.concurrency import PROJECT_NAME
+from heat_convergence.cli.startup.required_modules import (
     LOGGING_MODULES,
     describe_missing,
     find_missing,
 )
-from heat_convergence.cli.concurrency import PROJECT_NAME
+from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.conf import opts
 from heat_convergence.db.connection import database
 from heat_convergence.rpc import transport
@@ -46,7 +48,9 @@ def load_config(
         files: Files to read instead of those in /etc/heat-convergence and the like.
 
     Raises:
-        SystemExit: The module that logging needs is not installed.
+        StartupProblem: A module that logging needs is not installed, or a value is not of its
+            option's type.
+        cfg.Error: A file cannot be read.
     """
     conf = cfg.ConfigOpts()
     opts.register_all_opts(conf)
@@ -58,13 +62,30 @@ def load_config(
         list(arguments),
         project=PROJECT_NAME,
         prog=prog,
+        version=package_version(),
+        usage="%(prog)s [--config-file FILE] [--config-dir FOLDER] [--help] [OPTION]",
         default_config_files=None if files is None else list(files),
     )
+    _check_values(conf)
     missing = find_missing(conf, LOGGING_MODULES)
     if missing:
-        raise SystemExit(describe_missing(missing))
+        raise StartupProblem(describe_missing(missing))
     configure_logging(conf)
     return conf
+
+
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Read every option once: values of the wrong type are found only when they are read."""
+    for name in conf:
+        value = conf[name]
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for option in value:
+                value[option]
+
+
+def package_version() -> str:
+    """Return the version of the installed package."""
+    return version("heat-convergence")
 
 
 def set_library_defaults() -> None:

@@ -10,7 +10,10 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+from oslo_config import cfg
+
 from heat_convergence.cli import concurrency
+from heat_convergence.cli.startup.startup_state import StartupProblem, report_problem
 
 USAGE = """usage: heat-convergence COMMAND [--help]
 
@@ -53,21 +56,25 @@ def heat_convergence() -> int:
     if name in commands:
         return commands[name](arguments)
     shows_help = name in ("-h", "--help", "help")
+    if name == "--version":
+        print(import_module("heat_convergence.cli.config").package_version())
+        return 0
     print(USAGE, file=sys.stdout if shows_help else sys.stderr)
     return 0 if shows_help else 2
 
 
-def _daemon(prog: str, module: str, name: str) -> int:
-    arguments = sys.argv[1:]
-    concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=prog))
-    return int(getattr(import_module(f"heat_convergence.cli.{module}"), name)(arguments))
+def _daemon(prog: str, module: str, name: str, arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=prog))
+        return int(getattr(import_module(f"heat_convergence.cli.{module}"), name)(arguments))
+    except (cfg.Error, StartupProblem) as found:
+        problem = found
+    return report_problem(prog, problem)  # here, oslo.log does not repeat the exception
 
 
 def _standalone(arguments: list[str]) -> int:
-    concurrency.set_up_backend(
-        concurrency.configured_backend(arguments, prog="heat-convergence-standalone")
-    )
-    return int(import_module("heat_convergence.cli.daemons.standalone").main(arguments))
+    return _daemon("heat-convergence-standalone", "daemons.standalone", "main", arguments)
 
 
 def _demo(arguments: list[str]) -> int:

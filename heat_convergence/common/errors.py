@@ -289,6 +289,12 @@ class Unavailable(Error):
     retry = Retry.BACKOFF
 
 
+class AccessRefused(Unavailable):
+    """A server that refuses this service's login; clients see no difference."""
+
+    wire_type = "Unavailable"
+
+
 class ConcurrentTransaction(Error):
     """A transaction that the database aborted in favour of another; run it again."""
 

@@ -46,6 +46,13 @@ _NOTHING: Mapping[tuple[str, str], Json] = {}
 _log = logging.getLogger(__name__)
 
 
+class IncompleteInstallation(Exception):
+    """An installation without all the resource types of this package.
+
+    A worker without them would fail the resources of these types.
+    """
+
+
 class ResourceTypeRegistry:
     """Resource types by name; immutable."""
 
@@ -71,11 +78,14 @@ class ResourceTypeRegistry:
     ) -> ResourceTypeRegistry:
         """Load all types that installed packages declare by entry points.
 
-        A type that cannot be imported is logged and left out: it must not stop the service.
+        A plug-in that cannot be imported is logged and left out: it must not stop the service.
 
         Args:
             defaults: Defaults that replace those of the types' properties.
             overrides: Values that replace those of the types' class attributes.
+
+        Raises:
+            IncompleteInstallation: A type of this package is missing or cannot be imported.
         """
         single, catalogs = _loaded(ENTRY_POINT_GROUP), _loaded(CATALOG_ENTRY_POINT_GROUP)
         types = [*single, *(item for catalog in catalogs for item in catalog)]
@@ -231,14 +241,26 @@ def _loaded(group: str) -> list[Any]:
     manager: ExtensionManager[Any] = ExtensionManager(
         group,
         invoke_on_load=True,
-        on_load_failure_callback=_log_failure,
+        on_load_failure_callback=_on_failure,
     )
+    if not any(_is_own(extension.entry_point) for extension in manager):
+        raise IncompleteInstallation(
+            f"no entry point {group} of this package is installed: install the package again"
+        )
     return [extension.obj for extension in manager]
 
 
-def _log_failure(
+def _is_own(entry_point: EntryPoint) -> bool:
+    return entry_point.value.startswith("heat_convergence.")
+
+
+def _on_failure(
     manager: ExtensionManager[Any], entry_point: EntryPoint, error: BaseException
 ) -> None:
+    if _is_own(entry_point):
+        raise IncompleteInstallation(
+            f"the resource types of {entry_point.value} cannot be loaded: {error}"
+        ) from error
     _log.error(
         "Resource type plug-in cannot be loaded: %(plugin)s: %(error)s",
         {"plugin": entry_point.value, "error": error},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 import oslo_messaging
+from amqp.exceptions import AccessRefused, NotAllowed
 from oslo_concurrency import lockutils
 from oslo_config import cfg
 from oslo_messaging._drivers.amqp import amqp_opts
@@ -67,6 +68,11 @@ def configured_drivers(conf: cfg.ConfigOpts) -> frozenset[str]:
     if notifications_url:
         urls.append(oslo_messaging.TransportURL.parse(conf, notifications_url))
     return frozenset(url.transport for url in urls)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether the broker refuses the user, the password or the virtual host."""
+    return isinstance(error, AccessRefused | NotAllowed)
 
 
 def register_rabbit_options(conf: cfg.ConfigOpts) -> None:

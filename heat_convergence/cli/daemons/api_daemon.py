@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 from collections.abc import Sequence
 
 from keystonemiddleware.opts import list_auth_token_opts
@@ -18,7 +19,6 @@ from heat_convergence.api.context import AuthStrategy
 from heat_convergence.api.middleware.faults import WsgiApplication
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, create_api_services
-from heat_convergence.cli.components.required_modules import API_MODULES, check_startup
 from heat_convergence.cli.concurrency import EVENTLET
 from heat_convergence.cli.daemons.daemon_service import run_daemon
 from heat_convergence.cli.daemons.eventlet_server import EventletApiServer
@@ -28,6 +28,10 @@ from heat_convergence.cli.daemons.threaded_server import (
     create_listener,
     is_loopback,
 )
+from heat_convergence.cli.startup.checks import check_configuration
+from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
+from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupProblem, StartupState
+from heat_convergence.cli.startup.waiting import wait_for_database
 
 LOG = logging.getLogger(__name__)
 
@@ -35,50 +39,72 @@ LOG = logging.getLogger(__name__)
 class ApiWorker:
     """An API server in this process.
 
-    It answers 503 until the database is available.
+    It answers 503 until the database is available and has the schema of this release.
     """
 
     def __init__(self, components: ProcessComponents, listener: socket.socket) -> None:
         conf = components.conf
+        self._components = components
+        self._stopping = threading.Event()
         server = EventletApiServer if conf.concurrency == EVENTLET else ThreadedApiServer
         self._server: ThreadedApiServer | EventletApiServer = server(
             listener, create_application(components), http_limits(conf)
         )
 
-    def start(self) -> None:
+    def start(self, startup: StartupState) -> None:
         """Serve requests in the background."""
         self._server.serve_in_background()
+        threading.Thread(
+            target=self._wait_until_ready, args=(startup,), name="database", daemon=True
+        ).start()
         LOG.info(
             "worker started: binary=heat-convergence-api address=%(address)s port=%(port)s",
             {"address": self._server.bind_addr[0], "port": self._server.bind_addr[1]},
         )
 
+    def _wait_until_ready(self, startup: StartupState) -> None:
+        if wait_for_database(self._components.check_database, startup, self._stopping):
+            startup.mark_ready()
+
     def stop(self, *, timeout_s: float) -> None:
         """Finish running requests and stop."""
+        self._stopping.set()
         self._server.stop()
 
 
 def run_api(arguments: Sequence[str]) -> int:
     """Run the API daemon with the arguments of its command line.
 
-    Returns:
-        Exit code: 1 when the configuration would serve strangers without authentication, or
-        needs a module that is not installed.
+    Raises:
+        StartupProblem: The configuration cannot be used, or would serve strangers without
+            authentication.
     """
     conf = config.load_config(arguments, prog="heat-convergence-api")
     options = conf.heat_api
     if options.auth_strategy == "noauth" and not is_loopback(options.bind_host):
-        LOG.critical(
+        raise StartupProblem(
             "[heat_api] auth_strategy = noauth authorizes every caller: bind_host must be a"
-            " loopback address such as 127.0.0.1, not %(bind_host)s.",
-            {"bind_host": options.bind_host},
+            f" loopback address such as 127.0.0.1, not {options.bind_host}."
         )
-        return 1
     register_token_options(conf)
-    if not check_startup(conf, API_MODULES):
-        return 1
-    listener = create_listener(options.bind_host, options.bind_port, backlog=options.backlog)
+    check_configuration(conf, (*DAEMON_MODULES, *API_MODULES))
+    listener = listen(options.bind_host, options.bind_port, backlog=options.backlog)
     return run_daemon(conf, options.workers, lambda components: ApiWorker(components, listener))
+
+
+def listen(host: str, port: int, *, backlog: int) -> socket.socket:
+    """Return the listening socket of the API.
+
+    Raises:
+        StartupProblem: The address cannot be used.
+    """
+    try:
+        return create_listener(host, port, backlog=backlog)
+    except OSError as error:
+        raise StartupProblem(
+            f"the API cannot listen at port {port} of {host}: {error.strerror or error}",
+            EXIT_REFUSED,
+        ) from error
 
 
 def register_token_options(conf: cfg.ConfigOpts) -> None:
@@ -90,7 +116,12 @@ def register_token_options(conf: cfg.ConfigOpts) -> None:
 def create_application(components: ProcessComponents) -> WsgiApplication:
     """Return the API as a WSGI application."""
     auth = AuthStrategy(components.conf.heat_api.auth_strategy)
-    return build_app(create_api_services(components), auth=auth, conf=components.conf)
+    return build_app(
+        create_api_services(components),
+        auth=auth,
+        conf=components.conf,
+        check_ready=components.check_database,
+    )
 
 
 def http_limits(conf: cfg.ConfigOpts) -> HttpLimits:

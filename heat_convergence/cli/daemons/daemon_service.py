@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -19,9 +20,13 @@ from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
-from heat_convergence.cli.components.required_modules import DAEMON_MODULES, check_startup
 from heat_convergence.cli.concurrency import set_up_database_driver
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
+from heat_convergence.cli.startup.checks import check_configuration
+from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
+from heat_convergence.cli.startup.startup_state import StartupProblem, StartupState
+from heat_convergence.common import errors
+from heat_convergence.resources.registry import IncompleteInstallation
 from heat_convergence.template.functions import yaql
 
 LOG = logging.getLogger(__name__)
@@ -30,8 +35,8 @@ LOG = logging.getLogger(__name__)
 class DaemonWorker(Protocol):
     """The work of one worker process."""
 
-    def start(self) -> None:
-        """Start working in the background."""
+    def start(self, startup: StartupState) -> None:
+        """Start working in the background, and report there whether that succeeds."""
 
     def stop(self, *, timeout_s: float) -> None:
         """Drain, for at most ``timeout_s`` seconds."""
@@ -48,10 +53,12 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         self,
         conf: cfg.ConfigOpts,
         worker_factory: Callable[[ProcessComponents], DaemonWorker],
+        startup: StartupState,
         *,
         transport_url: str | None = None,
     ) -> None:
         self._conf = conf
+        self._startup = startup
         self._transport_url = transport_url
         self._worker_factory = worker_factory
         self._worker: DaemonWorker | None = None
@@ -65,17 +72,29 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         if self._conf.log_options:
             self._conf.log_opt_values(LOG, logging.DEBUG)
         self._stopped = threading.Event()
+        problem = None
+        try:
+            self._start_worker()
+        except Exception as error:  # noqa: BLE001  # error boundary of the start
+            problem = _as_problem(error)
+        if problem is not None:
+            self._startup.fail(problem)
+
+    def _start_worker(self) -> None:
         self._components = assemble_components(self._conf, transport_url=self._transport_url)
         self._worker = self._worker_factory(self._components)
-        self._worker.start()
+        self._worker.start(self._startup)
 
     def stop(self, graceful: bool = True) -> None:
         """Drain the worker and close its connections."""
-        if self._worker is None or self._components is None or self._stopped is None:
+        if self._stopped is None:
             return  # this is the parent's copy, which was never started
         worker, self._worker = self._worker, None
-        worker.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
-        self._components.close()
+        if worker is not None:
+            worker.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
+        components, self._components = self._components, None
+        if components is not None:
+            components.close()
         self._stopped.set()
 
     def wait(self) -> None:
@@ -90,13 +109,25 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
 def run_engine(arguments: Sequence[str]) -> int:
     """Run the engine daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-engine")
+    check_configuration(conf, DAEMON_MODULES)
     return run_daemon(conf, conf.num_engine_workers, EngineWorker)
 
 
 def run_observer(arguments: Sequence[str]) -> int:
     """Run the observer daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-observer")
+    check_configuration(conf, DAEMON_MODULES)
     return run_daemon(conf, conf.observer.workers, ObserverWorker)
+
+
+def _as_problem(error: Exception) -> StartupProblem:
+    if isinstance(error, StartupProblem):
+        return error
+    if isinstance(error, errors.Error):
+        return StartupProblem(error.log_text)
+    if not isinstance(error, cfg.Error | IncompleteInstallation | OSError):
+        LOG.error("worker cannot start", exc_info=error)
+    return StartupProblem(f"{type(error).__name__}: {error}")
 
 
 def run_daemon(
@@ -115,14 +146,17 @@ def run_daemon(
         transport_url: URL instead of the option of that name.
 
     Returns:
-        Exit code: 1 when a module that an option needs is not installed.
+        Exit code: 0 after a signal, else that of the problem of a worker's start.
     """
-    if not check_startup(conf, DAEMON_MODULES):
-        return 1
+    startup = StartupState()
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process
+    signal.signal(signal.SIGTERM, startup.end_with_exit_code)
     launcher = service.ProcessLauncher(conf, restart_method="reload")
-    daemon = DaemonService(conf, worker_factory, transport_url=transport_url)
+    daemon = DaemonService(conf, worker_factory, startup, transport_url=transport_url)
     launcher.launch_service(daemon, workers=workers or os.cpu_count() or 1)
-    launcher.wait()
-    return 0
+    try:
+        launcher.wait()
+    except SystemExit as end:  # the launcher of native threads ends so
+        return startup.exit_code or int(end.code or 0)
+    return startup.exit_code

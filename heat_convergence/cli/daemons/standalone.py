@@ -17,10 +17,12 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents
-from heat_convergence.cli.daemons.api_daemon import ApiWorker
+from heat_convergence.cli.daemons.api_daemon import ApiWorker, listen
 from heat_convergence.cli.daemons.daemon_service import run_daemon
-from heat_convergence.cli.daemons.threaded_server import create_listener
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
+from heat_convergence.cli.startup.checks import check_configuration
+from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
+from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.db.connection.database import create_database
 from heat_convergence.db.maintenance import schema_upgrade
 
@@ -35,11 +37,11 @@ class StandaloneWorker:
         self._workers = (EngineWorker(components), ObserverWorker(components))
         self._api = ApiWorker(components, listener)
 
-    def start(self) -> None:
+    def start(self, startup: StartupState) -> None:
         """Start all three in the background."""
         for worker in self._workers:
-            worker.start()
-        self._api.start()
+            worker.start(startup)
+        self._api.start(startup)
 
     def stop(self, *, timeout_s: float) -> None:
         """Stop the API, then drain engine and observer."""
@@ -56,8 +58,9 @@ def main(arguments: Sequence[str]) -> int:
     database.parent.mkdir(parents=True, exist_ok=True)
     restrict_to_owner(database)
     _set_embedded_options(conf, database)
+    check_configuration(conf, DAEMON_MODULES, transport_url="fake://")
     _upgrade_schema(conf)
-    listener = create_listener(LOOPBACK, parsed.port, backlog=128)
+    listener = listen(LOOPBACK, parsed.port, backlog=128)
     port = listener.getsockname()[1]
     if conf.clients_heat.url is None:
         conf.set_override("url", f"http://{LOOPBACK}:{port}/v1/%(tenant_id)s", "clients_heat")

@@ -24,10 +24,11 @@ from heat_convergence.cli.components.assembly import (
 )
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
+from heat_convergence.cli.startup.startup_state import StartupState
+from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
 from heat_convergence.common import errors
 from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.convergence.model.service_record import ServiceRecord
-from heat_convergence.db.connection.database import wait_until_available
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.observer.observer import Observer
@@ -85,18 +86,21 @@ class MessageWorker(ABC):
         # A thread of its own, since starting the server blocks while no broker answers.
         self._listen = threading.Thread(target=self._accept_messages, name="listen", daemon=True)
         self._next_heartbeat = 0.0
+        self._startup = StartupState()
 
-    def start(self) -> None:
+    def start(self, startup: StartupState) -> None:
         """Start in the background; database and broker may become available later."""
+        self._startup = startup
         self._loop.start()
 
     def stop(self, *, timeout_s: float) -> None:
         """Accept no more messages, finish the running jobs, and stop."""
-        self._log("worker draining")
         self.stop_event.set()
         self._round_requested.set()
-        if self._loop.ident is not None:
-            self._loop.join(timeout_s)
+        if self._listen.ident is None:
+            return  # the database was never available: there is nothing to drain
+        self._log("worker draining")
+        self._loop.join(timeout_s)
         self._log("worker stopped")
 
     def request_round(self) -> None:
@@ -104,11 +108,8 @@ class MessageWorker(ABC):
         self._round_requested.set()
 
     def _run(self) -> None:
-        if not wait_until_available(
-            self.components.check_database,
-            wait=self.stop_event.wait,
-            is_stopping=self.stop_event.is_set,
-        ):
+        check = self.components.check_database
+        if not wait_for_database(check, self._startup, self.stop_event):
             return
         self._log("worker started")
         self._listen.start()
@@ -141,9 +142,13 @@ class MessageWorker(ABC):
         return {"binary": self.binary, "worker": self.worker_id}
 
     def _accept_messages(self) -> None:
-        self._server = self.create_server()
-        self._server.start(override_pool_size=self.thread_count)
-        self._log("worker accepts messages")
+        if start_listening(self._start_server, self._startup, self.stop_event):
+            self._log("worker accepts messages")
+
+    def _start_server(self) -> None:
+        server = self.create_server()
+        server.start(override_pool_size=self.thread_count)
+        self._server = server
 
     def _drain(self) -> None:
         if self._listen.is_alive() or self._server is None:
@@ -268,9 +273,9 @@ class ObserverWorker(MessageWorker):
             target=self._run_periodic_tasks, name="periodic", daemon=True
         )
 
-    def start(self) -> None:
+    def start(self, startup: StartupState) -> None:
         """Start in the background, with the periodic tasks."""
-        super().start()
+        super().start(startup)
         self._periodic.start()
 
     @property

@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.manage import service_commands, stack_commands
+from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
 from heat_convergence.db.connection.database import Database, create_database
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         database = _database(parsed)
-    except (cfg.Error, errors.Error) as error:
+    except (cfg.Error, errors.Error, StartupProblem) as error:
         print(error, file=sys.stderr)
         return REJECTED
     try:
@@ -49,8 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _database(parsed: argparse.Namespace) -> Database:
-    files = [f"--config-file={name}" for name in parsed.config_file or ()]
-    conf = config.load_config(files, prog="heat-convergence-manage")
+    arguments = [f"--config-file={name}" for name in parsed.config_file or ()]
+    arguments += [f"--config-dir={name}" for name in parsed.config_dir or ()]
+    arguments += ["--debug"] if parsed.debug else []
+    conf = config.load_config(arguments, prog="heat-convergence-manage")
     if parsed.connection:
         conf.set_override("connection", parsed.connection, group="database")
     database = create_database(conf)
@@ -107,6 +110,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--config-file", action="append", help="configuration file; may be repeated"
     )
+    parser.add_argument(
+        "--config-dir", action="append", help="folder of configuration files; may be repeated"
+    )
+    parser.add_argument("--debug", action="store_true", help="log details to standard error")
+    parser.add_argument("--version", action="version", version=config.package_version())
     parser.add_argument("--connection", help="database URL instead of the configured one")
     nouns = parser.add_subparsers(dest="noun", required=True)
     verbs = nouns.add_parser("db", help="manage the database schema").add_subparsers(required=True)

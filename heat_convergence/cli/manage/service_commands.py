@@ -51,14 +51,16 @@ def rewrite_secrets(database: Database, parsed: argparse.Namespace) -> int:
     if not keyring:
         print("auth_encryption_key is not set: there is no key to encrypt or decrypt with.")
         return UNREADABLE_SECRETS
-    done = key_rotation.rewrite_encrypted_values(database, _CHANGES[parsed.change](keyring))
-    print(f"{done.rewritten} values rewritten.")
-    if done.unreadable:
+    # With a wrong key, the database would hold values of keys that are not configured together.
+    found = key_rotation.rewrite_encrypted_values(database, key_rotation.verify_keys(keyring))
+    if found.unreadable:
         print(
-            f"{done.unreadable} values were encrypted with a key that is not configured:"
-            " add it as a further auth_encryption_key and repeat the command."
+            f"Nothing was changed: {found.unreadable} values were encrypted with a key that is not"
+            " configured: add it as a further auth_encryption_key and repeat the command."
         )
         return UNREADABLE_SECRETS
+    done = key_rotation.rewrite_encrypted_values(database, _CHANGES[parsed.change](keyring))
+    print(f"{done.rewritten} values rewritten.")
     return OK
 
 

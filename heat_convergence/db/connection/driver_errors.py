@@ -6,6 +6,7 @@ and around migrations.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,9 +24,17 @@ _MYSQL_CONCURRENT = frozenset({1020, 1205, 1213})
 _PG_DOWN = frozenset({"53300", "57P01", "57P02", "57P03", "25006"})
 _MYSQL_DOWN = frozenset({1040, 1044, 1045, 1047, 1053, 1290, 1927, 2002, 2003, 2006, 2013, 2055})
 
+# Refused users, passwords and databases. libpq gives no code while it connects.
+_MYSQL_REFUSED = frozenset({1044, 1045, 1049, 1698})
+_PG_REFUSED = re.compile(
+    r"FATAL:\s+(password authentication failed|no pg_hba\.conf entry"
+    r"|(role|database) \S+ does not exist|permission denied for database)"
+)
+
 _PUBLIC_TEXTS: dict[type[errors.Error], str] = {
     errors.ConcurrentTransaction: "The database preferred another transaction.",
     errors.Unavailable: "The database does not answer.",
+    errors.AccessRefused: "The database does not answer.",
     errors.StorageRefused: "The database refused a value.",
 }
 
@@ -37,6 +46,7 @@ def translate_driver_errors() -> Iterator[None]:
     Raises:
         ConcurrentTransaction: the block may succeed if it is run again at once.
         Unavailable: the server cannot be reached, or has no connection left.
+        AccessRefused: the server refuses user, password or database.
         StorageRefused: the block would fail again.
     """
     try:
@@ -44,7 +54,10 @@ def translate_driver_errors() -> Iterator[None]:
     except db_exc.DBDeadlock as error:
         raise _public_error(errors.ConcurrentTransaction, error) from error
     except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase) as error:
-        raise _public_error(errors.Unavailable, error) from error
+        is_refused = _is_refusal(_driver_cause(error))
+        raise _public_error(
+            errors.AccessRefused if is_refused else errors.Unavailable, error
+        ) from error
     except sa_exc.TimeoutError as error:  # every connection of the pool is in use
         raise _public_error(errors.Unavailable, error) from error
     except (sa_exc.StatementError, db_exc.DBError) as error:
@@ -57,15 +70,28 @@ def translate_driver_errors() -> Iterator[None]:
 
 def _own_error(error: Exception) -> errors.Error | None:
     """Return the error of this service that a column type raised while binding a value."""
-    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
-    cause = getattr(cause, "orig", cause)
+    cause = _driver_cause(error)
     return cause if isinstance(cause, errors.Error) else None
+
+
+def _driver_cause(error: Exception) -> Any:
+    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
+    return getattr(cause, "orig", cause)
+
+
+def _is_refusal(cause: Any) -> bool:
+    """Return whether a driver's error says that the server refuses user, password or database."""
+    module = type(cause).__module__
+    if module.startswith("pymysql"):
+        return bool(cause.args) and cause.args[0] in _MYSQL_REFUSED
+    return module.startswith("psycopg2") and bool(_PG_REFUSED.search(str(cause)))
 
 
 def _classify(error: Exception) -> type[errors.Error] | None:
     """Return the class for a driver's error that oslo.db does not classify."""
-    cause = getattr(error, "orig", None) or getattr(error, "inner_exception", None)
-    cause = getattr(cause, "orig", cause)
+    cause = _driver_cause(error)
+    if _is_refusal(cause):
+        return errors.AccessRefused
     module = type(cause).__module__
     if module.startswith("sqlite3"):
         return errors.ConcurrentTransaction if "locked" in str(cause) else None

@@ -62,6 +62,18 @@ def encrypt_plaintext(keyring: Keyring) -> TextRewrite:
     return encrypt
 
 
+def verify_keys(keyring: Keyring) -> TextRewrite:
+    """Return a rewrite that changes nothing, to count the values that no key decrypts."""
+
+    def verify(text: str, sensitive: bool) -> str:
+        """Decrypt an encrypted text, and return it as it is stored."""
+        if text.startswith(ENCRYPTED_PREFIX):
+            keyring.decrypt(text[len(ENCRYPTED_PREFIX) :])
+        return text
+
+    return verify
+
+
 def decrypt_to_plaintext(keyring: Keyring) -> TextRewrite:
     """Return a rewrite that decrypts all values."""
 

@@ -154,8 +154,11 @@ def test_missing_key_is_reported(
 ) -> None:
     managed.stack("s")
     managed.keys("another key")
-    assert managed("secrets", "rotate") == 1
-    assert "4 values were encrypted with a key that is not configured" in capsys.readouterr().out
+    for change in ("rotate", "encrypt", "decrypt"):
+        assert managed("secrets", change) == 1
+        printed = capsys.readouterr().out
+        assert "4 values were encrypted with a key that is not configured" in printed
+        assert "Nothing was changed" in printed
     managed.keys()
     assert managed("secrets", "rotate") == 1
     assert "is not set" in capsys.readouterr().out

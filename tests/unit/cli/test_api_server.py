@@ -12,6 +12,7 @@ import pytest
 from heat_convergence.cli.daemons import api_daemon
 from heat_convergence.cli.daemons.http_limits import allowed_connections
 from heat_convergence.cli.daemons.threaded_server import create_listener, is_loopback
+from heat_convergence.cli.startup.startup_state import StartupProblem
 
 
 @pytest.fixture
@@ -46,7 +47,8 @@ def test_is_loopback(host: str, expected: bool) -> None:
 def test_noauth_requires_a_loopback_address(tmp_path: Path) -> None:
     options = tmp_path / "open.conf"
     options.write_text("[heat_api]\nauth_strategy = noauth\nbind_host = 0.0.0.0\n")
-    assert api_daemon.run_api(["--config-file", str(options)]) == 1
+    with pytest.raises(StartupProblem, match="bind_host must be a loopback address"):
+        api_daemon.run_api(["--config-file", str(options)])
 
 
 def test_connections_are_limited_by_the_open_files(caplog: pytest.LogCaptureFixture) -> None:

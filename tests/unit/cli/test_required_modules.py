@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -10,14 +11,15 @@ import pytest
 from oslo_config import cfg
 
 from heat_convergence.cli import config
-from heat_convergence.cli.components import required_modules
-from heat_convergence.cli.components.required_modules import (
+from heat_convergence.cli.daemons import api_daemon, daemon_service
+from heat_convergence.cli.startup import required_modules
+from heat_convergence.cli.startup.required_modules import (
     API_MODULES,
     DAEMON_MODULES,
     find_contradictions,
     find_missing,
 )
-from heat_convergence.cli.daemons import api_daemon, daemon_service
+from heat_convergence.cli.startup.startup_state import StartupProblem
 
 MYSQL = "[database]\nconnection = mysql+pymysql://u:p@db/heat\n"
 MEMCACHED = "[keystone_authtoken]\nmemcached_servers = 127.0.0.1:11211\n"
@@ -91,25 +93,18 @@ def test_declared_dependencies_suffice(load: LoadConfig) -> None:
         ),
     ],
 )
-def test_daemon_names_the_missing_module_and_exits(
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    run: Callable[[list[str]], int],
-    text: str,
-    message: str,
+def test_daemon_with_a_missing_module_does_not_start(
+    tmp_path: Path, run: Callable[[list[str]], int], text: str, message: str
 ) -> None:
     path = tmp_path / "heat.conf"
     path.write_text(text)
-    assert run(["--config-file", str(path)]) == 1
-    captured = capfd.readouterr()
-    lines = [line for line in (captured.out + captured.err).splitlines() if "CRITICAL" in line]
-    assert len(lines) == 1
-    assert lines[0].endswith(f"not started: {message}")
+    with pytest.raises(StartupProblem, match=f"^{re.escape(message)}$"):
+        run(["--config-file", str(path)])
 
 
 @pytest.mark.usefixtures("without_modules")
 def test_process_exits_without_the_module_of_its_log(load: LoadConfig) -> None:
-    with pytest.raises(SystemExit, match="use_journal needs the Python module systemd"):
+    with pytest.raises(StartupProblem, match="use_journal needs the Python module systemd"):
         load("[DEFAULT]\nuse_journal = true\n")
 
 

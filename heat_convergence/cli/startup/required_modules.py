@@ -6,11 +6,11 @@ module or the option fails, and so does every one after it.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+import oslo_messaging
 from kombu import compression
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
@@ -18,7 +18,6 @@ from sqlalchemy.exc import ArgumentError
 
 from heat_convergence.rpc import transport
 
-LOG = logging.getLogger(__name__)
 PACKAGE = "heat-convergence"
 
 
@@ -62,7 +61,10 @@ def _token_cache(*, binary: bool) -> Callable[[cfg.ConfigOpts], bool]:
 
 
 def _kafka(conf: cfg.ConfigOpts) -> bool:
-    return "kafka" in transport.configured_drivers(conf)
+    try:
+        return "kafka" in transport.configured_drivers(conf)
+    except (oslo_messaging.InvalidTransportURL, ValueError):
+        return False  # ``create_transport`` reports it
 
 
 LOGGING_MODULES = (
@@ -98,15 +100,6 @@ API_MODULES = (
 def find_missing(conf: cfg.ConfigOpts, required: Iterable[RequiredModule]) -> list[RequiredModule]:
     """Return the modules that the configuration needs and that are not installed."""
     return [each for each in required if each.is_used(conf) and find_spec(each.module) is None]
-
-
-def check_startup(conf: cfg.ConfigOpts, required: Iterable[RequiredModule]) -> bool:
-    """Return whether a daemon can start; log one line about what it lacks."""
-    problems = [describe_missing(find_missing(conf, required)), *find_contradictions(conf)]
-    text = "; ".join(filter(None, problems))
-    if text:
-        LOG.critical("not started: %(problems)s", {"problems": text})
-    return not text
 
 
 def find_contradictions(conf: cfg.ConfigOpts) -> list[str]:

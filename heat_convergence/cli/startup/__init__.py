@@ -1,0 +1,1 @@
+"""Checks of a daemon before its workers start, and what the workers report of their start."""

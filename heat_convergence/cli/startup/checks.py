@@ -1,0 +1,97 @@
+"""Checks of the configuration that a daemon's parent makes before it forks.
+
+They connect to nothing. What can heal by itself, such as a database that is down, is waited for
+by the workers; what is found here needs an operator.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+import oslo_messaging
+from oslo_config import cfg
+
+from heat_convergence.cli.startup.option_names import find_unknown_options
+from heat_convergence.cli.startup.required_modules import (
+    RequiredModule,
+    describe_missing,
+    find_contradictions,
+    find_missing,
+)
+from heat_convergence.cli.startup.startup_state import StartupProblem
+from heat_convergence.common import errors
+from heat_convergence.db.connection.database import create_database
+from heat_convergence.rpc.transport import create_transport
+
+LOG = logging.getLogger(__name__)
+RECOMMENDED_KEY_LENGTH = 32
+
+
+def check_configuration(
+    conf: cfg.ConfigOpts, required: Iterable[RequiredModule], *, transport_url: str | None = None
+) -> None:
+    """Check the options of a daemon, and log warnings about what is odd.
+
+    Args:
+        conf: The configuration.
+        required: Modules that the daemon's options may need.
+        transport_url: URL instead of the option of that name.
+
+    Raises:
+        StartupProblem: The daemon cannot work with these options.
+    """
+    for warning in (*find_unknown_options(conf), *_weak_keys(conf)):
+        LOG.warning("configuration: %(warning)s", {"warning": warning})
+    missing = describe_missing(find_missing(conf, required))
+    if missing:
+        raise StartupProblem(missing)
+    problems = [*_key_problems(conf), *_database_problems(conf)]
+    if transport_url is None:
+        problems += [*_transport_problems(conf)]
+    if problems:
+        raise StartupProblem("; ".join(problems))
+
+
+def _key_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
+    if not any(conf.auth_encryption_key):
+        yield (
+            "[DEFAULT] auth_encryption_key is not set: set it to 32 or more random characters,"
+            " the same for all daemons"
+        )
+
+
+def _weak_keys(conf: cfg.ConfigOpts) -> Iterator[str]:
+    for number, key in enumerate(filter(None, conf.auth_encryption_key), start=1):
+        if len(key) < RECOMMENDED_KEY_LENGTH:
+            yield (
+                f"[DEFAULT] auth_encryption_key number {number} has {len(key)} characters;"
+                f" use {RECOMMENDED_KEY_LENGTH} or more random ones: add a longer key before it"
+                " and run heat-convergence-manage secrets rotate"
+            )
+
+
+def _database_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
+    try:
+        create_database(conf).close()
+    except cfg.RequiredOptError:
+        yield "[database] connection is not set: set it to the URL of the database"
+    except errors.Invalid as error:
+        yield str(error)
+    except ImportError as error:
+        yield (
+            f"[database] connection needs the Python module {error.name}: install it, or name"
+            " another driver in the URL, such as mysql+pymysql:// or postgresql+psycopg2://"
+        )
+
+
+def _transport_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
+    try:
+        yield from find_contradictions(conf)
+        create_transport(conf).cleanup()
+    except (
+        oslo_messaging.InvalidTransportURL,
+        oslo_messaging.DriverLoadFailure,
+        ValueError,
+    ) as error:
+        yield f"[DEFAULT] transport_url cannot be used: {error}"
