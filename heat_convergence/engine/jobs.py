@@ -331,9 +331,11 @@ def _resolved(
     if resource_type.schema.ignores_properties:
         return {}
     raw = _finished(section, row, claim)
-    return props.resolve_properties(
-        resource_type.schema, raw, path=f"resources.{row.name}.properties"
-    )
+    path = f"resources.{row.name}.properties"
+    after, before = props.resolve_properties(resource_type.schema, raw, path), row.physical
+    if before.id is None or before.properties is None:
+        return after
+    return props.keep_properties_without_value(resource_type.schema, raw, before.properties, after)
 
 
 def _finished(section: str, row: Resource, claim: ClaimContext) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from heat_convergence.convergence.planning.step_selection import (
 )
 from heat_convergence.resources.protocol.properties import (
     changed_property_names,
+    keep_properties_without_value,
     known_properties,
 )
 from heat_convergence.resources.protocol.resource_context import RowInputs
@@ -194,6 +195,14 @@ class _PreviewInputs:
         if not isinstance(raw, Mapping):  # a whole map that is not known yet
             return {}
         known = known_properties(resource_type.schema, raw)
+        current = self._present.get(definition.name)
+        if current is not None and current.physical.properties is not None:
+            known = keep_properties_without_value(
+                resource_type.schema,
+                {name: value for name, value in raw.items() if is_known(value)},
+                current.physical.properties,
+                known,
+            )
         return known | {name: raw[name] for name in raw if not is_known(raw[name])}
 
     def _with_job(

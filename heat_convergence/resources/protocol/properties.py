@@ -64,9 +64,10 @@ def resolve_properties(
     *,
     custom: CustomChecks | None = None,
 ) -> dict[str, Json]:
-    """Convert properties and add defaults; a property without a value is left out.
+    """Convert properties and add defaults.
 
-    Every value must be known.
+    A null stands for the default, else for the empty value of its type, at every depth. Every
+    value must be known.
 
     Args:
         schema: The schema of the resource type.
@@ -82,6 +83,32 @@ def resolve_properties(
     if reader.mistakes:
         raise property_error(reader.mistakes)
     return properties
+
+
+def keep_properties_without_value(
+    schema: TypeSchema,
+    raw: Mapping[str, Json],
+    before: Mapping[str, Json],
+    after: Mapping[str, Json],
+) -> dict[str, Json]:
+    """Return the properties of an update, those as before whose nulls alone make a difference.
+
+    A release before this rule left optional nulls out. Its resources must not change, and still
+    less be replaced, because an update writes the empty values that the nulls stand for.
+
+    Args:
+        schema: The schema of the resource type.
+        raw: The properties in the template, all known.
+        before: The recorded properties.
+        after: What ``resolve_properties`` returns for ``raw``.
+    """
+    changed = changed_property_names(before, after)
+    if not changed or not _has_null(raw):
+        return dict(after)
+    without = _Reader(None, leaves_nulls_out=True).properties(schema, raw, ())
+    kept = changed - changed_property_names(before, without)
+    unchanged = {name: before[name] for name in kept if name in before}
+    return {name: value for name, value in after.items() if name not in kept} | unchanged
 
 
 def validate_properties(
@@ -145,9 +172,10 @@ def properties_hash(properties: Mapping[str, Json]) -> str:
 class _Reader:
     """One pass over properties, collecting mistakes."""
 
-    def __init__(self, custom: CustomChecks | None) -> None:
+    def __init__(self, custom: CustomChecks | None, *, leaves_nulls_out: bool = False) -> None:
         self.mistakes: list[PropertyMistake] = []
         self._custom = custom
+        self._leaves_nulls_out = leaves_nulls_out
 
     def properties(
         self, schema: TypeSchema, raw: Mapping[str, Json], path: SourcePath
@@ -193,7 +221,7 @@ class _Reader:
         if schema.default is not None:
             return schema.default
         if name in raw:
-            return _value_of_null(schema)
+            return self._value_of_null(schema)
         if schema.required:
             self._add_mistake(path, f"Property {name} not assigned", name, absent=True)
         return None
@@ -214,12 +242,21 @@ class _Reader:
         return converted
 
     def _items(self, item: PropertySchema, values: list[Json], path: SourcePath) -> list[Json]:
+        empty = None if self._leaves_nulls_out else EMPTY_VALUES.get(item.type)
+        assigned = ((index, empty if each is None else each) for index, each in enumerate(values))
         read = [
             self._value(item, value, (*path, index))
-            for index, value in enumerate(values)
+            for index, value in assigned
             if value is not None
         ]
         return [value for value in read if value is not _UNSET]
+
+    def _value_of_null(self, schema: PropertySchema) -> Json:
+        """Return what an assigned null stands for; None leaves the property out."""
+        if schema.empty_value is not None:
+            return schema.empty_value
+        is_kept = schema.required or not self._leaves_nulls_out
+        return EMPTY_VALUES.get(schema.type) if is_kept else None
 
     def _check(self, schema: PropertySchema, value: Json, path: SourcePath) -> None:
         if not schema.constraints or not is_known(value):
@@ -240,11 +277,12 @@ class _Reader:
         self.mistakes.append(PropertyMistake(path, message, name, absent))
 
 
-def _value_of_null(schema: PropertySchema) -> Json:
-    """Return what an assigned null stands for; None leaves the property out."""
-    if schema.empty_value is not None:
-        return schema.empty_value
-    return EMPTY_VALUES.get(schema.type) if schema.required else None
+def _has_null(value: Json) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_null, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_null, value))
+    return value is None
 
 
 def _renamed(

@@ -73,7 +73,7 @@ EMPTY_VALUES: Mapping[PropertyType, Json] = MappingProxyType(
         PropertyType.LIST: [],
     }
 )
-"""The values that stand for null, where a property must have a value."""
+"""The values that null stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,8 @@ class PropertySchema:
         default: None means there is no default.
         implemented: False for a property that is known by name but refused when it has a value.
         alias_of: For an old name, the new name beside it that receives its value.
-        empty_value: What an assigned null becomes without a default: None leaves the property
-            out, but a required one takes the empty value of its type.
+        empty_value: What an assigned null becomes without a default: None stands for the empty
+            value of its type, and leaves out a property of any type.
     """
 
     type: PropertyType

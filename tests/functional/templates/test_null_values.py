@@ -116,3 +116,35 @@ def test_null_takes_the_default_of_a_property(heat: ProjectClient) -> None:
     )
     heat.create("s", template)
     assert (heat.status("s"), heat.outputs("s")) == ("CREATE_COMPLETE", {"out": "test_string"})
+
+
+@pytest.mark.parametrize("null", [NULL, None], ids=["resolved", "literal"])
+def test_null_is_the_empty_value_of_an_optional_property(heat: ProjectClient, null: Json) -> None:
+    config = {"type": "OS::Heat::SoftwareConfig", "properties": {"config": null, "options": null}}
+    template = hot_template(
+        {"none": {"type": "OS::Heat::None"}, "a": config},
+        outputs={"config": {"get_attr": ["a", "config"]}},
+    )
+    heat.create("s", template)
+    assert (heat.status("s"), heat.outputs("s")) == ("CREATE_COMPLETE", {"config": ""})
+
+
+@pytest.mark.parametrize("null", [NULL, None], ids=["resolved", "literal"])
+def test_null_replaces_no_resource_whose_property_had_no_value(
+    heat: ProjectClient, null: Json
+) -> None:
+    """Resources of releases that left optional nulls out do not change in an update."""
+
+    def template(**properties: Json) -> Json:
+        a = {"type": "OS::Heat::RandomString", "properties": {"length": 9, **properties}}
+        return hot_template(
+            {"none": {"type": "OS::Heat::None"}, "a": a},
+            outputs={"out": {"get_attr": ["a", "value"]}},
+        )
+
+    heat.create("s", template())
+    before = heat.outputs("s")
+    heat.update("s", template(salt=null, character_classes=null))
+    assert (heat.status("s"), heat.outputs("s")) == ("UPDATE_COMPLETE", before)
+    heat.update("s", template(salt="x", character_classes=null))
+    assert heat.outputs("s") != before

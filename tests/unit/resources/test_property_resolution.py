@@ -17,6 +17,7 @@ from heat_convergence.resources.protocol.schema import (
     PropertyType,
     TypeSchema,
     changed_property_names,
+    keep_properties_without_value,
     known_properties,
     properties_hash,
     resolve_properties,
@@ -110,9 +111,73 @@ def test_path_of_errors_may_be_text() -> None:
     assert str(caught.value).startswith("Property error: : resources.r.properties.p: : ")
 
 
-def test_null_of_an_optional_property_counts_as_absent() -> None:
-    assert resolve_properties(one("string"), {"p": None}) == {}
+@pytest.mark.parametrize(
+    ("property_type", "empty"),
+    [("string", ""), ("integer", 0), ("number", 0), ("boolean", False), ("list", []), ("map", {})],
+)
+def test_null_is_the_empty_value_at_every_depth(property_type: str, empty: Any) -> None:
+    inner = PropertySchema(type=property_type)
+    schema = TypeSchema(
+        properties={
+            "p": inner,
+            "m": PropertySchema(type="map", schema={"q": inner}),
+            "l": PropertySchema(type="list", item=inner),
+        }
+    )
+    raw = {"p": None, "m": {"q": None}, "l": [None]}
+    assert resolve_properties(schema, raw) == {"p": empty, "m": {"q": empty}, "l": [empty]}
+
+
+def test_null_takes_a_default_first() -> None:
     assert resolve_properties(one("string", default="d"), {"p": None}) == {"p": "d"}
+
+
+def test_null_of_any_type_is_left_out() -> None:
+    assert resolve_properties(one("any"), {"p": None}) == {}
+
+
+RULES = TypeSchema(
+    properties={
+        "name": PropertySchema(type="string"),
+        "size": PropertySchema(type="integer"),
+        "rules": PropertySchema(
+            type="list",
+            item=PropertySchema(
+                type="map",
+                schema={
+                    "port": PropertySchema(type="integer"),
+                    "proto": PropertySchema(type="string"),
+                },
+            ),
+        ),
+    }
+)
+WITH_NULLS = {"name": None, "size": 1, "rules": [{"port": None, "proto": "tcp"}, None]}
+FILLED = {"name": "", "size": 1, "rules": [{"port": 0, "proto": "tcp"}, {}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "before", "kept"),
+    [
+        (
+            WITH_NULLS,
+            {"size": 1, "rules": [{"proto": "tcp"}]},
+            {"size": 1, "rules": [{"proto": "tcp"}]},
+        ),
+        (WITH_NULLS, FILLED, FILLED),
+        (WITH_NULLS, {"name": "x", "size": 2, "rules": []}, FILLED),
+        (
+            {**WITH_NULLS, "size": 2},
+            {"size": 1, "rules": [{"proto": "tcp"}]},
+            {"size": 2, "rules": [{"proto": "tcp"}]},
+        ),
+        ({"name": ""}, {}, {"name": ""}),
+    ],
+    ids=["before the rule", "after it", "changed", "another changed", "no null"],
+)
+def test_update_keeps_what_only_nulls_change(raw: Any, before: Any, kept: Any) -> None:
+    after = resolve_properties(RULES, raw)
+    assert keep_properties_without_value(RULES, raw, before, after) == kept
 
 
 @pytest.mark.parametrize(
@@ -182,7 +247,7 @@ NESTED = TypeSchema(
 
 
 def test_nested_conversion_and_defaults() -> None:
-    raw = {"rules": [{"port": "80"}, None, {"port": 53, "proto": "udp"}]}
+    raw = {"rules": [{"port": "80"}, {"port": 53, "proto": "udp"}]}
     assert resolve_properties(NESTED, raw) == {
         "rules": [{"port": 80, "proto": "tcp"}, {"port": 53, "proto": "udp"}]
     }

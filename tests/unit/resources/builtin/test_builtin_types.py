@@ -315,7 +315,7 @@ class TestValue:
         value: object,
         converted: object,
     ) -> None:
-        properties = {"value": value, "type": value_type}
+        properties = {"value": value, **({} if value_type is None else {"type": value_type})}
         self.type.validate(resolve_properties(self.type.schema, properties), None)
         result = self.type.create(build_context(self.type, properties))
         assert result.attributes == {"value": converted}
