@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The benchmark of a TripleO overcloud without nodes, through python-heatclient.
+"""The benchmark of a TripleO overcloud, through python-heatclient.
 
     python tools/process-templates.py -p . -o RENDERED      # in tripleo-heat-templates
     python benchmarks/overcloud.py RENDERED --database mariadb --engines 2
+    python benchmarks/overcloud.py RENDERED --controllers 3 --computes 100
 
-No cloud is needed: types of other services are mapped to ``OS::Heat::None``, every role
-counts 0 nodes, and parameters without a default in any template get a value of their type.
-The stack is created, updated without a change and deleted.  Each phase prints the seconds,
-the processor seconds of the workers and their peak memory so far.
+No cloud is needed: types of other services are mapped to ``OS::Heat::None``.  Parameters that
+have no default and that no template passes on, such as passwords, get a value of their type,
+as a deployer gives them; what the templates derive from each other they derive here, too.
+The stack is created, updated without a change, updated in one setting of one service, and
+deleted.  Each phase prints the seconds, the processor seconds of the workers and their peak
+memory so far.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from heat_convergence.testing.daemon_processes import ServiceDeployment
 NAME, PROJECT = "overcloud", "benchmark"
 REGISTRY = "overcloud-resource-registry-puppet.yaml"
 NOOP_TYPE = "OS::Heat::None"
+SETTING = "MysqlMaxConnections"  # of one service
 _OWN = ("OS::Heat::", "OS::TripleO::")
 _EMPTY = {"number": 0, "json": {}, "comma_delimited_list": [], "boolean": False}
 _TEXTS = ("bench", "A" * 38 + "==", str(uuid.UUID(int=0)))
@@ -51,7 +55,7 @@ _POLL_S, _GIVE_UP_S = 0.1, 1800
 class OvercloudRequest:
     """The body that the client sends for a tree of rendered templates."""
 
-    def __init__(self, rendered: Path) -> None:
+    def __init__(self, rendered: Path, controllers: int = 0, computes: int = 0) -> None:
         templates = [found for path in _yaml_files(rendered) if (found := _template(path))]
         files, environment = template_utils.process_multiple_environments_and_files(
             [str(rendered / REGISTRY)]
@@ -61,13 +65,27 @@ class OvercloudRequest:
         types |= {name for name in registry.values() if isinstance(name, str)}
         registry.update({name: NOOP_TYPE for name in types if _is_foreign(name)})
         user_defaults = environment.get("parameter_defaults") or {}
-        defaults = {**_defaults(templates), **user_defaults, **_no_nodes(templates)}
-        environment["parameter_defaults"] = defaults
+        environment["parameter_defaults"] = {
+            **_deployer_values(templates),
+            **user_defaults,
+            **_no_nodes(templates),
+            "ControllerCount": controllers,
+            "ComputeCount": computes,
+        }
         found, template = template_utils.get_template_contents(str(rendered / "overcloud.yaml"))
         self.request = {
             "template": template,
             "files": {**files, **found},
             "environment": environment,
+        }
+
+    def with_changed_setting(self) -> dict[str, Any]:
+        """Return the request with another value of one setting of one service."""
+        environment = self.request["environment"]
+        defaults = {**environment["parameter_defaults"], SETTING: 8192}
+        return {
+            **self.request,
+            "environment": {**environment, "parameter_defaults": defaults},
         }
 
 
@@ -93,19 +111,31 @@ def _is_foreign(name: str) -> bool:
     return name.startswith("OS::") and not name.startswith(_OWN)
 
 
-def _defaults(templates: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return values for the parameters that a template has no default for.
+def _deployer_values(templates: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return samples for the parameters without a default that no template passes on."""
+    passed = {name for template in templates for name in _passed_names(template.get("resources"))}
+    return {
+        name: _sample(schema)
+        for template in templates
+        for name, schema in (template.get("parameters") or {}).items()
+        if "default" not in schema and name not in passed
+    }
 
-    They are another template's default or a sample.
-    """
-    options, needed = {}, {}
-    for template in templates:
-        for name, schema in (template.get("parameters") or {}).items():
-            if "default" in schema:
-                options[name] = schema["default"]
-            else:
-                needed[name] = _sample(schema)
-    return {name: options.get(name) or sample for name, sample in needed.items()}
+
+def _passed_names(resources: Any) -> Iterator[str]:
+    """Yield the keys of all maps in the properties of resources."""
+    for definition in (resources or {}).values():
+        yield from _keys(definition.get("properties"))
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
 
 
 def _no_nodes(templates: list[dict[str, Any]]) -> dict[str, int]:
@@ -137,6 +167,8 @@ class OvercloudBenchmark:
         self._phase("create", lambda: stacks.create(stack_name=NAME, **request))
         self._size()
         self._phase("no-op", lambda: stacks.update(NAME, **request))
+        changed = overcloud.with_changed_setting()
+        self._phase("change one setting", lambda: stacks.update(NAME, **changed))
         self._phase("delete", lambda: stacks.delete(NAME))
 
     def _size(self) -> None:
@@ -187,8 +219,10 @@ def main() -> int:
     """Run the benchmark."""
     parser = argument_parser(__doc__)
     parser.add_argument("rendered", type=Path, help="folder of the rendered templates")
+    parser.add_argument("--controllers", type=int, default=0)
+    parser.add_argument("--computes", type=int, default=0)
     options = parser.parse_args()
-    overcloud = OvercloudRequest(options.rendered)
+    overcloud = OvercloudRequest(options.rendered, options.controllers, options.computes)
     print(f"{options.database}, {options.bus}, {options.backend}, {os.cpu_count()} processors")
     with benchmark_deployment(options, _OPTIONS) as (deployment, counts):
         OvercloudBenchmark(deployment, counts).run(overcloud)
