@@ -20,6 +20,7 @@ from heat_convergence.template.parsing.document_loader import load_document
 
 Json = Any
 _FIELD = "adopt_stack_data"
+_MEMBERS_VERSION = "2015-04-30"
 _MERGED = ("parameters", "parameter_defaults", "resource_registry")
 
 
@@ -99,29 +100,43 @@ def _files(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, str]:
 
 def _resources(document: Mapping[str, Json], path: str = _FIELD) -> dict[str, dict[str, Json]]:
     entries = _map(document, "resources", path)
-    for name, entry in entries.items():
-        _check_entry(f"{path}: resources.{name}", entry)
-    return entries
+    return {
+        name: _checked_entry(f"{path}: resources.{name}", entry) for name, entry in entries.items()
+    }
 
 
-def _check_entry(where: str, entry: Json) -> None:
+def _checked_entry(where: str, entry: Json) -> dict[str, Json]:
+    """Return the entry of a resource; that of a nested stack has a template."""
     if not isinstance(entry, dict):
         raise errors.HTTPBadRequest(f"{where} must be a map.")
     if is_stack_entry(entry):
-        _check_nested(entry, where)
-        return
+        return _checked_nested(entry, where)
+    if entry.get("resources") is not None:
+        return _checked_nested({**entry, "template": _template_of_entries(entry, where)}, where)
     if not isinstance(entry.get("resource_id"), str | None):
         raise errors.HTTPBadRequest(f"{where}.resource_id must be a string.")
     if not isinstance(entry.get("resource_data"), dict | None):
         raise errors.HTTPBadRequest(f"{where}.resource_data must be a map.")
+    return entry
 
 
-def _check_nested(document: Mapping[str, Json], where: str) -> None:
+def _template_of_entries(entry: Mapping[str, Json], where: str) -> dict[str, Json]:
+    """Return the template of a nested stack whose document has only its resources."""
+    types = {}
+    for name, each in _map(entry, "resources", where).items():
+        types[name] = each.get("type") if isinstance(each, dict) else None
+        if not isinstance(types[name], str):
+            raise errors.HTTPBadRequest(f"{where}: resources.{name}.type must be a string.")
+    resources = {name: {"type": type_name} for name, type_name in types.items()}
+    return {"heat_template_version": _MEMBERS_VERSION, "resources": resources}
+
+
+def _checked_nested(document: Mapping[str, Json], where: str) -> dict[str, Json]:
     if not isinstance(document["template"], dict | str) or not document["template"]:
         raise errors.HTTPBadRequest(f"{where} has no template.")
     _map(document, "environment", where)
     _files(document, where)
-    _resources(document, where)
+    return {**document, "resources": _resources(document, where)}
 
 
 def _map(document: Mapping[str, Json], name: str, path: str = _FIELD) -> dict[str, Json]:
