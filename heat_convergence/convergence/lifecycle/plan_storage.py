@@ -31,7 +31,7 @@ _JOB = (
     " replaced_by applied_hash hooks_and_restrictions hook"
 ).split()
 _DEFINITION = (
-    "implementation definition definition_hash requires referenced_names sensitive".split()
+    "type implementation definition definition_hash requires referenced_names sensitive".split()
 )
 RowChange = tuple[JobTransition, dict[str, Any]]
 

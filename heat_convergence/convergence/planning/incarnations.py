@@ -152,7 +152,7 @@ def _with_rejection(
 
 def _is_usable(row: Resource, desired: DesiredResource, inputs_change: bool) -> bool:
     same_implementation = row.desired.implementation == desired.implementation
-    if row.identity.type != desired.type or row.state.action is Action.DELETE:
+    if row.state.action is Action.DELETE:
         return False
     if not same_implementation and not _both_templates(row, desired):
         return False
@@ -273,7 +273,8 @@ def _continued(
     observing = plan_context.state_source is StateSource.OBSERVED
     return replace(
         planned,
-        identity=replace(planned.identity, replaced_by=None),
+        # Another name of the same implementation is no other resource.
+        identity=replace(planned.identity, type=desired.type, replaced_by=None),
         desired=replace(
             _definition_of(desired),
             definition=definition,
