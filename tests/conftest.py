@@ -19,6 +19,8 @@ from hypothesis import HealthCheck, settings
 from kombu import Connection as BrokerConnection
 from sqlalchemy.engine import make_url
 
+from heat_convergence.common import evaluation_guard
+
 MARIADB = os.environ.get("HEAT_CONVERGENCE_TEST_MARIADB", "mysql+pymysql://root@127.0.0.1:3306/")
 POSTGRESQL = os.environ.get(
     "HEAT_CONVERGENCE_TEST_POSTGRESQL", "postgresql+psycopg2://postgres@127.0.0.1:5432/postgres"
@@ -33,6 +35,18 @@ settings.register_profile(
 # For tox -e unit, which is to end in seconds; the whole suite tries more examples.
 settings.register_profile("quick", settings.get_profile("any machine"), max_examples=20)
 settings.load_profile("any machine")
+evaluation_guard.reject_evaluation_under_locks()
+
+
+@pytest.fixture(autouse=True)
+def no_evaluation_under_locks() -> Iterator[None]:
+    """Fail a test in which an expression was evaluated while locks were held.
+
+    The exception alone could be caught by an error boundary.
+    """
+    yield
+    found, evaluation_guard.violations[:] = list(evaluation_guard.violations), []
+    assert found == []
 
 
 def fail_or_skip(service: str, error: Exception | str) -> None:

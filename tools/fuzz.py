@@ -5,7 +5,8 @@
 Sends mutated and generated requests to the service in this process, with the daemons' work
 after each, and evaluates generated YAQL expressions. Prints each response that must not be
 (5xx but 503, invalid JSON), each case that takes more than two seconds of processor time,
-and the command that replays it. The exit code is 1 if there are any.
+and the command that replays it. The exit code is 1 if there are any, or if an expression was
+evaluated while the database was locked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from heat_convergence.common import evaluation_guard
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
 from tests.fuzz.fuzzed_service import FuzzedService
@@ -30,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the campaigns that the arguments name; return the exit code."""
     parsed = _parser().parse_args(argv)
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    evaluation_guard.reject_evaluation_under_locks()
     blocks = parsed.blocks or -(-parsed.requests // REQUESTS_PER_BLOCK)
     code = 0
     if blocks:
@@ -44,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             fuzzed.close()
         code |= _report("requests", findings)
+        if evaluation_guard.violations:
+            print(f"evaluations under locks: {evaluation_guard.violations}")
+            code = 1
     if parsed.expressions:
         sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
         findings = fuzz_expressions(

@@ -1,7 +1,8 @@
 """Retries of database transactions.
 
 Called by the API and the daemons around whole transactions. Only errors whose class allows it
-(``Error.retry``) are retried, a bounded number of times.
+(``Error.retry``) are retried, a bounded number of times.  Evaluations that a transaction needs
+are done between two runs of it, when it holds no locks.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from heat_convergence.common.deferred_evaluation import (
+    EvaluationRequired,
+    EvaluationResults,
+    deferring_evaluations,
+)
 from heat_convergence.common.errors import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
@@ -17,6 +23,7 @@ LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Wait = Callable[[float], object]
 
+_MAX_EVALUATIONS = 10  # between two tries; each time, something had changed or was found anew
 _AT_ONCE = 2  # conflicts in a row that are repeated without a pause
 _CONFLICT_PAUSE_S, _MAX_CONFLICT_PAUSE_S = 0.01, 0.5
 _OUTAGE_PAUSE_S, _MAX_OUTAGE_PAUSE_S = 0.2, 5.0
@@ -37,6 +44,20 @@ def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10
         Unavailable: The database did not answer the last attempt. Such attempts are
             repeated after 0.2 to 5 seconds, doubling each time.
     """
+    with deferring_evaluations() as results:
+        return _retry(lambda: _evaluate_and_run(work, results), wait, tries)
+
+
+def _evaluate_and_run(work: Callable[[], Result], results: EvaluationResults) -> Result:
+    for _ in range(_MAX_EVALUATIONS):
+        try:
+            return work()
+        except EvaluationRequired as required:
+            results.evaluate(required)
+    raise ConcurrentTransaction("what an evaluation read has changed each time")
+
+
+def _retry(work: Callable[[], Result], wait: Wait, tries: int) -> Result:
     conflicts = outages = 0
     while True:
         try:

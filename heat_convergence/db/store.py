@@ -82,3 +82,9 @@ class SqlStore:
                 )
         if self._notify is not None and new:
             self._notify(new)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction for reading; nothing is committed."""
+        with self.database.read() as connection:
+            yield SqlTransaction(connection)

@@ -31,11 +31,10 @@ from heat_convergence.convergence.lifecycle.dispatch import (
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.job_transitions import claim
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
-from heat_convergence.engine.jobs import ClaimContext, Job, create_job, reject_poisoned_job
+from heat_convergence.engine.jobs import ClaimContext, Job, create_job
 from heat_convergence.engine.leases import LeaseTracker
 from heat_convergence.engine.nested_executor import (
     NestedStackExecutor,
@@ -43,7 +42,7 @@ from heat_convergence.engine.nested_executor import (
     is_nested_stack_job,
 )
 from heat_convergence.engine.pool import JobPool
-from heat_convergence.engine.predecessors import find_predecessors
+from heat_convergence.engine.prepared_jobs import lock_prepared
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
     DaemonServices,
@@ -141,13 +140,15 @@ class Engine:
     ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
-        The place of a message without work is free, too.
+        What the jobs need is read and evaluated before the rows are locked: an expression
+        may take long.  The place of a message without work is free, too.
 
         Returns:
             The claimed jobs, and messages to send after the commit.
         """
-        now, jobs, log = self._clock(), [], EventLog()
-        context = self._context(now, log)
+        jobs: list[Job] = []
+        prepared, log = self._prepare(stack_id, version, resource_ids), EventLog()
+        context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
             found = tx.stacks.get_with_workload(stack_id)
             if found is None:
@@ -156,10 +157,11 @@ class Engine:
                 )
                 return [], ()
             stack, load = found
-            if stack.version == version:
-                jobs = self._create_jobs(tx, stack, resource_ids, now)
+            limit = self._settings.max_job_takeovers
+            jobs = lock_prepared(tx, prepared, self._registry, limit)
+            if jobs:
                 self._write_claims(tx, jobs, token, context)
-            if not jobs:
+            else:
                 LOG.debug(
                     "message ignored, its jobs are done or void:"
                     " stack=%(stack)s version=%(version)s",
@@ -174,41 +176,31 @@ class Engine:
         log.flush()
         return jobs, outgoing_messages
 
-    def _create_jobs(
-        self, tx: Transaction, stack: Stack, resource_ids: Sequence[str], now: datetime
-    ) -> list[Job]:
-        version = stack.version
-        rows = [
-            row
-            for row in tx.leases.lock_claimable(resource_ids)
-            if _is_claimable(row, version, now)
-        ]
-        # RULE 2: a job starts when everything that it needs is ready.
-        blocked = tx.readiness.find_with_unready_requirements(version, [row.id for row in rows])
-        rows = [row for row in rows if row.id not in blocked and row.stack_id == stack.id]
-        names = {name for row in rows for name in row.desired.referenced_names}
-        keys = {key for row in rows for key in collect_definition_hashes(row.desired.definition)}
+    def _prepare(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> list[Job]:
+        """Return the jobs that may be claimed; only reads, and evaluates what was read."""
+        now = self._clock()
+        with self._store.read() as tx:
+            # RULE 2: a job starts when everything that it needs is ready.
+            stack, unblocked = tx.leases.get_unblocked(stack_id, version, resource_ids)
+            rows = [row for row in unblocked if _is_claimable(row, version, now)]
+            if stack is None or stack.version != version or not rows:
+                return []
+            names = {name for row in rows for name in row.desired.referenced_names}
+            definitions = [row.desired.definition for row in rows]
+            keys = {key for each in definitions for key in collect_definition_hashes(each)}
+            inputs = tx.incarnations.get_inputs(stack.id, names)
+            contents = tx.contents.get(keys) if keys else {}
         claim_context = ClaimContext(
             stack=stack,
-            inputs=tx.incarnations.get_inputs(stack.id, names),
+            inputs=inputs,
             registry=self._registry,
             now=now,
-            contents=tx.contents.get(keys) if keys else {},
+            contents=contents,
             cloud=self._cloud_of(stack.tree_id),
             functions=self._functions,
             limits=self._limits,
-            predecessors=find_predecessors(tx, stack.id, rows, self._registry),
         )
-        limit = self._settings.max_job_takeovers
-        # A lease that was not given back: its worker has ended, or was stalled.
-        taken_over = [row.id for row in rows if row.lease.token is not None]
-        takeovers = tx.graph.count_takeovers(version, taken_over)
-        return [
-            reject_poisoned_job(row, takeovers[row.id], limit)
-            if takeovers.get(row.id, 0) > limit
-            else create_job(row, claim_context)
-            for row in rows
-        ]
+        return [create_job(row, claim_context) for row in rows]
 
     def _write_claims(
         self, tx: Transaction, jobs: Sequence[Job], token: str, context: TraversalContext

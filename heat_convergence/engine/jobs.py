@@ -1,12 +1,12 @@
-"""The creation of jobs from claimed rows: resolved properties and a selected step.
+"""The creation of jobs from rows: resolved properties and a selected step.
 
-Called by ``engine`` inside the claiming transaction.  Reads only what the transaction
-has read; must not do any I/O.
+Called by ``engine`` outside of any transaction, before the rows are claimed: it evaluates
+users' expressions.  Reads only what was read for it; must not do any I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -112,11 +112,10 @@ class ClaimContext:
     cloud: Any = None  # what the types' verbs see as ``View.cloud``
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     limits: TemplateLimits = DEFAULT_LIMITS
-    predecessors: Mapping[str, Sequence[Resource]] = field(default_factory=dict)  # row's id →
 
 
 def create_job(row: Resource, claim: ClaimContext) -> Job:
-    """Create the job of a claimed row; an error in its values makes it a failed one."""
+    """Create the job of a row; an error in its values makes it a failed one."""
     step = select_step_before_properties(row)
     before = row.physical.properties or {}
     try:
@@ -297,9 +296,6 @@ def _job(
     )
     view = build_context(row, claim.stack, action, claim.now, inputs)
     view = with_name_limit(view, resource_type.physical_name_limit)
-    rivals = [str(other.physical.id) for other in claim.predecessors.get(row.id, ())]
-    if rivals:
-        view = replace(view, predecessors=tuple(rivals))
     facade = _facade(row, claim, metadata) if resource_type.has_nested_stack and making else {}
     return Job(
         row, step, action, resource_type, view, after, changed, stack=claim.stack, facade=facade

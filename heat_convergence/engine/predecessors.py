@@ -1,6 +1,6 @@
 """The predecessors of a resource that may hold an identity which it takes over.
 
-Called by ``engine`` in the claiming transaction.  A predecessor may lose properties: if
+Called by ``prepared_jobs`` in the claiming transaction.  A predecessor may lose properties: if
 a later goal uses it again, it is updated with all of them.
 """
 

@@ -89,6 +89,7 @@ class Observer:
         self._read_nested_status = NestedStackObserver(
             services.registry,
             services.clock,
+            services.store.read,
             evaluation.limits,
             evaluation.functions,
             template_cache,

@@ -1,18 +1,22 @@
 """Scaling of a group at a signal: an update of the group's nested stack.
 
 Called for signals to scaling policies, in the signal's transaction: the scaling starts
-in it or not at all, so that a crash loses neither half (RULE 4).  Decides when a signal
+in it or not at all, so that a crash loses neither half (RULE 4).  The new template is
+evaluated outside of the transaction, which is repeated for it.  Decides when a signal
 is ignored: while the group is at work, still scaling or cooling down, and when nothing
 would change.  Source: docs/reference/resource-groups.rst.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from heat_convergence.common.deferred_evaluation import evaluate_outside
 from heat_convergence.common.errors import EntityNotFound
+from heat_convergence.common.ids import IdFactory
 from heat_convergence.convergence.lifecycle import traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
@@ -21,10 +25,11 @@ from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import
 )
 from heat_convergence.convergence.lifecycle.traversal import Initiator
 from heat_convergence.convergence.model.action import Action, Status
+from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
-from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.convergence.ports.store import Store, Transaction
 from heat_convergence.resources.nested.nested_type import (
     COOLDOWN_END_KEY,
     SCALING_KEY,
@@ -43,6 +48,17 @@ from heat_convergence.stacks.goal.nested_builder import (
 Json = Any
 
 
+@dataclass(frozen=True, slots=True)
+class _ScalingInputs:
+    """Everything that the template of a group's new size is made of; goals do not change."""
+
+    stack: Stack
+    goal_id: str
+    row: Resource
+    members: Sequence[Resource]
+    size: int
+
+
 @dataclass(slots=True)
 class GroupScaler:
     """The scaling of one group, for one transaction.
@@ -51,11 +67,13 @@ class GroupScaler:
 
     Attributes:
         group_id: the id of the group's nested stack.
+        store: from which the evaluation of the new template reads.
         max_resources: of a tree; negative for no limit.
     """
 
     group_id: str
     builder: NestedStackBuilder
+    store: Store
     max_resources: int = -1
     _group: Stack | None = field(default=None, init=False)
 
@@ -99,22 +117,37 @@ class GroupScaler:
         count_before = (
             0 if self.max_resources < 0 else tx.tree.count_resources(row.identity.root_id)
         )
-        parent = self.builder.load_parent(stack, tx.goals.get_row, tx.contents.get)
-        resource = ParentResource(
-            row,
-            row.physical.properties or {},
-            facade={},
-            load_members=lambda: members,
-            load_goal=lambda: tx.goals.get_row(group.goal_id),
-            requested_size=size,
+        inputs = _ScalingInputs(stack, group.goal_id, row, members, size)
+        prepared: PreparedNestedStack = evaluate_outside(
+            ("scaling", group.id), inputs, lambda: self._prepare(inputs, context.ids)
         )
-        prepared = self.builder.prepare(parent, resource, context.ids)
         scaling = _scaling_record(adjustment, bounds, current, size)
         data = {**prepared.data, SCALING_KEY: scaling}
         tx.resources.update_each({row.id: {"data": data, "sensitive": row.desired.sensitive}})
         messages = self._start(tx, prepared, context)
         quotas.check_tree_size(tx, row, self.max_resources, count_before)
         return messages
+
+    def _prepare(self, inputs: _ScalingInputs, ids: IdFactory) -> PreparedNestedStack:
+        """Evaluate the template of the new size; reads in transactions of its own."""
+        parent = self.builder.load_parent(inputs.stack, self._load_goal, self._load_contents)
+        resource = ParentResource(
+            inputs.row,
+            inputs.row.physical.properties or {},
+            facade={},
+            load_members=lambda: inputs.members,
+            load_goal=lambda: self._load_goal(inputs.goal_id),
+            requested_size=inputs.size,
+        )
+        return self.builder.prepare(parent, resource, ids)
+
+    def _load_goal(self, goal_id: str) -> Goal | None:
+        with self.store.read() as tx:
+            return tx.goals.get_row(goal_id)
+
+    def _load_contents(self, hashes: Collection[str]) -> Mapping[str, str]:
+        with self.store.read() as tx:
+            return tx.contents.get(hashes)
 
     def _start(
         self, tx: Transaction, prepared: PreparedNestedStack, context: TraversalContext

@@ -1,18 +1,26 @@
 """Observation of nested stacks: ``traversal.NestedStatusReader`` for the observer.
 
 Reads rows of the database only, inside the transaction that acts on them; a stack that
-is still in progress costs one statement.
+is still in progress costs one statement.  Outputs are evaluated outside of that
+transaction, which is repeated for it and compares what they were evaluated from.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from heat_convergence.common.clock import Clock
+from heat_convergence.common.deferred_evaluation import (
+    DeferredEvaluation,
+    evaluate_all_outside,
+    find_previous_inputs,
+)
 from heat_convergence.common.errors import Error, ResourceFailure, RowsContradict
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.action import Action, Status
@@ -38,16 +46,47 @@ from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
 LOG = logging.getLogger(__name__)
 Json = Any
+T = TypeVar("T")
+AttributeResult = Callable[[], Mapping[str, Json] | None]
+"""Returns attributes, or raises why there are none."""
+
 SUPERSEDED_REASON = "was superseded by"  # between the desired action and the actual one
 _MEMBER_FAILED = re.compile(r"Resource \w+ failed: (\w+): (resources\..*)", re.DOTALL)
 
 
+@dataclass(slots=True)
+class NestedStackReading:
+    """A nested stack at rest, with everything that its attributes are read from.
+
+    Attributes:
+        row: the resource whose nested stack it is.
+        requested_names: names of resources of the nested stack that were read.
+        inputs: those of them that exist.
+    """
+
+    row: Resource
+    stack: Stack
+    goal: Goal
+    requested_names: set[str]
+    inputs: dict[str, InputResource] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The name of the evaluation of its outputs."""
+        return ("outputs", self.row.id)
+
+
 @dataclass(frozen=True, slots=True)
 class NestedStackObserver:
-    """The reader of nested stacks, ``traversal.NestedStatusReader``."""
+    """The reader of nested stacks, ``traversal.NestedStatusReader``.
+
+    Attributes:
+        open_read: opens a transaction for reading, as ``Store.read``.
+    """
 
     registry: ResourceTypeRegistry
     clock: Clock
+    open_read: Callable[[], AbstractContextManager[Transaction]]
     limits: TemplateLimits = DEFAULT_LIMITS
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     template_cache: TemplateCache = field(default_factory=TemplateCache)
@@ -62,43 +101,47 @@ class NestedStackObserver:
         full_rows = {row.id: row for row in tx.resources.get(at_rest)}
         existing = [stack for stack in at_rest.values() if stack.deleted_at is None]
         goals = tx.goals.get_rows({stack.goal_id for stack in existing})
+        readings = {
+            row.id: self._reading(row, at_rest[row.id], goals[at_rest[row.id].goal_id])
+            for row in full_rows.values()
+            if _shows_attributes(row, at_rest[row.id]) and at_rest[row.id].goal_id in goals
+        }
+        names = {each.stack.id: each.requested_names for each in readings.values()}
+        inputs = tx.incarnations.get_inputs_of_stacks(names) if any(names.values()) else {}
+        for each in readings.values():
+            each.inputs = dict(inputs.get(each.stack.id, {}))
+        results = self._read_attributes(tx, readings)
         found = {}
         for row in nested:
             resource_type = types[row.id]
             if row.id in full_rows and isinstance(resource_type, NestedType):
-                stack = at_rest[row.id]
-                goal = goals.get(stack.goal_id)
-                found[row.id] = self._at_rest(tx, full_rows[row.id], stack, goal, resource_type)
+                members = partial(self._count_members, tx, readings.get(row.id))
+                result = results.get(row.id, partial(_no_goal, row, at_rest[row.id]))
+                rest = _Rest(full_rows[row.id], at_rest[row.id], result, members)
+                found[row.id] = self._at_rest(rest, resource_type)
             else:
                 found[row.id] = _in_progress(row, by_row[row.id])
         return found
 
-    def _at_rest(
-        self,
-        tx: Transaction,
-        row: Resource,
-        stack: Stack,
-        goal: Goal | None,
-        resource_type: NestedType,
-    ) -> Observation:
+    def _at_rest(self, rest: _Rest, resource_type: NestedType) -> Observation:
+        row, stack = rest.row, rest.stack
         if stack.deleted_at is not None:
             return _missing(row)
-        view, attributes = None, None
-        failed = row.desired.state is DesiredState.ABSENT or stack.status is Status.FAILED
-        if not failed or row.job.verb is None:
+        attributes = None
+        if _shows_attributes(row, stack):
             try:
-                view = self._nested_stack_view(tx, row, stack, goal)
-                attributes = _read_attributes(resource_type, view, row)
+                attributes = rest.read_attributes()
             except Error as error:
                 reason = owner_failure_reason(row.name, str(error))
                 return Observation(ObservedState.FAILED, reason, is_permanent=True)
+        failed = _is_failed(row, stack)
         reason = stack.status_reason if failed else _superseded(row, stack)
         converging = row.job.verb in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
         progress = (row.physical.data.get("steps") or {}) if converging and not reason else {}
         completion = GroupCompletion(
             row.physical.data,
             row.physical.properties or {},
-            count_members=lambda: 0 if view is None else len(view.load_resource_names()),
+            count_members=rest.count_members,
             converged=converging and not reason and not progress.get("more"),
             now=self.clock(),
         )
@@ -112,11 +155,10 @@ class NestedStackObserver:
         )
         return _with_failure(observation, row, reason) if reason else observation
 
-    def _nested_stack_view(
-        self, tx: Transaction, row: Resource, stack: Stack, goal: Goal | None
-    ) -> NestedStackView:
-        if goal is None:
-            raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
+    # -- attributes
+
+    def _reading(self, row: Resource, stack: Stack, goal: Goal) -> NestedStackReading:
+        """Return a reading without its inputs, with the names that it is known to need."""
         requested: set[str] = set()
         for name, data in goal.outputs.items():
             requested |= referenced_resources(OutputDefinition.load(name, data).value)
@@ -125,23 +167,94 @@ class NestedStackObserver:
             for path in stored_attribute_paths(row.desired.definition)
             if path[0].startswith(MEMBER_ATTRIBUTE_PREFIX)
         }
-        known: dict[str, InputResource] = dict(tx.incarnations.get_inputs(stack.id, requested))
+        reading = NestedStackReading(row, stack, goal, requested)
+        previous = find_previous_inputs(reading.key)
+        if previous is not None:
+            requested |= previous.requested_names
+        return reading
+
+    def _read_attributes(
+        self, tx: Transaction, readings: Mapping[str, NestedStackReading]
+    ) -> dict[str, AttributeResult]:
+        """Return how to get the attributes by row id: those with outputs, from outside."""
+        inside = {
+            row_id: partial(self._evaluate, each, lambda read: read(tx))
+            for row_id, each in readings.items()
+            if not each.goal.outputs
+        }
+        with_outputs = {key: each for key, each in readings.items() if key not in inside}
+        evaluated = evaluate_all_outside(
+            {
+                each.key: DeferredEvaluation(each, partial(self._evaluate, each, self._run_read))
+                for each in with_outputs.values()
+            }
+        )
+        return {**inside, **{key: evaluated[each.key] for key, each in with_outputs.items()}}
+
+    def _run_read(self, read: Callable[[Transaction], T]) -> T:
+        with self.open_read() as tx:
+            return read(tx)
+
+    def _evaluate(
+        self, reading: NestedStackReading, run_read: Callable[..., Any]
+    ) -> Mapping[str, Json] | None:
+        """Return the attributes to record; ``run_read`` reads what turns out to be needed."""
+        resource_type = self.registry.find(reading.row.desired.implementation)
+        assert isinstance(resource_type, NestedType)
+        view = self._nested_stack_view(reading, run_read)
+        return _read_attributes(resource_type, view, reading.row)
+
+    def _nested_stack_view(
+        self, reading: NestedStackReading, run_read: Callable[..., Any]
+    ) -> NestedStackView:
+        stack, goal = reading.stack, reading.goal
 
         def load_inputs(names: Collection[str]) -> RowInputs:
-            missing = set(names) - requested
+            missing = set(names) - reading.requested_names
             if missing:
-                known.update(tx.incarnations.get_inputs(stack.id, missing))
-                requested.update(missing)
-            return RowInputs(known, stack, self.registry, self.clock())
+                found = run_read(lambda tx: tx.incarnations.get_inputs(stack.id, missing))
+                reading.inputs.update(found)
+                reading.requested_names |= missing
+            return RowInputs(reading.inputs, stack, self.registry, self.clock())
 
-        def load_resource_names() -> Sequence[str]:
-            template = self.template_cache.template(goal.template_hash, tx.contents.get)
-            return template.resource_names
-
-        owner = InputResource.from_resource(row)
         return NestedStackView(
-            stack, goal, owner, load_inputs, load_resource_names, self.limits, self.functions
+            stack,
+            goal,
+            InputResource.from_resource(reading.row),
+            load_inputs,
+            lambda: run_read(partial(self._load_resource_names, goal)),
+            self.limits,
+            self.functions,
         )
+
+    def _load_resource_names(self, goal: Goal, tx: Transaction) -> Sequence[str]:
+        return self.template_cache.template(goal.template_hash, tx.contents.get).resource_names
+
+    def _count_members(self, tx: Transaction, reading: NestedStackReading | None) -> int:
+        return 0 if reading is None else len(self._load_resource_names(reading.goal, tx))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """A row whose nested stack is at rest, and how to read more about that stack."""
+
+    row: Resource
+    stack: Stack
+    read_attributes: AttributeResult
+    count_members: Callable[[], int]
+
+
+def _is_failed(row: Resource, stack: Stack) -> bool:
+    return row.desired.state is DesiredState.ABSENT or stack.status is Status.FAILED
+
+
+def _shows_attributes(row: Resource, stack: Stack) -> bool:
+    """Return whether the attributes of the row's nested stack are to be recorded."""
+    return stack.deleted_at is None and (not _is_failed(row, stack) or row.job.verb is None)
+
+
+def _no_goal(row: Resource, stack: Stack) -> None:
+    raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
 
 
 def _with_failure(observation: Observation, row: Resource, reason: str) -> Observation:

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from heat_convergence.common.errors import RequestLimitExceeded
+from heat_convergence.common.evaluation_guard import check_no_locks_held
 from heat_convergence.template.expression import Expression
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
@@ -159,6 +160,7 @@ def request_budget(limits: TemplateLimits) -> Iterator[None]:
 @contextmanager
 def evaluation_budget(limits: TemplateLimits) -> Iterator[EvaluationBudget]:
     """Share one budget among all work in the block; a nested block uses the outer one's."""
+    check_no_locks_held("evaluation")
     outer = _BUDGET.get()
     if outer is not None:
         yield outer
@@ -173,4 +175,5 @@ def evaluation_budget(limits: TemplateLimits) -> Iterator[EvaluationBudget]:
 
 def current_budget() -> EvaluationBudget:
     """Return the budget of the evaluation in progress; outside of one, a new budget."""
+    check_no_locks_held("evaluation")
     return _BUDGET.get() or EvaluationBudget(DEFAULT_LIMITS, _REQUEST.get())

@@ -92,7 +92,7 @@ class InProcessDaemons:
         return True
 
 
-def reject_rollback(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
+def reject_rollback(tx: Transaction, stack: Stack, goal: Goal) -> rollback.DesiredEvaluation:
     """Raise ``LookupError``; for stacks that are created with ``disable_rollback``."""
     raise LookupError(f"no definitions are known for stack {stack.name} to go back to")
 

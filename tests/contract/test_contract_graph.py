@@ -6,6 +6,7 @@ import pytest
 
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.graph_edge import Edge
+from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
 from tests.contract.conftest import refused_by_store
 
@@ -36,11 +37,16 @@ def test_edges_are_found_at_both_ends(graph):
         assert tx.graph.get_edges_at("stack-2", 1, ["c"]) == []
 
 
+def unblocked(tx: Transaction, version: int, ids: str) -> list[str]:
+    """Return those of the ids that need nothing unready."""
+    return [row.id for row in tx.leases.get_unblocked("stack-1", version, list(ids))[1]]
+
+
 def test_edges_are_separate_per_version(graph):
     with graph.store.transaction() as tx:
         tx.graph.add_edges("stack-1", 2, [Edge("c", "a", observed_ready=True)])
         assert tx.graph.get_edges_at("stack-1", 2, ["c"]) == [Edge("c", "a", True)]
-        assert tx.readiness.find_with_unready_requirements(2, ["a"]) == frozenset()
+        assert unblocked(tx, 2, "a") == ["a"]
         assert not tx.readiness.has_unready("stack-1", 2)
         assert tx.readiness.has_unready("stack-1", 1)
 
@@ -78,22 +84,18 @@ def test_clearing_graph_deletes_all_versions_of_one_stack(graph):
 
 def test_readiness_queries(graph):
     with graph.store.transaction() as tx:
-        assert tx.readiness.find_with_unready_requirements(1, list("abcde")) == {"c", "d"}
+        assert unblocked(tx, 1, "abcde") == ["a", "b", "e"]
+        assert tx.leases.get_unblocked("stack-1", 1, []) == (None, [])
+        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == (None, [])
         assert tx.readiness.find_unready(1, ["a", "e", "nobody"]) == {"a", "e"}
-        assert (
-            tx.readiness.find_unready(1, []),
-            tx.readiness.find_with_unready_requirements(1, []),
-        ) == (
-            frozenset(),
-            frozenset(),
-        )
+        assert tx.readiness.find_unready(1, []) == frozenset()
         tx.readiness.mark_ready(1, ["a", "e"])
         tx.readiness.mark_ready(1, [])
         tx.readiness.mark_ready(2, ["b"])
-        assert tx.readiness.find_with_unready_requirements(1, ["c"]) == {"c"}
+        assert unblocked(tx, 1, "c") == []
         assert tx.readiness.find_unready(1, ["a", "b", "e"]) == {"b"}
         tx.readiness.mark_ready(1, ["b"])
-        assert tx.readiness.find_with_unready_requirements(1, ["c", "d"]) == {"d"}
+        assert unblocked(tx, 1, "cd") == ["c"]
         assert tx.readiness.has_unready("stack-1", 1)
         tx.readiness.mark_ready(1, ["c", "d"])
         assert not tx.readiness.has_unready("stack-1", 1)

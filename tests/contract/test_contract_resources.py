@@ -75,6 +75,8 @@ def test_narrow_reads_omit_wide_columns(seeder):
     expected = without_wide_columns(changed_row(FULL, desired=DesiredState.ABSENT))
     with seeder.store.transaction() as tx:
         assert tx.resources.lock(["full"]) == [expected]
+        assert tx.leases.lock_claimable(["full", "nobody"]) == [expected]
+        assert tx.leases.lock_claimable([]) == []
         assert tx.jobs.lock_by_stack("stack-1") == [expected]
         tx.graph.add_physical_dependencies(
             "stack-1", [(expected.id, used) for used in expected.physical.dependencies]
@@ -88,9 +90,9 @@ def test_narrow_reads_omit_wide_columns(seeder):
 def test_full_reads_include_wide_columns(seeder):
     seeder.resources(FULL)
     with seeder.store.transaction() as tx:
-        assert tx.leases.lock_claimable(["full", "nobody"]) == [FULL]
+        stack, rows = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
+        assert (stack, rows) == (tx.stacks.get("stack-1"), [FULL])
         assert tx.resources.get_by_stack("stack-1") == [FULL]
-        assert tx.leases.lock_claimable([]) == []
 
 
 def test_planning_reads_omit_values(seeder):

@@ -17,6 +17,7 @@ from heat_convergence.engine import claims, engine, outcomes
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.observer.observer import Observer
+from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import nested_observation
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
 from heat_convergence.testing.memory.jobs import MemoryJobRepository
@@ -73,6 +74,20 @@ def _claim_leased_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
 
 
+def _claim_changed_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claim prepared jobs although their rows have changed since they were read."""
+
+    def careless(
+        tx: Transaction, prepared: Sequence[Job], registry: ResourceTypeRegistry, limit: int
+    ) -> list[Job]:
+        locked = {row.id for row in tx.leases.lock_claimable([job.row.id for job in prepared])}
+        return [job for job in prepared if job.row.id in locked]
+
+    monkeypatch.setattr(engine, "lock_prepared", careless)
+    # The store itself would refuse the claim of a job that is not POSTED.
+    monkeypatch.setattr(MemoryJobRepository, "_check", lambda *args: None)
+
+
 def _remove_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the sweep that finds jobs whose message was lost."""
     monkeypatch.setattr(Observer, "_sweep", lambda self, now: None)
@@ -122,6 +137,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (_ignore_lost_leases, {"rule 3"}),
         (_claim_leased_rows, {"rule 3"}),
+        (_claim_changed_rows, {"rule 2", "rule 3", "rule 6"}),
         (_remove_sweep, {"rule 9"}),
         (_record_intent_after_call, {"rule 4"}),
         (_drop_physical_dependencies, {"rule 5"}),
@@ -129,6 +145,7 @@ def _accept_every_nested_end(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=[
         "late-writer",
         "claim-under-lease",
+        "claim-of-changed-rows",
         "removed-sweep",
         "intent-after-call",
         "dropped-dependencies",

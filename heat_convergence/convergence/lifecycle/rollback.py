@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from heat_convergence.common.deferred_evaluation import evaluate_outside
 from heat_convergence.common.errors import RowsContradict
 from heat_convergence.convergence.lifecycle import completion, traversal
 from heat_convergence.convergence.lifecycle.context import TraversalContext
@@ -25,8 +26,12 @@ from heat_convergence.template.evaluation.resource_definition import RETAIN
 RETAIN_CONTENTS = "given_back"
 """Key in a definition: the resources of the nested stack outlive it."""
 
-DefinitionRebuilder = Callable[[Transaction, Stack, Goal], Mapping[str, DesiredResource]]
-"""A stored goal → its desired resources, as they were built at first."""
+DesiredEvaluation = Callable[[], Mapping[str, DesiredResource]]
+DefinitionRebuilder = Callable[[Transaction, Stack, Goal], DesiredEvaluation]
+"""A stored goal → a function that evaluates its desired resources, as they were at first.
+
+The function is called outside of the transaction that has read what it takes.
+"""
 
 
 def begin_rollback(
@@ -75,7 +80,9 @@ def _rebuild_goal(
     stored = tx.goals.get(goal_id)
     if stored is None:
         raise RowsContradict(f"Stack {stack.id} has no goal {goal_id}")
-    return stored, rebuild(tx, stack, stored)
+    inputs = (stack.id, stack.name, stack.project_id, stack.depth, stored)
+    evaluate = rebuild(tx, stack, stored)
+    return stored, evaluate_outside(("rollback", stack.id), inputs, evaluate)
 
 
 def retain_adopted(tx: Transaction, rows: Sequence[Resource]) -> None:

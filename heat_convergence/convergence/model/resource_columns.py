@@ -62,6 +62,14 @@ _get_all: Callable[[Resource], tuple[Any, ...]] = attrgetter(
 )
 
 
+WIDE_COLUMNS: Mapping[str, Any] = {
+    "definition": {},
+    "properties": None,
+    "attributes": {},
+    "data": {},
+}
+"""The columns that narrow rows leave out, and the values that they have instead."""
+
 _NO_VALUES: Mapping[str, Any] = {"lease": ResourceLease(), "observation": LastObservation()}
 """Parts without values, as most rows have them: they share these instances."""
 
@@ -155,6 +163,11 @@ def build_reader(
         return from_values(arrange((*values, *others)))
 
     return read
+
+
+def narrow(row: Resource) -> Resource:
+    """Return the row without its wide columns, as stores read narrow rows."""
+    return with_values(row, WIDE_COLUMNS)
 
 
 def with_columns(row: Resource, **columns: Unpack[ResourceColumns]) -> Resource:

@@ -14,5 +14,14 @@ class IncarnationRepository(Protocol):
     def list_by_names(self, stack_id: str, names: Collection[str]) -> list[Resource]:
         """Return all rows of these names, desired or not, narrow, by id."""
 
+    def get_inputs_of_stacks(
+        self, names: Mapping[str, Collection[str]]
+    ) -> Mapping[str, Mapping[str, InputResource]]:
+        """Return, by stack's id and by name, what ``get_inputs`` returns for each stack.
+
+        Args:
+            names: stack's id → names of its resources.
+        """
+
     def get_inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, InputResource]:
         """Return, by name, what jobs may read of the present resources of these names."""

@@ -6,13 +6,28 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
 
 
 class LeaseRepository(Protocol):
     """Locks of a worker that has leased, or is about to lease, resources."""
 
+    def get_unblocked(
+        self, stack_id: str, version: int, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Return the stack and whole rows of it that need nothing unready, without locks.
+
+        Args:
+            stack_id: The stack; rows of others are left out.
+            version: The traversal in which what a row needs must be ready (RULE 2).
+            ids: The rows' ids.
+
+        Returns:
+            The stack, None where no row is left, and the rows by id.
+        """
+
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
-        """Lock and return whole rows, skipping those locked by another transaction.
+        """Lock and return narrow rows, skipping those locked by another transaction.
 
         A claim never waits: whoever holds the row is about to claim or to change it.
         """

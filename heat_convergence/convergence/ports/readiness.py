@@ -23,9 +23,6 @@ class ReadinessRepository(Protocol):
     def has_unready(self, stack_id: str, version: int) -> bool:
         """Return whether any resource of the traversal is not observed ready."""
 
-    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that need something not observed ready."""
-
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""
 

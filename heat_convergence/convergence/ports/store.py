@@ -157,3 +157,6 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction: commit at the end of the block, roll back on an exception."""
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction for reading: it locks nothing, and nothing is committed."""

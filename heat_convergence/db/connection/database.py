@@ -24,6 +24,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from heat_convergence.common import errors
+from heat_convergence.common.evaluation_guard import holding_locks
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from heat_convergence.db.connection.galera import detect_galera, is_on_galera
 from heat_convergence.db.connection.roundtrips import reduce_roundtrips
@@ -69,7 +70,12 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Open a transaction: commit at its end, roll back on an exception; not nestable."""
-        with translate_driver_errors(), self._write_guard, self._writer.begin() as connection:
+        with (
+            translate_driver_errors(),
+            self._write_guard,
+            self._writer.begin() as connection,
+            holding_locks(),
+        ):
             yield connection
 
     @contextmanager

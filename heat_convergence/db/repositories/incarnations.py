@@ -15,13 +15,16 @@ from heat_convergence.db.statements.resource_rows import NARROW_COLUMNS, select_
 from heat_convergence.db.tables import resource
 
 _FIELDS = InputResource.__slots__
-_NAMED = (
-    resource.c.stack_id == sa.bindparam("stack"),
-    resource.c.name.in_(sa.bindparam("names", expanding=True)),
+_NAMES = resource.c.name.in_(sa.bindparam("names", expanding=True))
+_LIST = (
+    sa.select(*NARROW_COLUMNS)
+    .where(resource.c.stack_id == sa.bindparam("stack"), _NAMES)
+    .order_by(resource.c.id)
 )
-_LIST = sa.select(*NARROW_COLUMNS).where(*_NAMED).order_by(resource.c.id)
-_GET_INPUTS = sa.select(*(resource.c[name] for name in _FIELDS)).where(
-    *_NAMED, resource.c.desired == DesiredState.PRESENT
+_GET_INPUTS = sa.select(resource.c.stack_id, *(resource.c[name] for name in _FIELDS)).where(
+    resource.c.stack_id.in_(sa.bindparam("stacks", expanding=True)),
+    _NAMES,
+    resource.c.desired == DesiredState.PRESENT,
 )
 
 
@@ -34,12 +37,24 @@ class SqlIncarnationRepository(SqlRepository, IncarnationRepository):
 
     def get_inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, InputResource]:
         """Return, by name, what jobs may read of the present resources of these names."""
-        if not names:
-            return {}
-        rows = self._connection.execute(_GET_INPUTS, {"stack": stack_id, "names": sorted(names)})
-        found = [dict(zip(_FIELDS, row, strict=True)) for row in rows]
-        value_dedup.load_shared(self._connection, found)
-        return {
-            row["name"]: InputResource(**{**row, "properties": row["properties"] or {}})
-            for row in found
-        }
+        return self.get_inputs_of_stacks({stack_id: names})[stack_id]
+
+    def get_inputs_of_stacks(
+        self, names: Mapping[str, Collection[str]]
+    ) -> Mapping[str, Mapping[str, InputResource]]:
+        """Return, by stack's id and by name, what ``get_inputs`` returns for each stack."""
+        inputs: dict[str, dict[str, InputResource]] = {stack_id: {} for stack_id in names}
+        every_name = sorted(set().union(*names.values()))
+        if not every_name:
+            return inputs
+        parameters = {"stacks": sorted(names), "names": every_name}
+        rows = [
+            (row[0], dict(zip(_FIELDS, row[1:], strict=True)))
+            for row in self._connection.execute(_GET_INPUTS, parameters)
+        ]
+        found = [(stack_id, row) for stack_id, row in rows if row["name"] in names[stack_id]]
+        value_dedup.load_shared(self._connection, [row for _stack_id, row in found])
+        for stack_id, row in found:
+            row["properties"] = row["properties"] or {}
+            inputs[stack_id][row["name"]] = InputResource(**row)
+        return inputs

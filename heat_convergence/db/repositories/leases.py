@@ -4,29 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import sqlalchemy as sa
+
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.leases import LeaseRepository
 from heat_convergence.db.repositories.base import SqlRepository
+from heat_convergence.db.statements import stack_rows
+from heat_convergence.db.statements.edge_rows import VERSION, edge_parameters
 from heat_convergence.db.statements.resource_rows import (
     COLUMNS,
     LEASE_TOKEN,
+    NARROW_COLUMNS,
     for_update,
     for_update_skip_locked,
+    from_rows,
     select_by_ids,
-    select_rows,
+    select_narrow_rows,
 )
-from heat_convergence.db.tables import resource
+from heat_convergence.db.tables import resource, resource_graph
+from heat_convergence.db.tables import stack as stack_table
 
-_LOCK_CLAIMABLE = for_update_skip_locked(select_by_ids(COLUMNS))
+_GET_UNBLOCKED = (
+    select_by_ids([*COLUMNS, *stack_rows.COLUMNS])
+    .join(stack_table, stack_table.c.id == resource.c.stack_id)
+    .where(
+        stack_table.c.id == sa.bindparam("stack"),
+        ~sa.exists().where(
+            resource_graph.c.needed_by == resource.c.id,
+            resource_graph.c.version == VERSION,
+            resource_graph.c.observed_ready == sa.false(),
+        ),
+    )
+)
+_LOCK_CLAIMABLE = for_update_skip_locked(select_by_ids(NARROW_COLUMNS))
 _LOCK_HELD = for_update(select_by_ids([resource.c.id, resource.c.version]).where(LEASE_TOKEN))
 
 
 class SqlLeaseRepository(SqlRepository, LeaseRepository):
     """Leases on a database connection."""
 
+    def get_unblocked(
+        self, stack_id: str, version: int, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Return the stack and whole rows of it that need nothing unready, without locks."""
+        parameters = {**edge_parameters(version, ids), "stack": stack_id}
+        found = self._connection.execute(_GET_UNBLOCKED, parameters).all() if ids else []
+        if not found:
+            return None, []
+        width = len(COLUMNS)
+        stack = stack_rows.from_row(found[0][width:])
+        return stack, from_rows(self._connection, [row[:width] for row in found])
+
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
-        """Lock and return whole rows, skipping those locked by another transaction."""
-        return select_rows(self._connection, _LOCK_CLAIMABLE, ids=sorted(ids)) if ids else []
+        """Lock and return narrow rows, skipping those locked by another transaction."""
+        if not ids:
+            return []
+        return select_narrow_rows(self._connection, _LOCK_CLAIMABLE, ids=sorted(ids))
 
     def lock_held(self, ids: Collection[str], token: str) -> Mapping[str, int]:
         """Lock those of the rows still leased under ``token``; return id → current version."""

@@ -18,11 +18,6 @@ from heat_convergence.db.tables import resource, resource_graph
 _READY, _OTHER = resource_graph.alias(), resource_graph.alias()
 _NOT_READY = resource_graph.c.observed_ready == sa.false()
 _FIND_UNREADY = sa.select(resource_graph.c.resource_id).where(OF_IDS, _NOT_READY).distinct()
-_FIND_WITH_UNREADY = (
-    sa.select(resource_graph.c.needed_by)
-    .where(resource_graph.c.needed_by.in_(IDS), resource_graph.c.version == VERSION, _NOT_READY)
-    .distinct()
-)
 _MARK_READY = UPDATE.values(observed_ready=True)
 _FIND_UNBLOCKED = (
     sa.select(*NARROW_COLUMNS)
@@ -71,13 +66,6 @@ class SqlReadinessRepository(SqlRepository, ReadinessRepository):
             .limit(1)
         )
         return self._connection.execute(statement).first() is not None
-
-    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that need something not observed ready."""
-        if not ids:
-            return frozenset()
-        found = self._connection.scalars(_FIND_WITH_UNREADY, edge_parameters(version, ids))
-        return frozenset(found)
 
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""

@@ -15,17 +15,16 @@ from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model import resource_columns
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import with_values
+from heat_convergence.convergence.model.resource_columns import WIDE_COLUMNS, with_values
 from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import force_index
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import resource
 
 FIELDS = tuple(resource_columns.COLUMNS)
-_WIDE: dict[str, Any] = {"definition": {}, "properties": None, "attributes": {}, "data": {}}
 COLUMNS = tuple(resource.c[name] for name in FIELDS)
-_NARROW_FIELDS = tuple(name for name in FIELDS if name not in _WIDE)
-from_narrow_row = resource_columns.build_reader(_NARROW_FIELDS, _WIDE)
+_NARROW_FIELDS = tuple(name for name in FIELDS if name not in WIDE_COLUMNS)
+from_narrow_row = resource_columns.build_reader(_NARROW_FIELDS, WIDE_COLUMNS)
 NARROW_COLUMNS = tuple(resource.c[name] for name in _NARROW_FIELDS)
 
 # What runs for every job is built once: building it takes longer than running it.
@@ -110,7 +109,7 @@ def with_encryption(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if not values.get("sensitive"):
         return values
     return {
-        name: SensitiveValue(value) if name in _WIDE and value is not None else value
+        name: SensitiveValue(value) if name in WIDE_COLUMNS and value is not None else value
         for name, value in values.items()
     }
 

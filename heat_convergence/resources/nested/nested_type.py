@@ -131,10 +131,12 @@ class NestedStackView:
     def evaluate_outputs(self) -> tuple[dict[str, Json], dict[str, str]]:
         """Return every output's value, null where it has none, and the reasons, by name.
 
-        All outputs share one budget: the caller may hold locks meanwhile.
+        All outputs share one budget: there may be many of them.
         """
         values: dict[str, Json] = {}
         errors: dict[str, str] = {}
+        if not self.goal.outputs:  # which may be found out under locks
+            return values, errors
         inputs = self.load_inputs(())
         with evaluation_budget(self.limits):
             for name, data in sorted(self.goal.outputs.items()):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.convergence.lifecycle.rollback import DesiredEvaluation
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
@@ -273,9 +274,14 @@ class StackBuilder:
         template = Template.parse(changed, limits=self._services.limits)
         return replace(source, template=template, text=json.dumps(changed, ensure_ascii=False))
 
-    def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
-        """Return a stored goal's desired resources: ``rollback.DefinitionRebuilder``."""
+    def rebuild(self, tx: Transaction, stack: Stack, goal: Goal) -> DesiredEvaluation:
+        """Read a stored goal's texts: ``rollback.DefinitionRebuilder``."""
         stored = _with_texts(goal, tx.contents.get(_content_hashes(goal)))
+        return lambda: self._desired_resources(stack, stored)
+
+    def _desired_resources(
+        self, stack: Stack, stored: StoredGoal
+    ) -> Mapping[str, DesiredResource]:
         source = self.sources.from_stored_goal(stored)
         files = TemplateFiles.from_texts(source.files, self._services.template_cache)
         return derive_desired_resources(

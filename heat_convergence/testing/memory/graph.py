@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.ports.graph import GraphRepository
 from heat_convergence.testing.memory.tables import GraphRow, MemoryRepository
-from heat_convergence.testing.memory.values import narrow
 
 
 class MemoryGraphRepository(MemoryRepository, GraphRepository):

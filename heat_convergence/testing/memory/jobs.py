@@ -17,11 +17,14 @@ from heat_convergence.convergence.model.job import (
     Workload,
 )
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import ResourceColumns, with_columns
+from heat_convergence.convergence.model.resource_columns import (
+    ResourceColumns,
+    narrow,
+    with_columns,
+)
 from heat_convergence.convergence.model.transition_rules import JobTransition
 from heat_convergence.convergence.ports.jobs import JobRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
-from heat_convergence.testing.memory.values import narrow
 
 _APPLYING = (Verb.CONVERGE, Verb.ADOPT)
 _RESUMING = (Verb.CONVERGE, Verb.RESUME)

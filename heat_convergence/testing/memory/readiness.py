@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.ports.readiness import ReadinessRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
-from heat_convergence.testing.memory.values import narrow
 
 
 class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
@@ -36,14 +36,6 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             for row in self._tables.edges(version)
         )
 
-    def find_with_unready_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
-        """Return those of ``ids`` that need something not observed ready."""
-        return frozenset(
-            row.needed_by
-            for row in self._tables.edges(version)
-            if row.needed_by is not None and row.needed_by in ids and not row.observed_ready
-        )
-
     def find_with_touched_requirements(self, version: int, ids: Collection[str]) -> frozenset[str]:
         """Return those of ``ids`` that need something whose values changed in ``version``."""
         return frozenset(
@@ -61,7 +53,7 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
             for row in self._tables.edges(version)
             if row.resource_id in ids and row.needed_by is not None
         ]
-        waiting = self.find_with_unready_requirements(version, dependents)
+        waiting = self._tables.find_blocked(version)
         return [
             narrow(row)
             for row in self._tables.resources_by_id(dependents)
@@ -72,5 +64,5 @@ class MemoryReadinessRepository(MemoryRepository, ReadinessRepository):
         """Return ids of BLOCKED jobs that need nothing unready."""
         rows = self._tables.resources_of_stack(stack_id)
         blocked = [row.id for row in rows if row.job.state is JobState.BLOCKED]
-        waiting = self.find_with_unready_requirements(version, blocked)
+        waiting = self._tables.find_blocked(version)
         return [row_id for row_id in blocked if row_id not in waiting]

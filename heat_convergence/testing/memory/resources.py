@@ -11,6 +11,7 @@ from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.resource_columns import (
     ResourceColumns,
     get_column,
+    narrow,
     with_values,
 )
 from heat_convergence.convergence.model.transition_rules import reject_owned_columns
@@ -22,7 +23,6 @@ from heat_convergence.testing.memory.values import (
     STORED_RESOURCE_COLUMNS,
     as_planned,
     as_stored,
-    narrow,
 )
 
 
@@ -108,6 +108,12 @@ class MemoryIncarnationRepository(MemoryRepository, IncarnationRepository):
         """Return all rows of these names, desired or not, narrow, by id."""
         rows = self._tables.resources_of_stack(stack_id)
         return [narrow(row) for row in rows if row.name in names]
+
+    def get_inputs_of_stacks(
+        self, names: Mapping[str, Collection[str]]
+    ) -> Mapping[str, Mapping[str, InputResource]]:
+        """Return, by stack's id and by name, what ``get_inputs`` returns for each stack."""
+        return {stack_id: self.get_inputs(stack_id, some) for stack_id, some in names.items()}
 
     def get_inputs(self, stack_id: str, names: Collection[str]) -> Mapping[str, InputResource]:
         """Return, by name, what jobs may read of the present resources of these names."""

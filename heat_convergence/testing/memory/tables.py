@@ -99,6 +99,10 @@ class MemoryTables:
         """Return all rows of the graph, or those of a version."""
         return [row for row in self.graph.values() if version is None or row.version == version]
 
+    def find_blocked(self, version: int) -> frozenset[str | None]:
+        """Return the ids of resources that need something not observed ready."""
+        return frozenset(row.needed_by for row in self.edges(version) if not row.observed_ready)
+
     def keep_edges(self, keep: Callable[[GraphRow], bool]) -> None:
         """Delete the rows of the graph for which ``keep`` returns false."""
         self.graph = {row.key: row for row in self.edges() if keep(row)}

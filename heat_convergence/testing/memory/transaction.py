@@ -6,6 +6,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from heat_convergence.common.evaluation_guard import (
+    holding_locks,
+    reject_evaluation_under_locks,
+)
 from heat_convergence.testing.memory.events import MemoryEventRepository
 from heat_convergence.testing.memory.goals import MemoryContentRepository, MemoryGoalRepository
 from heat_convergence.testing.memory.graph import MemoryGraphRepository
@@ -45,7 +49,8 @@ class MemorySession:
     """The tables, and the lock under which a transaction changes them."""
 
     def __init__(self) -> None:
-        """Start with empty tables."""
+        """Start with empty tables, and reject evaluation inside transactions."""
+        reject_evaluation_under_locks()
         self.tables = MemoryTables()
         self._guard = threading.Lock()
         self._inside: int | None = None
@@ -59,9 +64,18 @@ class MemorySession:
             self._inside = threading.get_ident()
             before = self.tables.copy()
             try:
-                yield MemoryTransaction(self.tables)
+                with holding_locks():
+                    yield MemoryTransaction(self.tables)
             except BaseException:
                 self.tables = before
                 raise
             finally:
                 self._inside = None
+
+    @contextmanager
+    def read(self) -> Iterator[MemoryTransaction]:
+        """Open a transaction for reading; what it writes is lost."""
+        if self._inside == threading.get_ident():
+            raise RuntimeError("a transaction must not be opened inside another")
+        with self._guard:
+            yield MemoryTransaction(self.tables.copy())

@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from heat_convergence.convergence.model.job import DesiredState, JobState
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import narrow
 from heat_convergence.convergence.model.stack import BreakpointLocation, Stack
 from heat_convergence.convergence.ports.tree import TreeRepository
 from heat_convergence.testing.memory.tables import MemoryRepository
-from heat_convergence.testing.memory.values import narrow
 
 
 class MemoryTreeRepository(MemoryRepository, TreeRepository):

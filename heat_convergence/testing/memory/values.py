@@ -35,8 +35,3 @@ def as_planned(row: Resource) -> Resource:
     """Return the row as ``resources.lock_by_stack`` does."""
     properties: dict[str, Any] | None = None if row.physical.properties is None else {}
     return with_columns(row, properties=properties, attributes={})
-
-
-def narrow(row: Resource) -> Resource:
-    """Return the row without its wide columns, as ``resources.lock`` does."""
-    return with_columns(row, definition={}, properties=None, attributes={}, data={})

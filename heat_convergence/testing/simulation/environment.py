@@ -7,6 +7,7 @@ The same configuration, requests and faults give the same history, including all
 
 from __future__ import annotations
 
+from heat_convergence.common.evaluation_guard import reject_evaluation_under_locks
 from heat_convergence.convergence.invariants.transition import Violation
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import SUPERSEDED_PREFIX
@@ -55,6 +56,7 @@ class SimulatedEnvironment(SimulationContext):
     """One simulation, until ``InvariantBroken`` or its user ends it."""
 
     def __init__(self, config: EnvironmentConfig, faults: FaultInjector, store: Store) -> None:
+        reject_evaluation_under_locks()
         super().__init__(config, faults, store)
         self.refused_requests: list[str] = []
         self.step_count = 0

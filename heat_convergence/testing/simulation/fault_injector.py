@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 COMMIT_FAULTS = {"crash-before", "crash-after", "deadlock", "unavailable"}
+READ_FAULTS = {"crash-after", "slow", "unavailable"}
 CALL_FAULTS = {
     "crash-before",
     "crash-after",
@@ -32,6 +33,7 @@ OBSERVE_FAULTS = {"temporary", "throttled"}
 PROVISION_FAULTS = {"slow", "error", "never"}
 FAULTS_BY_POINT_TYPE: Mapping[str, frozenset[str]] = {
     "commit": frozenset(COMMIT_FAULTS),
+    "read": frozenset(READ_FAULTS),
     "call": frozenset(CALL_FAULTS),
     "send": frozenset(SEND_FAULTS),
     "claim": frozenset(CLAIM_FAULTS),

@@ -13,11 +13,13 @@ from datetime import datetime
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.common.deferred_evaluation import EvaluationRequired
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.leases import LeaseRepository
 from heat_convergence.convergence.ports.store import (
     Store,
@@ -47,6 +49,12 @@ class FaultInjectingLeases(LeaseRepository):
     def __init__(self, inner: LeaseRepository, process: SimulatedProcess) -> None:
         self._inner = inner
         self._process = process
+
+    def get_unblocked(
+        self, stack_id: str, version: int, ids: Collection[str]
+    ) -> tuple[Stack | None, list[Resource]]:
+        """Read rows as the store does."""
+        return self._inner.get_unblocked(stack_id, version, ids)
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock rows, at a fault without the first, as if it were locked already."""
@@ -85,12 +93,39 @@ class FaultInjectingStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open a transaction whose commit may fail, or after which the process may end."""
+        """Open a transaction whose commit may fail, or after which the process may end.
+
+        A transaction that needs an evaluation was only a read.
+        """
         process = self._process
-        with self._inner.transaction() as tx:
-            yield FaultInjectingTransaction(tx, process)
-            fault = self._before_commit()
+        try:
+            with self._inner.transaction() as tx:
+                yield FaultInjectingTransaction(tx, process)
+                fault = self._before_commit()
+        except EvaluationRequired:
+            self._after_read(process.next_fault("read"))
+            raise
         self._after_commit(fault)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction for reading, after which the process may end.
+
+        At a fault it takes long to evaluate what was read, and rows change meanwhile.
+        """
+        process = self._process
+        fault = process.next_fault("read")
+        if fault == "unavailable":
+            raise errors.Unavailable("the connection was lost")
+        with self._inner.read() as tx:
+            yield tx
+        self._after_read(fault)
+
+    def _after_read(self, fault: str | None) -> None:
+        if fault == "crash-after":
+            self._process.crash()
+        if fault == "slow":
+            self._process.pause_randomly(0.002, 5.0)
 
     def _before_commit(self) -> str | None:
         fault = self._process.next_fault("commit")

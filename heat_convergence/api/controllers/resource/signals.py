@@ -77,7 +77,12 @@ class SignalsController(Controller):
             raise delivery.rejection
 
     def _scaler(self, group_id: str) -> GroupScaler:
-        return GroupScaler(group_id, self._nested_builder, self.options.max_resources_per_stack)
+        return GroupScaler(
+            group_id,
+            self._nested_builder,
+            self.services.store,
+            self.options.max_resources_per_stack,
+        )
 
     def _clear_hook(
         self, stack_id: str, resource_id: str, hook: str, *, single_step: bool

@@ -6,6 +6,7 @@ Called by the root controller.  The operator's options allow either.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import webob
@@ -29,8 +30,27 @@ from heat_convergence.db.store import SqlTransaction
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.references import referenced_resources
+from heat_convergence.template.expression import is_known
 
 Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class _UnresolvedMetadata:
+    """The metadata of a resource that is evaluated after the transaction.
+
+    Attributes:
+        named: rows of the stack's resources by name.
+    """
+
+    stack: Stack
+    value: Json
+    named: Mapping[str, Resource]
+
+
+def _defer(stack: Stack, value: Json, named: Mapping[str, Resource]) -> Json:
+    """Leave metadata with expressions for later: ``stack_export.MetadataResolver``."""
+    return value if is_known(value) else _UnresolvedMetadata(stack, value, named)
 
 
 class ExportController(Controller):
@@ -44,9 +64,9 @@ class ExportController(Controller):
             reader = SqlTransaction(conn)
             descendants = reader.tree.list_descendants(stack.tree_id)
             shown, _sensitive = export_stack(
-                reader, stack, SecretVisibility.SHOWN, descendants, resolve_metadata=self._resolve
+                reader, stack, SecretVisibility.SHOWN, descendants, resolve_metadata=_defer
             )
-        return json_response(shown)
+        return json_response(self._with_metadata(shown))
 
     def abandon(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Return the document of a stack and forget the stack, not its resources."""
@@ -56,20 +76,30 @@ class ExportController(Controller):
         context = self.traversal_context()
         shown = run_in_transaction(
             self.services,
-            lambda tx: stack_actions.abandon_stack(
-                tx, stack.id, context, resolve_metadata=self._resolve
-            ),
+            lambda tx: stack_actions.abandon_stack(tx, stack.id, context, resolve_metadata=_defer),
         )
-        return json_response(shown)
+        return json_response(self._with_metadata(shown))
 
-    def _resolve(self, stack: Stack, value: Json, named: Mapping[str, Resource]) -> Json:
+    def _with_metadata(self, shown: Json) -> Json:
+        """Return the document with metadata evaluated, now that no lock is held."""
+        if isinstance(shown, _UnresolvedMetadata):
+            return self._resolve(shown)
+        if isinstance(shown, Mapping):
+            return {name: self._with_metadata(item) for name, item in shown.items()}
+        if isinstance(shown, list):
+            return [self._with_metadata(item) for item in shown]
+        return shown
+
+    def _resolve(self, metadata: _UnresolvedMetadata) -> Json:
         services = self.services
+        stack, value, named = metadata.stack, metadata.value, metadata.named
         names = referenced_resources(value, services.functions) & named.keys()
         rows = {name: InputResource.from_resource(named[name]) for name in names}
         inputs = RowInputs(rows, stack, services.registry, services.clock())
         try:
-            return resolve_value(
-                value, inputs, limits=services.limits, functions=services.functions
+            return (
+                resolve_value(value, inputs, limits=services.limits, functions=services.functions)
+                or {}
             )
         except errors.Error:  # reported with the resource when it was created
             return keep_expressions(stack, value, named)

@@ -31,11 +31,13 @@ from heat_convergence.testing.simulation.workload.user_requests import UserReque
 
 _CRASHES: FaultProbabilities = {
     "commit": {"crash-before": 0.02, "crash-after": 0.03},
+    "read": {"crash-after": 0.03},
     "call": {"crash-before": 0.03, "crash-after": 0.05},
 }
 _MESSAGES: FaultProbabilities = {"send": {"lose": 0.15, "duplicate": 0.1, "late": 0.1}}
 _DATABASE: FaultProbabilities = {
     "commit": {"deadlock": 0.08, "unavailable": 0.02},
+    "read": {"slow": 0.2, "unavailable": 0.02},
     "claim": {"skip": 0.1},
 }
 _STALLS: FaultProbabilities = {"task": {"stall": 0.08}}

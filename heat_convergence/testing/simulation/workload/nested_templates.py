@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from heat_convergence.common.evaluation_guard import check_no_locks_held
+from heat_convergence.convergence.lifecycle.rollback import DesiredEvaluation
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.desired_state import DesiredResource
@@ -53,11 +55,15 @@ def desired_resources(template: TemplateSpec) -> dict[str, DesiredResource]:
     return found
 
 
-def rebuild_desired(tx: Transaction, stack: Stack, goal: Goal) -> Mapping[str, DesiredResource]:
-    """Return the desired resources of a stored goal, as ``DefinitionRebuilder`` does."""
-    return desired_resources(
-        template_notation.parse_template(tx.contents.get([goal.template_hash])[goal.template_hash])
-    )
+def rebuild_desired(tx: Transaction, stack: Stack, goal: Goal) -> DesiredEvaluation:
+    """Return a function that evaluates a stored goal, as ``DefinitionRebuilder`` does."""
+    text = tx.contents.get([goal.template_hash])[goal.template_hash]
+
+    def evaluate() -> Mapping[str, DesiredResource]:
+        check_no_locks_held("the rebuilding of a goal")
+        return desired_resources(template_notation.parse_template(text))
+
+    return evaluate
 
 
 def nested_files(template: TemplateSpec, prefix: str = "") -> dict[str, str]:

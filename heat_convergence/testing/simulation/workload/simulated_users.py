@@ -104,7 +104,9 @@ class SimulatedUsers:
         Returns:
             The class name of the error if the request is refused.
         """
-        handler = _RequestHandler(self, request, stack_id, services.context, services.registry)
+        handler = _RequestHandler(
+            self, request, stack_id, services.context, services.registry, services.store
+        )
 
         def attempt() -> _Done:
             with services.store.transaction() as tx:
@@ -135,6 +137,7 @@ class _RequestHandler:
     stack_id: str
     context: TraversalContext
     registry: ResourceTypeRegistry
+    store: Store
 
     def write(self, tx: Transaction) -> _Done:
         """Perform the request in a transaction."""
@@ -313,7 +316,7 @@ class _RequestHandler:
     def _scaler(self, group_id: str) -> GroupScaler:
         now = self.context.now
         services = StackServices(registry=self.registry, clock=lambda: now)
-        return GroupScaler(group_id, NestedStackBuilder(services))
+        return GroupScaler(group_id, NestedStackBuilder(services), self.store)
 
     def _mark_unhealthy(self, tx: Transaction) -> _Done:
         row, stack = self._row(tx), tx.stacks.get(self.stack_id)

@@ -1,0 +1,81 @@
+"""The jobs that a claiming transaction takes, of those that were prepared without locks.
+
+Called by ``engine`` at the beginning of that transaction.  Decides whether what was read
+before is still so; must not evaluate anything, since it holds locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.convergence.model.resource_columns import narrow
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.engine.jobs import Job, reject_poisoned_job
+from heat_convergence.engine.predecessors import find_predecessors
+from heat_convergence.resources.registry import ResourceTypeRegistry
+
+
+def lock_prepared(
+    tx: Transaction, prepared: Sequence[Job], registry: ResourceTypeRegistry, max_takeovers: int
+) -> list[Job]:
+    """Lock the rows of prepared jobs, apart from those that another transaction has locked.
+
+    Args:
+        tx: The claiming transaction.
+        prepared: The jobs of one message, as their rows were before.
+        registry: The resource types.
+        max_takeovers: How many workers may end while they run one job.
+
+    Returns:
+        The jobs to claim.
+
+    Raises:
+        ConcurrentTransaction: A row has changed since it was read: its job is to be
+            prepared again.  The version of a row changes with that of its stack, and what
+            it needs stays ready in a version (RULE 2), so that comparing rows is enough.
+    """
+    before = {job.row.id: job for job in prepared}
+    locked = tx.leases.lock_claimable(list(before))
+    changed = [row.name for row in locked if row != narrow(before[row.id].row)]
+    if changed:
+        raise ConcurrentTransaction(f"rows have changed since they were read: {changed[:5]}")
+    jobs = [before[row.id] for row in locked]
+    jobs = _without_poisoned(tx, jobs, max_takeovers)
+    return _with_predecessors(tx, jobs, registry)
+
+
+def _without_poisoned(tx: Transaction, jobs: Sequence[Job], max_takeovers: int) -> list[Job]:
+    """Return the jobs, those failed whose workers have ended too often."""
+    # A lease that was not given back: its worker has ended, or was stalled.
+    taken_over = {job.row.id: job.row for job in jobs if job.row.lease.token is not None}
+    if not taken_over:
+        return list(jobs)
+    version = next(iter(taken_over.values())).job.version
+    counts = tx.graph.count_takeovers(version, list(taken_over))
+    return [
+        reject_poisoned_job(job.row, counts[job.row.id], max_takeovers)
+        if counts.get(job.row.id, 0) > max_takeovers
+        else job
+        for job in jobs
+    ]
+
+
+def _with_predecessors(
+    tx: Transaction, jobs: Sequence[Job], registry: ResourceTypeRegistry
+) -> list[Job]:
+    """Return the jobs with the physical ids whose identity they take over."""
+    if not jobs:
+        return []
+    rows = [job.row for job in jobs]
+    found = find_predecessors(tx, rows[0].stack_id, rows, registry)
+    return [_with_physical_ids(job, found.get(job.row.id, ())) for job in jobs]
+
+
+def _with_physical_ids(job: Job, predecessors: Sequence[Resource]) -> Job:
+    if job.context is None or not predecessors:
+        return job
+    ids = tuple(str(each.physical.id) for each in predecessors)
+    return replace(job, context=replace(job.context, predecessors=ids))

@@ -1,0 +1,125 @@
+"""Jobs are prepared without locks: what changes before their claim is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.engine import engine
+from heat_convergence.engine.jobs import ClaimContext, Job
+from heat_convergence.resources.builtin.test_resource import TestResource
+from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.template.evaluation.resource_definition import ResourceDefinition
+from heat_convergence.testing.in_process_service import InProcessService
+from heat_convergence.testing.memory.store import MemoryStore
+
+
+class CountedType(TestResource):
+    """A type that notes the values with which resources are created."""
+
+    name = "Test::Counted"
+
+    def __init__(self) -> None:
+        self.created: list[str] = []
+
+    def create(self, view: ResourceContext) -> VerbResult:
+        self.created.append(view.properties["value"])
+        return super().create(view)
+
+
+@dataclass
+class InterruptedService:
+    """A service in which something happens after jobs were evaluated, before their claim."""
+
+    service: InProcessService
+    resource_type: CountedType
+    store: MemoryStore
+    stack_id: str
+    interruptions: list[Callable[[], None]] = field(default_factory=list)
+    evaluations: int = 0
+
+
+def definitions(value: str) -> dict[str, ResourceDefinition]:
+    properties = {"value": value}
+    return {"a": ResourceDefinition(name="a", type=CountedType.name, properties=properties)}
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> InterruptedService:
+    store, resource_type = MemoryStore(), CountedType()
+    service = InProcessService(store, ResourceTypeRegistry.from_types(resource_type))
+    stack_id = service.create(definitions("old"), name="red")
+    found = InterruptedService(service, resource_type, store, stack_id)
+    create_job = engine.create_job
+
+    def create_and_interrupt(row: object, claim: ClaimContext) -> Job:
+        job = create_job(row, claim)
+        found.evaluations += 1
+        if found.interruptions:
+            found.interruptions.pop()()
+        return job
+
+    monkeypatch.setattr(engine, "create_job", create_and_interrupt)
+    return found
+
+
+def test_a_goal_set_during_the_evaluation_supersedes_the_job(interrupted):
+    service = interrupted.service
+    interrupted.interruptions.append(
+        lambda: service.update(interrupted.stack_id, definitions("new"))
+    )
+    service.run_until_idle()
+    assert interrupted.resource_type.created == ["new"]
+    assert service.stack(interrupted.stack_id).status is Status.COMPLETE
+
+
+def test_a_job_that_another_worker_claims_during_the_evaluation_is_left_to_it(interrupted):
+    service = interrupted.service
+    message = service.bus.pending[0]
+    interrupted.interruptions.append(lambda: service.deliver(message))
+    service.run_until_idle()
+    assert interrupted.resource_type.created == ["old"]
+    assert service.stack(interrupted.stack_id).status is Status.COMPLETE
+
+
+def test_a_change_that_leaves_the_job_due_has_it_evaluated_again(interrupted):
+    service, store = interrupted.service, interrupted.store
+    (row_id,) = store.tables.resources
+
+    def change() -> None:
+        with store.transaction() as tx:
+            tx.resources.update([row_id], status_reason="changed meanwhile")
+
+    interrupted.interruptions.append(change)
+    service.run_until_idle()
+    assert interrupted.evaluations == 2
+    assert interrupted.resource_type.created == ["old"]
+
+
+def test_a_row_that_changes_each_time_is_left_to_the_sweep(
+    interrupted: InterruptedService, monkeypatch: pytest.MonkeyPatch
+):
+    service, store = interrupted.service, interrupted.store
+    monkeypatch.setattr(service.engine, "_wait", lambda _s: None)
+    (row_id,) = store.tables.resources
+    before = store.tables.resources[row_id]
+
+    def change() -> None:
+        with store.transaction() as tx:
+            reason = f"changed {len(interrupted.interruptions)} times"
+            tx.resources.update([row_id], status_reason=reason)
+
+    interrupted.interruptions.extend([change] * 50)
+    message = service.bus.pending.popleft()
+    with pytest.raises(errors.ConcurrentTransaction, match="changed since they were read"):
+        service.deliver(message)
+    assert store.tables.resources[row_id].job == before.job
+    assert interrupted.resource_type.created == []
+    interrupted.interruptions.clear()
+    service.deliver(message)
+    assert interrupted.resource_type.created == ["old"]
