@@ -32,7 +32,7 @@ class WorkerKilled(BaseException):
 class WorkerKillingPool:
     """A worker pool that kills a worker between its claim and its call."""
 
-    def run(self, perform: object, jobs: Sequence[Job]) -> Iterator[list[object]]:
+    def run(self, perform: object, jobs: Sequence[Job], late: object) -> Iterator[list[object]]:
         raise WorkerKilled
         yield []
 
