@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, FailureScope
 from heat_convergence.common import errors
 from heat_convergence.common.deferred_evaluation import EvaluationRequired
 from heat_convergence.convergence.model.action import Action
@@ -207,10 +208,12 @@ class FaultInjectingCalls:
 
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
+        self._breakers = CircuitBreakers(now_s=lambda: process.elapsed_s)
 
     def before_call(self, action: Action, view: ResourceContext) -> None:
         """Let time pass before the effect of a call; kill the process or raise an error."""
         process = self._process
+        self._call_service(view)
         process.on_call(action, view)
         fault = process.next_fault("call", f"{view.name} {action.lower()}")
         if fault == "crash-before":
@@ -235,10 +238,28 @@ class FaultInjectingCalls:
 
     def before_observe(self, views: Sequence[ResourceContext]) -> None:
         """Let time pass before a read; raise an error."""
+        self._call_service(views[0])
         fault = self._process.next_fault("observe", " ".join(view.name for view in views))
         self._process.pause_randomly(0.01, 0.5)
         if fault is not None:
             raise _ERRORS[fault]()
+
+    def _call_service(self, view: ResourceContext) -> None:
+        """Pass the circuit breaker of the resource's service, which may be out of order."""
+        process = self._process
+        outage = process.simulation.outages.by_type.get(view.type)
+        with self._breakers.attempt(Endpoint(view.type, "", view.project_id)) as attempt:
+            if outage is None:
+                attempt.succeed()
+                return
+            outage.call_times.setdefault(process.name, []).append(process.elapsed_s)
+            process.wait(outage.answer_s)
+            error = errors.TemporaryFailure(
+                "the service fails", retry_after_s=outage.retry_after_s
+            )
+            attempt.fail(FailureScope.ENDPOINT, error)
+            process.simulation.record_failed_call(view, error)
+            raise error
 
     def work_duration_s(self, action: Action, view: ResourceContext) -> float:
         """Return how long the cloud takes for the action."""

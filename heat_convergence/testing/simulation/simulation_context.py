@@ -21,6 +21,7 @@ from heat_convergence.testing.simulation.cloud import SimulatedCloud
 from heat_convergence.testing.simulation.event_queue import EventQueue
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
 from heat_convergence.testing.simulation.invariant_checker import InvariantChecker, TaskClaims
+from heat_convergence.testing.simulation.service_outages import ServiceOutages
 from heat_convergence.testing.simulation.tasks import GreenletTask
 from heat_convergence.testing.simulation.workload.simulated_users import SimulatedUsers
 
@@ -76,6 +77,7 @@ class SimulationContext:
         self.event_queue = EventQueue()
         self.ids = IdGenerator(self.event_queue.now, random.Random(config.seed))
         self.cloud = SimulatedCloud(lambda: self.event_queue.elapsed_s)
+        self.outages = ServiceOutages()
         self.store = store
         self.users = SimulatedUsers()
         self.occurrences: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from heat_convergence.testing.simulation.bus import SimulatedMessage
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
@@ -31,6 +32,8 @@ from heat_convergence.testing.simulation.scenarios.scenario_language import (
     parse_request,
     parse_scenario,
 )
+from heat_convergence.testing.simulation.service_outages import ServiceOutage
+from heat_convergence.testing.simulation.workload import template_notation
 from heat_convergence.testing.simulation.workload.user_requests import OPERATIONS
 
 _VIOLATED = "VIOLATED "
@@ -97,6 +100,8 @@ class ScenarioInterpreter:
             self._schedule(float(words[0]), dataclasses.replace(command, words=tuple(words[1:])))
         elif name in ("reality", "stacks", "resources", "events"):
             return self._render(name, words)
+        elif name == "end_outage":
+            return self._end_outage(words[0])
         elif hasattr(self, f"do_{name}"):
             getattr(self, f"do_{name}")(*words)
         else:
@@ -177,6 +182,22 @@ class ScenarioInterpreter:
     def do_provision(self, name: str, fault: str, *words: str) -> None:
         """Have creations be ``slow``, end in ``error`` or ``never`` end."""
         self._plan_fault("engine", "provision", fault, (name, *words))
+
+    def do_outage(self, service: str, *words: str) -> None:
+        """Begin an outage of the service of a resource type: ``outage Immutable answer_s=60``."""
+        values: dict[str, Any] = {}
+        values |= {key: float(value) for key, _equals, value in (w.partition("=") for w in words)}
+        type_name = template_notation.TYPE_NAMES[service]
+        self.environment.outages.by_type[type_name] = ServiceOutage(**values)
+
+    def _end_outage(self, service: str) -> list[str]:
+        """End an outage, check how often the service was called, and return the calls."""
+        ended = self.environment.outages.end(template_notation.TYPE_NAMES[service])
+        violation = ended.find_violation()
+        if violation is not None:
+            self.environment.invariant_checker.report_violation(11, f"{service}: {violation}")
+            self.environment.raise_violation()
+        return [f"{name}: {len(times)} calls" for name, times in sorted(ended.call_times.items())]
 
     def do_lose(self, sender: str, *words: str) -> None:
         """Lose the next message of a process."""
