@@ -18,11 +18,14 @@ from heat_convergence.common import errors
 
 # Codes of the servers when they preferred another transaction.
 _PG_CONCURRENT = frozenset({"40001", "40P01", "55P03"})
-_MYSQL_CONCURRENT = frozenset({1020, 1205, 1213})
+_MYSQL_CONCURRENT = frozenset({1020, 1205, 1213, 1317})  # 1317: a node of Galera interrupts
 # Too many connections, shutting down, starting up, read-only in a failover, password
-# being rotated.
+# being rotated. A commit (1180) or rollback (1181) fails on a node of a Galera cluster that has
+# just lost the others; the transaction may be committed nevertheless, as after a lost connection.
 _PG_DOWN = frozenset({"53300", "57P01", "57P02", "57P03", "25006"})
-_MYSQL_DOWN = frozenset({1040, 1044, 1045, 1047, 1053, 1290, 1927, 2002, 2003, 2006, 2013, 2055})
+_MYSQL_DOWN = frozenset(
+    {1040, 1044, 1045, 1047, 1053, 1180, 1181, 1290, 1927, 2002, 2003, 2006, 2013, 2055}
+)
 
 # Refused users, passwords and databases. libpq gives no code while it connects.
 _MYSQL_REFUSED = frozenset({1044, 1045, 1049, 1698})
