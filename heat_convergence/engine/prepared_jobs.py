@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from heat_convergence.common.errors import ConcurrentTransaction
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.model.resource_columns import narrow
+from heat_convergence.convergence.model.resource_columns import narrow, with_values
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine.jobs import Job, reject_poisoned_job
 from heat_convergence.engine.predecessors import find_predecessors
@@ -39,12 +39,21 @@ def lock_prepared(
     """
     before = {job.row.id: job for job in prepared}
     locked = tx.leases.lock_claimable(list(before))
-    changed = [row.name for row in locked if row != narrow(before[row.id].row)]
+    changed = [row.name for row in locked if _differs(row, before[row.id].row)]
     if changed:
         raise ConcurrentTransaction(f"rows have changed since they were read: {changed[:5]}")
     jobs = [before[row.id] for row in locked]
     jobs = _without_poisoned(tx, jobs, max_takeovers)
     return _with_predecessors(tx, jobs, registry)
+
+
+def _differs(locked: Resource, before: Resource) -> bool:
+    """Return whether more has changed than the time at which the job was posted.
+
+    The sweep posts a job again whose evaluation takes long; that is no reason to repeat it.
+    """
+    posted_at = locked.job.posted_at
+    return locked != with_values(narrow(before), {"posted_at": posted_at})
 
 
 def _without_poisoned(tx: Transaction, jobs: Sequence[Job], max_takeovers: int) -> list[Job]:

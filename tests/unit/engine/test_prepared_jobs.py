@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
 from heat_convergence.common import errors
+from heat_convergence.common.clock import utc_now
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.engine import engine
 from heat_convergence.engine.jobs import ClaimContext, Job
@@ -98,6 +100,18 @@ def test_a_change_that_leaves_the_job_due_has_it_evaluated_again(interrupted):
     interrupted.interruptions.append(change)
     service.run_until_idle()
     assert interrupted.evaluations == 2
+    assert interrupted.resource_type.created == ["old"]
+
+
+def test_a_job_that_the_sweep_posts_again_during_the_evaluation_is_claimed(interrupted):
+    service, store = interrupted.service, interrupted.store
+    late = utc_now() + timedelta(hours=1)
+    reposted = []
+    interrupted.interruptions.append(
+        lambda: reposted.extend(store.sweeps.take_lost_jobs(late, late, 10))
+    )
+    service.deliver(service.bus.pending.popleft())
+    assert (len(reposted), interrupted.evaluations) == (1, 1)
     assert interrupted.resource_type.created == ["old"]
 
 
