@@ -181,7 +181,7 @@ class PublicTemplates:
         try:
             body = self._request(path, name)
         except Exception as error:  # noqa: BLE001  # the client raises whatever the file causes
-            reason = _first_line(str(error)).replace(self._url, "")
+            reason = self._without_checkout(_first_line(str(error)))
             return TemplateResult(name, False, f"the client: {reason}")
         with tempfile.TemporaryDirectory() as folder:
             service = emulation_service(SampleCloud(), folder)
@@ -189,7 +189,12 @@ class PublicTemplates:
                 result = self._tried(service, name, body)
             finally:
                 service.close()
-        return replace(result, reason=result.reason.replace(self._url, ""))
+        return replace(result, reason=self._without_checkout(result.reason))
+
+    def _without_checkout(self, text: str) -> str:
+        """Return a text with addresses of files relative to the clone."""
+        parent = f"{self._checkout.parent.as_uri()}/"
+        return text.replace(self._url, "").replace(parent, "../")
 
     def _request(self, path: Path, name: str) -> Json:
         files, template = template_utils.get_template_contents(str(path))
