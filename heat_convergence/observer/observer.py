@@ -101,6 +101,7 @@ class Observer:
         self._boundary = StackBoundary(errors or ErrorLog(services.clock))
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
+        self._poll_ahead_until: datetime | None = None
 
     # -- messages
 
@@ -145,11 +146,21 @@ class Observer:
         next_at = min(self._next_sweep_at, self._next_poll_at or self._next_sweep_at)
         return max(0.0, (next_at - self._clock()).total_seconds())
 
+    def expect_lost_messages(self) -> None:
+        """Make the next tick poll what is due until messages of now would be repeated.
+
+        Called when another observer has ended, with messages that it had taken off the bus.
+        """
+        self._poll_ahead_until = self._clock() + timedelta(seconds=self._settings.repost_after_s)
+
     def _poll_due(self, now: datetime) -> None:
-        if self._next_poll_at is None or now < self._next_poll_at:
+        ahead, self._poll_ahead_until = self._poll_ahead_until, None
+        if ahead is None and (self._next_poll_at is None or now < self._next_poll_at):
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        rows = self._store.sweeps.take_due_observations(now, until, self._settings.sweep_limit)
+        rows = self._store.sweeps.take_due_observations(
+            ahead or now, until, self._settings.sweep_limit
+        )
         self._find_next_poll()
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
@@ -186,15 +197,8 @@ class Observer:
         """Find what a lost message would have started (RULE 1)."""
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
-        lost: dict[tuple[str, int], list[str]] = {}
-        for job in self._store.sweeps.take_lost_jobs(now, late, limit):
-            lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
-        for (stack_id, version), ids in sorted(lost.items()):
-            LOG.info(
-                "lost jobs posted again: stack=%(stack)s version=%(version)s jobs=%(jobs)s",
-                {"stack": stack_id, "version": version, "jobs": len(ids)},
-            )
-            self._post(stack_id, version, ids)
+        while self._repost_lost_jobs(now, late) == limit:
+            pass  # those that were taken are not lost any more: all of them, not some per sweep
         for stack_id in self._store.sweeps.find_overdue_stacks(now, limit):
             self._run_step(stack_id, partial(handle_timeout, stack_id=stack_id))
         for stack_id in self._store.sweeps.find_cancelled_nested_stacks(limit):
@@ -212,6 +216,20 @@ class Observer:
         )
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
             self._run_step(project_id, partial(dispatch_project, project_id=project_id))
+
+    def _repost_lost_jobs(self, now: datetime, posted_before: datetime) -> int:
+        """Post at most ``sweep_limit`` lost jobs again; return how many."""
+        jobs = self._store.sweeps.take_lost_jobs(now, posted_before, self._settings.sweep_limit)
+        lost: dict[tuple[str, int], list[str]] = {}
+        for job in jobs:
+            lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
+        for (stack_id, version), ids in sorted(lost.items()):
+            LOG.info(
+                "lost jobs posted again: stack=%(stack)s version=%(version)s jobs=%(jobs)s",
+                {"stack": stack_id, "version": version, "jobs": len(ids)},
+            )
+            self._post(stack_id, version, ids)
+        return len(jobs)
 
     # -- error boundaries
 

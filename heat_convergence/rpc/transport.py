@@ -35,6 +35,11 @@ _RABBIT_DEFAULTS = {
 }
 
 
+def lock_path() -> str:
+    """Return the folder of locks between the processes of this host."""
+    return os.environ.get("OSLO_LOCK_PATH", _LOCK_FOLDER)
+
+
 def set_library_defaults() -> None:
     """Change defaults of oslo.messaging, also for the sample configuration."""
     cfg.set_defaults(rabbit_opts, **_RABBIT_DEFAULTS)
@@ -85,7 +90,7 @@ def _register_options(conf: cfg.ConfigOpts, exchange: str) -> None:
     set_library_defaults()
     # The queue manager takes a file lock, whose folder it would read from the global
     # configuration; its counter is in this folder, too.
-    lockutils.set_defaults(os.environ.get("OSLO_LOCK_PATH", _LOCK_FOLDER))
+    lockutils.set_defaults(lock_path())
     oslo_messaging.set_transport_defaults(exchange)
     # The client reads these, but registers them with the global configuration only.
     conf.register_opts(oslo_messaging_metrics, group="oslo_messaging_metrics")

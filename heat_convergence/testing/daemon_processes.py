@@ -89,7 +89,11 @@ class DaemonProcess:
         self._start_count_before = self.start_count()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stdout=log, stderr=log, start_new_session=True
+                self._command,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "OSLO_LOCK_PATH": str(self.log.parent)},
+                start_new_session=True,
             )
         if wait:
             self.wait_until_started()

@@ -138,3 +138,38 @@ def test_lease_renewal_by_owner_and_token(seeder):
     assert seeder.store.workers.renew_leases("engine-1", [], time_at(20)) == 0
     expiries = [row.lease.expires_at for row in seeder.rows("a", "b", "c", "d", "e")]
     assert expiries == [time_at(20), time_at(20), time_at(5), time_at(5), None]
+
+
+def test_jobs_of_ended_workers_are_posted_without_waiting_for_the_lease(seeder):
+    def leased(row_id: str, owner: str, state: JobState) -> Resource:
+        return resource_row(
+            row_id,
+            job_state=state,
+            posted_at=time_at(1),
+            lease_owner=owner,
+            lease_token=f"token of {owner}",
+            lease_expires_at=time_at(20),
+        )
+
+    seeder.resources(
+        leased("a", "ended", JobState.RUNNING),
+        leased("b", "ended", JobState.POSTED),
+        leased("c", "ended", JobState.CANCELLED),
+        leased("d", "alive", JobState.RUNNING),
+        leased("e", "ended too", JobState.RUNNING),
+    )
+    take = seeder.store.workers.take_jobs_of_ended
+    owners = ["ended", "ended too", "never seen"]
+    assert [job.resource_id for job in take(owners, time_at(10), 3)] == ["a", "b", "c"]
+    assert [job.resource_id for job in take(owners, time_at(10), 3)] == ["e"]
+    assert take(owners, time_at(10), 3) == []
+    rows = {row.id: row for row in seeder.rows("a", "b", "c", "d", "e")}
+    assert [rows[name].job.state for name in "abcde"] == [
+        JobState.POSTED, JobState.POSTED, JobState.CANCELLED, JobState.RUNNING, JobState.POSTED,
+    ]  # fmt: skip
+    assert [rows[name].lease.is_active(time_at(10)) for name in "abcde"] == [
+        False, False, False, True, False,
+    ]  # fmt: skip
+    assert rows["a"].job.posted_at == time_at(10)
+    # What the next worker counts as a takeover.
+    assert rows["a"].lease.token == "token of ended"

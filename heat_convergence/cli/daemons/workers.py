@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from heat_convergence.cli.components.assembly import (
 )
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
+from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
 from heat_convergence.common import errors
@@ -31,10 +32,12 @@ from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
+from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import ConcurrentPollPool
 from heat_convergence.rpc import messages
 from heat_convergence.rpc.server import create_engine_server, create_observer_server
+from heat_convergence.rpc.transport import lock_path
 from heat_convergence.stacks.daemon_services import DaemonServices, EvaluationServices
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 
@@ -42,6 +45,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 _RETRY_ROUND_S = 1.0
+_WATCH_INTERVAL_S = 0.5  # between two looks at the locks of the host's other workers
 
 
 class ContextExecutor(ThreadPoolExecutor):
@@ -66,6 +70,7 @@ class MessageWorker(ABC):
     Attributes:
         binary: Name of the daemon in the list of services.
         topic: Topic of its messages.
+        watched_binaries: Daemons for whose ended workers on this host this one takes over.
         components: The components of the process.
         settings: Settings of engines and observers.
         worker_id: Unique id of this worker.
@@ -74,6 +79,7 @@ class MessageWorker(ABC):
 
     binary: str
     topic: str
+    watched_binaries: tuple[str, ...]
 
     def __init__(self, components: ProcessComponents) -> None:
         self.components = components
@@ -85,6 +91,9 @@ class MessageWorker(ABC):
         self._loop = threading.Thread(target=self._run, name=self.binary, daemon=True)
         # A thread of its own, since starting the server blocks while no broker answers.
         self._listen = threading.Thread(target=self._accept_messages, name="listen", daemon=True)
+        self._watch = threading.Thread(target=self._watch_workers, name="watch", daemon=True)
+        folder = locks_folder(lock_path(), components.conf.database.connection)
+        self._locks = WorkerLocks(folder, self.binary, self.worker_id)
         self._next_heartbeat = 0.0
         self._startup = StartupState()
 
@@ -112,12 +121,27 @@ class MessageWorker(ABC):
         if not wait_for_database(check, self._startup, self.stop_event):
             return
         self._log("worker started")
+        self._locks.acquire()
+        self._watch.start()
         self._listen.start()
         while not self.stop_event.is_set():
             pause_s = self._safe_round()
             self._round_requested.wait(pause_s)
             self._round_requested.clear()
         self._drain()
+        self._locks.release()
+
+    def _watch_workers(self) -> None:
+        while not self.stop_event.is_set():
+            try:
+                with self._locks.ended_workers(self.watched_binaries) as ended:
+                    if ended:
+                        self.take_over(ended)
+            except (errors.Error, OSError) as error:  # tried again, since they are not forgotten
+                LOG.warning("takeover aborted: error=%(error)s", {"error": error})
+            except Exception:  # error boundary of the thread
+                LOG.exception("takeover failed")
+            self.stop_event.wait(_WATCH_INTERVAL_S)
 
     def _safe_round(self) -> float:
         try:
@@ -192,6 +216,12 @@ class MessageWorker(ABC):
     def on_drained(self) -> None:
         """Release resources after the last message."""
 
+    def take_over(self, ended: Mapping[str, str]) -> None:
+        """Let the work of ended workers go on, whose daemons are given by their ids."""
+        engines = [worker for worker, binary in ended.items() if binary == EngineWorker.binary]
+        if engines:
+            take_over_jobs(self.create_daemon_services(), engines)
+
     def create_daemon_services(self) -> DaemonServices:
         """Return the services of this worker's engine or observer."""
         components = self.components
@@ -220,6 +250,7 @@ class EngineWorker(MessageWorker):
 
     binary = "heat-convergence-engine"
     topic = messages.ENGINE_TOPIC
+    watched_binaries = (binary,)
 
     def __init__(self, components: ProcessComponents) -> None:
         super().__init__(components)
@@ -257,6 +288,7 @@ class ObserverWorker(MessageWorker):
 
     binary = "heat-convergence-observer"
     topic = messages.OBSERVER_TOPIC
+    watched_binaries = (EngineWorker.binary, binary)
 
     def __init__(self, components: ProcessComponents) -> None:
         super().__init__(components)
@@ -296,6 +328,13 @@ class ObserverWorker(MessageWorker):
     def on_drained(self) -> None:
         """Stop the threads of observations."""
         self._executor.shutdown()
+
+    def take_over(self, ended: Mapping[str, str]) -> None:
+        """Let the work of ended workers go on; poll early what an ended observer may have read."""
+        super().take_over(ended)
+        if self.binary in ended.values():
+            self.observer.expect_lost_messages()
+            self.request_round()
 
     def _run_periodic_tasks(self) -> None:
         tasks = PeriodicTasks(self.components, self.stop_event.is_set)

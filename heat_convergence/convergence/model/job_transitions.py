@@ -156,6 +156,11 @@ def extend_lease(expires_at: datetime) -> JobTransition:
     return rules.build_transition(rules.EXTEND_LEASE, lease_expires_at=expires_at)
 
 
+def end_lease(now: datetime) -> JobTransition:
+    """Return the transition that ends the lease of a worker whose process has ended."""
+    return rules.build_transition(rules.END_LEASE, lease_expires_at=now)
+
+
 # -- observation --------------------------------------------------------------
 
 

@@ -214,6 +214,12 @@ EXTEND_LEASE = _keeping(
     ("lease_expires_at",),
     "the worker is alive and its call takes long",
 )
+END_LEASE = _keeping(
+    "end lease",
+    ANY_STATE,
+    ("lease_expires_at",),
+    "the process of the worker has ended",
+)
 KEEP_WAITING = _keeping(
     "keep waiting",
     {JobState.AWAITING_OBSERVATION},
@@ -344,6 +350,7 @@ RULES: tuple[TransitionRule, ...] = (
     RETURN_LEASE,
     DROP_LEASE,
     EXTEND_LEASE,
+    END_LEASE,
     KEEP_WAITING,
     REQUEST_OBSERVATION,
     POSTPONE_OBSERVATION,

@@ -140,6 +140,19 @@ class WorkerRepository(Protocol):
     def renew_leases(self, owner: str, tokens: Collection[str], until: datetime) -> int:
         """Extend the owner's leases of these tokens; return the number of rows."""
 
+    def take_jobs_of_ended(
+        self, owners: Collection[str], now: datetime, limit: int
+    ) -> list[JobRef]:
+        """End leases of workers whose processes have ended, and take their jobs.
+
+        RUNNING jobs are POSTED at ``now``, so that no sweep takes them meanwhile.
+
+        Args:
+            owners: ids of the workers, which must certainly not run any more.
+            now: the time.
+            limit: the largest number of leases; fewer are returned when none is left.
+        """
+
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record that the worker process was alive at ``now``."""
 

@@ -7,10 +7,12 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from heat_convergence.convergence.model.job_transitions import extend_lease
+from heat_convergence.convergence.model.job import JobRef
+from heat_convergence.convergence.model.job_transitions import end_lease, extend_lease
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.convergence.ports.store import WorkerRepository
 from heat_convergence.db.connection.database import Database
+from heat_convergence.db.repositories.jobs import SqlJobRepository
 from heat_convergence.db.statements.resource_rows import lock_matching, update_rows
 from heat_convergence.db.tables import resource
 from heat_convergence.db.tables import service as service_table
@@ -33,6 +35,21 @@ class SqlWorkerRepository(WorkerRepository):
             ids = [row.id for row in lock_matching(connection, candidates, own)]
             update_rows(connection, ids, extend_lease(until).values)
         return len(ids)
+
+    def take_jobs_of_ended(
+        self, owners: Collection[str], now: datetime, limit: int
+    ) -> list[JobRef]:
+        """End leases of workers whose processes have ended, and take their jobs."""
+        leased = sa.and_(
+            resource.c.lease_owner.in_(sorted(owners)), resource.c.lease_expires_at > now
+        )
+        candidates = sa.select(resource.c.id).where(leased).order_by(resource.c.id).limit(limit)
+        with self._database.write() as connection:
+            rows = lock_matching(connection, list(connection.scalars(candidates)), leased)
+            ids = [row.id for row in rows]
+            update_rows(connection, ids, end_lease(now).values)
+            SqlJobRepository(connection).repost(ids, now)
+        return [JobRef(row.stack_id, row.version, row.id) for row in rows]
 
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record that the worker process was alive; its first heartbeat inserts its row."""

@@ -11,6 +11,7 @@ from heat_convergence.convergence.lifecycle.nested.parent_notification import (
 )
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState
 from heat_convergence.convergence.model.job_transitions import (
+    end_lease,
     extend_lease,
     postpone_observation,
     repost,
@@ -160,6 +161,21 @@ class MemoryWorkerRepository(WorkerRepository):
             ]
             tx.jobs.apply(ids, extend_lease(until))
         return len(ids)
+
+    def take_jobs_of_ended(
+        self, owners: Collection[str], now: datetime, limit: int
+    ) -> list[JobRef]:
+        """End leases of workers whose processes have ended, and take their jobs."""
+        with self._session.transaction() as tx:
+            rows = [
+                row
+                for _id, row in sorted(self._session.tables.resources.items())
+                if row.lease.owner in owners and row.lease.is_active(now)
+            ][:limit]
+            ids = [row.id for row in rows]
+            tx.jobs.apply(ids, end_lease(now))
+            tx.jobs.repost(ids, now)
+        return [JobRef(row.stack_id, row.job.version, row.id) for row in rows]
 
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record that the worker process was alive at ``now``."""

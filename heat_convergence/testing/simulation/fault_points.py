@@ -197,6 +197,13 @@ class FaultInjectingWorkers(WorkerRepository):
         with self._store.commit_point():
             return self._inner.renew_leases(owner, tokens, until)
 
+    def take_jobs_of_ended(
+        self, owners: Collection[str], now: datetime, limit: int
+    ) -> list[JobRef]:
+        """Take the jobs of ended workers as the store does."""
+        with self._store.commit_point():
+            return self._inner.take_jobs_of_ended(owners, now, limit)
+
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record a heartbeat as the store does."""
         with self._store.commit_point():

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.engine.engine import Engine
+from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
@@ -66,13 +67,21 @@ class ServiceProcess(SimulatedProcess):
             wait=self.wait,
         )
 
+    def notices_end(self) -> bool:
+        """Return whether the end of the last incarnation is noticed, on the same host, or not."""
+        drawn = self.simulation.faults.random_between(f"{self.name}/noticed", 0.0, 1.0)
+        return self.incarnation > 1 and drawn < 0.5
+
 
 class SimulatedEngine(ServiceProcess):
     """An engine process: the engine and the timer that renews its leases."""
 
+    worker_id = ""
+
     def start_daemon(self) -> None:
         """Build the engine and schedule the renewal of its leases."""
         simulation, incarnation = self.simulation, self.incarnation
+        ended = self.worker_id
         self.worker_id = simulation.ids()
         self.engine = Engine(
             self.daemon_services(),
@@ -82,6 +91,11 @@ class SimulatedEngine(ServiceProcess):
         simulation.event_queue.schedule_after(
             simulation.settings.lease_s / 3, lambda: self._renew(incarnation)
         )
+        if self.notices_end():
+            self.run_task("takeover", lambda: self._take_over(ended))
+
+    def _take_over(self, ended: str) -> None:
+        take_over_jobs(self.daemon_services(), [ended])
 
     def handle_message(self, message: SimulatedMessage) -> None:
         """Start a task that performs the jobs of the message."""
@@ -138,6 +152,8 @@ class SimulatedObserver(ServiceProcess):
         self._ticking = False
         self._tick_requested = False
         self._tick_number = 0
+        if self.notices_end():
+            self.observer.expect_lost_messages()
         self._schedule_tick(0.1)
 
     def handle_message(self, message: SimulatedMessage) -> None:

@@ -1,0 +1,72 @@
+"""The sweep for lost jobs, and what follows the end of another observer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from heat_convergence.convergence.model.job import JobState, ObservedState
+from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.observer.observer import Observer
+from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.daemon_services import DaemonServices
+from heat_convergence.testing.memory.store import MemoryStore
+from heat_convergence.testing.sample_rows import resource_row, stack_row, time_at
+
+SETTINGS = ConvergenceSettings(sweep_limit=50)
+
+
+class SentJobs:
+    """A bus that keeps the ids of the jobs sent to engines."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        self.ids.extend(resource_ids)
+
+    def observe(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
+        raise AssertionError("an observer sends nothing to observers here")
+
+
+def build(count: int, **values: Any) -> tuple[Observer, MemoryStore, SentJobs]:
+    store, bus = MemoryStore(), SentJobs()
+    with store.transaction() as tx:
+        tx.stacks.insert(stack_row())
+        tx.resources.insert([resource_row(f"r{number:05}", **values) for number in range(count)])
+    services = DaemonServices(
+        store=store,
+        bus=bus,
+        registry=ResourceTypeRegistry.from_types(),
+        clock=lambda: time_at(100),
+        ids=lambda: "id",
+        settings=SETTINGS,
+        wait=lambda seconds: None,
+    )
+    return Observer(services, rebuild=lambda *arguments: None), store, bus
+
+
+def test_one_sweep_finds_all_lost_jobs() -> None:
+    observer, _store, bus = build(230, job_state=JobState.POSTED, posted_at=time_at(1))
+    observer.tick()
+    assert len(set(bus.ids)) == len(bus.ids) == 230
+
+
+def test_outcomes_that_an_ended_observer_may_have_read_are_polled_at_once() -> None:
+    ready = {
+        "job_state": JobState.AWAITING_OBSERVATION,
+        "observed": ObservedState.READY,
+        "observe_at": time_at(100 + SETTINGS.repost_after_s - 1),
+    }
+    observer, store, _bus = build(3, **ready)
+    observer.tick()
+
+    def unfinished() -> int:
+        with store.transaction() as tx:
+            rows = tx.resources.get([f"r{number:05}" for number in range(3)])
+        return sum(row.job.verb is not None for row in rows)
+
+    assert unfinished() == 3
+    observer.expect_lost_messages()
+    observer.tick()
+    assert unfinished() == 0
