@@ -80,7 +80,10 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
         """Return the body's JSON object, or raise ``HTTPBadRequest`` without one."""
         document = self.json_object
         if document is None:
-            raise errors.HTTPBadRequest("The request has no body that is a JSON object.")
+            raise errors.HTTPBadRequest(
+                "The server could not comply with the request since it is either malformed or"
+                " otherwise incorrect. It has no body that is a JSON object."
+            )
         return document
 
     def _parse(self) -> Mapping[str, Json] | None:
@@ -94,7 +97,9 @@ class ApiRequest(pecan.Request):  # type: ignore[misc]  # untyped library
         except RecursionError as error:
             raise errors.HTTPBadRequest("The request body is nested too deeply.") from error
         except ValueError as error:
-            raise errors.HTTPBadRequest(f"The request body is not JSON: {error}") from error
+            raise errors.HTTPBadRequest(
+                f"{error} of the request body, which is not JSON"
+            ) from error
         return document
 
     def _body_bytes(self) -> bytes:
@@ -126,11 +131,22 @@ def json_response(document: Json, status: int = 200) -> webob.Response:
     )
 
 
-def text_response(status: int) -> webob.Response:
-    """Return a response with the plain text of its status, as redirects have."""
+def status_response(
+    request: ApiRequest, status: int, location: str | None = None
+) -> webob.Response:
+    """Return a response that says no more than its status, as redirects do.
+
+    It is JSON for a client that names ``application/json`` among what it accepts, and plain text
+    for any other.
+    """
+    if "application/json" in request.headers.get("Accept", "").lower():
+        answer = status_map[status](location=location) if location else status_map[status]()
+        return webob.Request.blank("/", accept="application/json").get_response(answer)
     response = webob.Response(status=status, content_type="text/plain", charset="UTF-8")
     explanation = " ".join(status_map[status].explanation.split())
     response.text = f"{response.status}\n\n{explanation}\n\n"
+    if location:
+        response.location = location
     return response
 
 

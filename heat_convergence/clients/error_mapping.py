@@ -30,6 +30,7 @@ from heat_convergence.common.errors import (
     ResourceFailure,
     ResourceGone,
     ResourceTypeUnavailable,
+    ServiceRejection,
     TemporaryFailure,
     Throttled,
 )
@@ -46,6 +47,22 @@ IMMUTABLE_MARKER = "is immutable"
 MODIFYING_POST_PATHS = re.compile(r"/(action|actions/\w+|restore|import|os-[\w-]+)$")
 
 _TEXT_KEYS = ("message", "detail", "faultstring", "description")
+# Neutron's error types that its client library has classes for, with "Client" appended.
+_NETWORK_ERROR_TYPES = frozenset(
+    {
+        "ExternalIpAddressExhausted",
+        "HostNotCompatibleWithFixedIps",
+        "InvalidIpForNetwork",
+        "InvalidIpForSubnet",
+        "IpAddressAlreadyAllocated",
+        "IpAddressGenerationFailure",
+        "IpAddressInUse",
+        "MacAddressInUse",
+        "NetworkInUse",
+        "PortInUse",
+    }
+)
+_NAMES_BY_STATUS = {400: "BadRequest", 409: "Conflict"}
 _TEMPORARY = frozenset({408, 425, 500, 502, 503, 504})
 
 
@@ -100,11 +117,20 @@ def _error_for(response: ErrorResponse, found: _ErrorDocument) -> Error:
             or error_type in TEMPORARY_CONFLICT_TYPES
             or IMMUTABLE_MARKER in message
         )
-        return Conflict(text) if is_temporary else ResourceFailure(text)
+        return Conflict(text) if is_temporary else _rejection(response.status, error_type, text)
     if response.status in _TEMPORARY:
         return TemporaryFailure(text, retry_after_s=retry_after_s)
     if response.status in (401, 403):
         return Forbidden(text)
+    return _rejection(response.status, error_type, text)
+
+
+def _rejection(status: int | None, error_type: str, text: str) -> ResourceFailure:
+    """Return a final failure under the name that the service's client library gives it."""
+    if error_type in _NETWORK_ERROR_TYPES:
+        return ServiceRejection(text, f"{error_type}Client")
+    if status in _NAMES_BY_STATUS:
+        return ServiceRejection(text, _NAMES_BY_STATUS[status])
     return ResourceFailure(text)
 
 
@@ -158,7 +184,7 @@ def error_from_status(status: int | None, text: str, retry_after_s: float | None
         return TemporaryFailure(text, retry_after_s=retry_after_s)
     if status in (401, 403):
         return ResourceFailure(f"the service refused the stack's user: {text}")
-    return ResourceFailure(text)
+    return _rejection(status, "", text)
 
 
 @contextmanager

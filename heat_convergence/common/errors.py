@@ -236,6 +236,10 @@ class NotFound(Error):
     http_status = 404
 
 
+class HTTPNotFound(NotFound):
+    """A part of a stack that the API layer itself does not find."""
+
+
 class EntityNotFound(NotFound):
     """A stack, resource or other entity that does not exist."""
 
@@ -327,6 +331,14 @@ class InvalidEncryptionKey(Error):
 
 class ResourceFailure(Error):
     """A permanent failure of an operation on a physical resource."""
+
+
+class ServiceRejection(ResourceFailure):
+    """A request that another service refused for good, under that service's class of error."""
+
+    def __init__(self, message: str, wire_type: str) -> None:
+        super().__init__(message)
+        self.wire_type = wire_type
 
 
 class TemplateOutputError(Error):

@@ -6,7 +6,8 @@ jobs are claimed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model.action import Action, Status
@@ -48,12 +49,32 @@ def record_claims(
     tx.events.insert(
         [
             context.resource_event(
-                job.row, job.action, Status.IN_PROGRESS, _STARTED, job.desired_properties
+                job.row, job.action, Status.IN_PROGRESS, _STARTED, _shown_properties(job)
             )
             for job in shown
             if not _goes_on(job)
         ]
     )
+
+
+def _shown_properties(job: Job) -> Mapping[str, Any]:
+    """Return the properties that the action works on, without the schema's own defaults.
+
+    A delete has no desired properties; those of the physical resource are shown.
+    """
+    if job.action is Action.DELETE:
+        values = job.row.physical.properties or {}
+    else:
+        values = job.desired_properties
+    if job.resource_type is None:
+        return values
+    defined = job.row.desired.definition.get("properties") or {}
+    schemas = job.resource_type.schema.properties
+    return {
+        name: value
+        for name, value in values.items()
+        if name in defined or name not in schemas or value != schemas[name].default
+    }
 
 
 def _columns(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from heat_convergence.common.errors import Error, TemporaryFailure
+from heat_convergence.common.errors import Error, ServiceRejection, TemporaryFailure
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
 from heat_convergence.convergence.model import job_transitions
 from heat_convergence.convergence.model.action import Action
@@ -301,4 +301,5 @@ def format_failure_reason(
     if isinstance(error, str):
         return f"{error_type}: resources.{name}: {redact(error)}"
     path = error.path or f"resources.{name}"
-    return f"{type(error).__name__}: {path}: {redact(error.message)}"
+    name = error.wire_type if isinstance(error, ServiceRejection) else type(error).__name__
+    return f"{name}: {path}: {redact(error.message)}"

@@ -68,7 +68,7 @@ def net_cidr(value: Json) -> str | None:
             raise ValueError
         ipaddress.ip_network(text, strict=False)
     except ValueError:
-        return f"{value!r} is not a CIDR, such as 192.0.2.0/24"
+        return f"Invalid net cidr invalid IPNetwork {value} (one is 192.0.2.0/24, for example)"
     return None
 
 
@@ -149,7 +149,7 @@ def timezone(value: Json) -> str | None:
         if value != "":
             zoneinfo.ZoneInfo(str(value))
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return f"{value!r} is not a time zone"
+        return f"Invalid timezone: 'No time zone found with key {value}'"
     return None
 
 

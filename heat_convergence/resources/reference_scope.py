@@ -216,7 +216,7 @@ def require_deployment(
     """
     found = software.get_deployment(conn, deployment_id)
     if found is None or project_id not in (found.project_id, found.stack_user_project_id):
-        raise errors.NotFound(f"Software deployment with id {deployment_id} not found")
+        raise errors.NotFound(f"Deployment with id {deployment_id} not found")
     return found
 
 

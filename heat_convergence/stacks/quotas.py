@@ -136,8 +136,8 @@ def check_stack_name(name: str) -> None:
     """Raise ``StackValidationFailed`` for a name that no stack may have."""
     if not _NAME.fullmatch(name):
         raise errors.StackValidationFailed(
-            f'Invalid stack name "{name}": it begins with a letter and has at most 255 letters,'
-            ' digits, "_", "." and "-".'
+            f'Invalid stack name {name} must contain only alphanumeric or "_-." characters,'
+            " must start with alpha and must be 255 characters or less."
         )
 
 
@@ -168,7 +168,9 @@ def check_name_lengths(definitions: Mapping[str, ResourceDefinition]) -> None:
 
 def check_updatable(stack: Stack) -> None:
     """Raise ``NotSupported`` for a stack whose last action forbids updates."""
-    if stack.action in (Action.SUSPEND, Action.DELETE):
+    if stack.action is Action.SUSPEND:
+        raise errors.NotSupported("Updating a stack when it is suspended is not supported.")
+    if stack.action is Action.DELETE:
         raise errors.NotSupported(
             f"Updating a stack in state {stack.action}_{stack.status} is not supported."
         )

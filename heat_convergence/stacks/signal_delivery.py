@@ -114,8 +114,9 @@ def _rejected(
     tx: Transaction, stack: Stack, row: Resource, context: TraversalContext
 ) -> SignalDelivery:
     reason = f"Cannot signal resource during {row.state.action}"
-    tx.events.insert([_event(row, reason, context)])
-    rejection = NotSupported(f"Signal resource during {row.state.action} is not supported")
+    event = context.resource_event(row, row.state.action, row.state.status, reason)
+    tx.events.insert([event])
+    rejection = NotSupported(f"Signal resource during {row.state.action} is not supported.")
     return SignalDelivery(stack.version, rejection=rejection)
 
 

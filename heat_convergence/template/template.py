@@ -68,7 +68,10 @@ class Template:
         """
         document = load_document(source, limits=limits)
         if not isinstance(document.data, dict):
-            raise HTTPBadRequest(f"The template is not a map but a {_json_type(document.data)}.")
+            raise HTTPBadRequest(
+                "Template not in valid format: The template is not a JSON object or YAML mapping."
+                f" It is a {_json_type(document.data)}."
+            )
         version = _version(document.data)
         template = cls(document, version, limits)
         if section_error is not None:

@@ -104,7 +104,7 @@ PARAMETERS: list[ValidationCase] = [
     (
         "invalid default",
         {"template": template_with_parameter({"type": "number", "default": "x"})},
-        "InvalidSchemaError",
+        "StackValidationFailed",
         "x",
     ),
     (
@@ -199,7 +199,7 @@ NAMES: list[ValidationCase] = [
     ("begins with a digit", "1a", STACK_VALIDATION_FAILED, "1a"),
     ("has a slash", "a/b", STACK_VALIDATION_FAILED, "a/b"),
     ("too long", "a" * 256, STACK_VALIDATION_FAILED, "255"),
-    ("a number", 5, "HTTPBadRequest", "name"),
+    ("a number", 5, "StackValidationFailed", "name"),
     ("missing", None, "HTTPBadRequest", "name"),
 ]
 

@@ -29,13 +29,13 @@ class HealthBody:
 def parse_action_name(body: Mapping[str, Json]) -> str:
     """Return the body's only key, the action's name; its value is ignored."""
     if not body:
-        raise errors.HTTPBadRequest("No action specified.")
+        raise errors.HTTPBadRequest("No action specified")
     if len(body) > 1:
-        raise errors.HTTPBadRequest("Multiple actions specified.")
+        raise errors.HTTPBadRequest("Multiple actions specified")
     name = next(iter(body))
     if name not in ACTIONS:
         raise errors.HTTPBadRequest(
-            f'Invalid action "{name}" specified; it is one of {", ".join(ACTIONS)}.'
+            f"Invalid action {name} specified; it is one of {', '.join(ACTIONS)}"
         )
     return name
 
@@ -54,10 +54,14 @@ def parse_health_body(body: Mapping[str, Json]) -> HealthBody:
     """Return the parsed body, or raise ``HTTPBadRequest``."""
     unknown = sorted(body.keys() - _HEALTH_KEYS)
     if unknown:
-        raise errors.HTTPBadRequest(f'Unexpected key in the request body: "{unknown[0]}".')
+        raise errors.HTTPBadRequest(
+            f"Invalid keys in resource mark unhealthy {{{', '.join(map(repr, unknown))}}}"
+        )
     if "mark_unhealthy" not in body:
-        raise errors.HTTPBadRequest('Missing mandatory key "mark_unhealthy".')
-    unhealthy = parse_boolean("mark_unhealthy", body["mark_unhealthy"])
+        raise errors.HTTPBadRequest(
+            "Missing mandatory (mark_unhealthy) key from mark unhealthy request"
+        )
+    unhealthy = parse_boolean("mark_unhealthy", body["mark_unhealthy"], errors.HTTPBadRequest)
     reason = body.get("resource_status_reason")
     if reason is not None and not isinstance(reason, str):
         raise errors.HTTPBadRequest('"resource_status_reason" must be a string.')

@@ -18,12 +18,14 @@ MAX_TAG_LENGTH = 80
 _LARGEST = 2**31 - 1
 
 
-def parse_boolean(name: str, value: Any) -> bool:
+def parse_boolean(
+    name: str, value: Any, error: type[errors.HTTPBadRequest] = InvalidRequestValue
+) -> bool:
     """Return ``true`` or ``false`` in any case, or a JSON boolean, as a boolean."""
     text = str(value).lower()
     if text not in ("true", "false"):
-        raise InvalidRequestValue(
-            f'"{value}" is not a boolean: "{name}" must be "true" or "false".'
+        raise error(
+            f'Unrecognized value "{value}" for "{name}", acceptable values are: true, false.'
         )
     return text == "true"
 
@@ -33,9 +35,13 @@ def parse_non_negative_int(name: str, value: Any) -> int:
     try:
         number = int(str(value))
     except ValueError as error:
-        raise errors.HTTPBadRequest(f'"{name}" must be an integer, not "{value}".') from error
+        raise errors.HTTPBadRequest(
+            f"Only integer is acceptable by '{name}'. It is \"{value}\"."
+        ) from error
     if number < 0:
-        raise errors.HTTPBadRequest(f'"{name}" must not be negative, but is {number}.')
+        raise errors.HTTPBadRequest(
+            f"Value '{number}' is invalid for '{name}' which only accepts non-negative integer."
+        )
     if number > _LARGEST:
         raise errors.HTTPBadRequest(f'"{name}" must be at most {_LARGEST}, but is {number}.')
     return number
@@ -76,10 +82,16 @@ class QueryParams:
         values = self.values(name)
         return values[-1] if values else None
 
-    def boolean(self, name: str, *, default: bool = False) -> bool:
-        """Return a value as a boolean, or raise ``InvalidRequestValue``."""
+    def boolean(
+        self,
+        name: str,
+        *,
+        default: bool = False,
+        error: type[errors.HTTPBadRequest] = InvalidRequestValue,
+    ) -> bool:
+        """Return a value as a boolean, or raise the error."""
         value = self.last(name)
-        return default if value is None else parse_boolean(name, value)
+        return default if value is None else parse_boolean(name, value, error)
 
     def non_negative_int(self, name: str) -> int | None:
         """Return a value as a number, None if absent."""
@@ -108,7 +120,7 @@ class QueryParams:
         """Raise ``HTTPBadRequest`` for a name that is not known."""
         unknown = sorted(self.names - set(known))
         if unknown:
-            raise errors.HTTPBadRequest(f'Invalid query parameter: "{unknown[0]}".')
+            raise errors.HTTPBadRequest(f"Invalid filter parameters {unknown}")
 
 
 def collect_filters(query: QueryParams, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -98,19 +98,23 @@ def parse_stack_body(fields: Mapping[str, Json] | None, purpose: BodyPurpose) ->
         and not body.has_template
         and purpose is not BodyPurpose.PATCH
     ):
-        raise errors.HTTPBadRequest("No template specified.")
+        raise errors.HTTPBadRequest("No template specified")
     return body
 
 
 def _refuse_unsupported(fields: Mapping[str, Json], purpose: BodyPurpose) -> None:
     if purpose in _MAKES_A_STACK and "converge" in fields:
-        raise errors.HTTPBadRequest('"converge" is for updates alone.')
+        raise errors.HTTPBadRequest(
+            "converge flag only supported in stack update (or update preview) request."
+        )
 
 
 def _name(fields: Mapping[str, Json]) -> str:
     name = fields.get("stack_name")
-    if not isinstance(name, str) or not name:
-        raise errors.HTTPBadRequest("No stack name specified.")
+    if name is None:
+        raise errors.HTTPBadRequest("No stack name specified")
+    if not isinstance(name, str):
+        raise errors.StackValidationFailed(f"Invalid stack name {name}, must be a string")
     return name
 
 
@@ -159,7 +163,9 @@ def _timeout(fields: Mapping[str, Json]) -> int | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool):
-        raise errors.HTTPBadRequest('"timeout_mins" must be an integer, not a boolean.')
+        raise errors.HTTPBadRequest(
+            "Only integer is acceptable by 'timeout_mins'. It is a boolean."
+        )
     return parse_non_negative_int("timeout_mins", value) or None
 
 

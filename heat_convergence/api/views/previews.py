@@ -31,7 +31,11 @@ def format_preview_resource(
     name = change.name
     created_at = None if row is None else row.identity.created_at
     updated_at = None if row is None else row.state.updated_at
-    attributes = _unread_attributes(change) if row is None else dict(row.physical.attributes)
+    attributes = (
+        _unread_attributes(change)
+        if row is None
+        else _recorded_attributes(row.physical.attributes)
+    )
     metadata = to_template_form(definition.metadata) if definition is not None else {}
     return {
         **({} if parent_resource is None else {"parent_resource": parent_resource}),
@@ -146,6 +150,11 @@ def _shown_names(change: ResourceChange) -> frozenset[str]:
     if change.change_kind is ChangeKind.ADDED:
         return frozenset(change.after)
     return change.changed_properties
+
+
+def _recorded_attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the attributes of the last observation, without the service's own records."""
+    return {name: value for name, value in attributes.items() if not name.startswith("$")}
 
 
 def _unread_attributes(change: ResourceChange) -> dict[str, Json]:

@@ -43,16 +43,22 @@ def complete_traversal(
         values["deleted_at"] = context.now
     else:
         tx.resources.delete_absent(stack.id)
-    if stack.action is Action.CHECK and tx.resources.any_status_reason_startswith(
-        stack.id, Action.CHECK, CHECK_UNSUPPORTED_PREFIX
-    ):
-        reason += ". 'CHECK' not fully supported (see resources)"
+    reason += _unsupported_check_note(tx, stack)
     if stack.action in _GOAL_ACTIONS and not _rolled_back_to_nothing(stack):
         values["complete_goal_id"] = stack.goal_id
         if stack.version > 1:  # the first goal has no goal before it
             tx.goals.delete_except(stack.id, (stack.goal_id,))
     completed = replace(stack, status=Status.COMPLETE, status_reason=reason)
     return _end(tx, stack, completed, context, values)
+
+
+def _unsupported_check_note(tx: Transaction, stack: Stack) -> str:
+    """Return what the reason of a check says when some resources could not be checked."""
+    if stack.action is Action.CHECK and tx.resources.any_status_reason_startswith(
+        stack.id, Action.CHECK, CHECK_UNSUPPORTED_PREFIX
+    ):
+        return ". 'CHECK' not fully supported (see resources)"
+    return ""
 
 
 def should_roll_back(stack: Stack) -> bool:
@@ -70,6 +76,7 @@ def fail_traversal(
 ) -> tuple[OutgoingMessage, ...]:
     """Fail a traversal and cancel what it still had under way."""
     messages = cancel_jobs(tx, stack, context)
+    reason += _unsupported_check_note(tx, stack)
     failed = replace(stack, status=Status.FAILED, status_reason=reason)
     return (*messages, *_end(tx, stack, failed, context, {}))
 

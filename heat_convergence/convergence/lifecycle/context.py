@@ -102,7 +102,7 @@ class TraversalContext:
             stack_id=row.stack_id,
             resource_name=row.name,
             resource_type=row.identity.type,
-            physical_id=row.physical.id,
+            physical_id=row.physical.id or row.identity.physical_name or None,
             action=action,
             status=status,
             reason=reason,

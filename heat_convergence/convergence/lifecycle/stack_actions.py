@@ -341,6 +341,6 @@ def _require(stack: Stack, actions: tuple[Action, ...], request: str) -> None:
     if stack.action not in actions or not stack.in_progress:
         allowed = " or ".join(f"{action}_IN_PROGRESS" for action in actions)
         raise errors.NotSupported(
-            f"{request} is for a stack in {allowed};"
-            f" {stack.name} is {stack.action}_{stack.status}."
+            f"Cancelling update when stack is {stack.action}_{stack.status} is not supported."
+            f" {request} is for a stack in {allowed}."
         )

@@ -61,13 +61,28 @@ def list_page(
 
 
 def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
-    """Return an event of the stack with its properties; None if there is none."""
+    """Return an event of the stack with its properties; None if there is none.
+
+    The properties stand with the event that started the action, and hold for those that follow.
+    """
     row = conn.execute(sa.select(t).where(t.c.stack_id == stack_id, t.c.id == event_id)).first()
     if row is None:
         return None
-    wide = {"properties": row.properties}
+    own = row.properties is not None or row.physical_id == row.stack_id
+    wide = {"properties": row.properties if own else _started_with(conn, row)}
     value_dedup.load_shared(conn, [wide])
     return _from_row(row, wide["properties"])
+
+
+def _started_with(conn: Connection, event: Row[Any]) -> Any:
+    """Return the stored properties of the newest start of an action before an event."""
+    query = sa.select(t.c.properties).where(
+        t.c.stack_id == event.stack_id,
+        t.c.id < event.id,
+        t.c.resource_name == event.resource_name,
+        t.c.properties.is_not(None),
+    )
+    return conn.execute(query.order_by(t.c.id.desc()).limit(1)).scalar()
 
 
 def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:

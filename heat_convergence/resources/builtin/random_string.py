@@ -160,7 +160,8 @@ class RandomString(LocalType):
         length = properties.get("length", least)
         if length < least:
             raise StackValidationFailed(
-                f"length {length} is less than {least}, the sum of the minimums of"
+                "Length property cannot be smaller than combined character class and character"
+                f" sequence minimums: {length} is less than {least}, the sum of the minimums of"
                 " character_classes and character_sequences"
             )
 

@@ -164,6 +164,7 @@ class TestResource(LocalType):
                     ObservedState.FAILED,
                     physical_id=physical_id,
                     reason=f"Test Resource failed {context.name}",
+                    error_name="ValueError",
                 )
         return super().to_result(context, properties, physical_id=physical_id)
 

@@ -149,7 +149,9 @@ class DeclarativeSteps(ResourceType):
             if self.spec.status_mapping.reason_key
             else None
         )
-        return f'Went to status {word.upper()} due to "{reason or "Unknown"}"'
+        key = self.spec.status_mapping.body_key
+        status = value_at_path(body, key) if key else word.upper()
+        return f'Went to status {status} due to "{reason or "Unknown"}"'
 
     def recorded_attributes(
         self, context: ResourceContext, body: Mapping[str, Json]

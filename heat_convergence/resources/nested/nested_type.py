@@ -315,8 +315,9 @@ class NestedType(ResourceType):
         return view.attributes.get(name)
 
     def attribute_names(self, view: ResourceContext) -> list[str]:
-        """Return the names of the recorded outputs."""
-        return sorted(name for name in view.attributes if not name.startswith("$"))
+        """Return the names of the declared attributes and of the recorded outputs."""
+        recorded = (name for name in view.attributes if not name.startswith("$"))
+        return sorted({*self.schema.attributes, *recorded})
 
     def create(self, view: ResourceContext) -> VerbResult:
         """Refuse: the engine creates nested stacks in its own transactions."""

@@ -174,4 +174,6 @@ def _text(url: str, body: bytes) -> str:
 
 
 def _refused(url: str, why: str) -> errors.HTTPBadRequest:
-    return errors.HTTPBadRequest(f"Could not retrieve template {url}: {why}.")
+    return errors.HTTPBadRequest(
+        f"Could not retrieve template: Failed to retrieve template from {url}: {why}."
+    )

@@ -168,11 +168,19 @@ def parse_environment_sections(
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise HTTPBadRequest("The environment is not a valid YAML mapping data type.")
+        raise HTTPBadRequest(
+            "Environment not in valid format:"
+            " The environment is not a valid YAML mapping data type."
+        )
     for name, content in data.items():
         if name not in ENVIRONMENT_SECTIONS:
             raise HTTPBadRequest(
-                f'environment has wrong section "{name}"{did_you_mean(name, ENVIRONMENT_SECTIONS)}'
+                f'Environment not in valid format: environment has wrong section "{name}"'
+                f"{did_you_mean(name, ENVIRONMENT_SECTIONS)}"
+            )
+        if content is None:
+            raise HTTPBadRequest(
+                f'Environment not in valid format: environment has empty section "{name}"'
             )
         expected, type_name = (list, "list") if name in _LISTS else (dict, "map")
         if not isinstance(content, expected):

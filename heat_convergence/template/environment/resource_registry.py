@@ -338,7 +338,8 @@ def _check_hooks(hooks: list[Json]) -> None:
     for hook in hooks:
         if hook not in HOOK_TYPES:
             raise InvalidBreakPointHook(
-                f'"{hook}" is not a valid hook type{did_you_mean(hook, HOOK_TYPES)}'
+                f'Invalid hook type "{hook}" for resource breakpoint, acceptable hook types are:'
+                f" {HOOK_TYPES}{did_you_mean(hook, HOOK_TYPES)}"
             )
 
 
@@ -346,7 +347,8 @@ def _check_restricted(actions: list[Json]) -> None:
     for action in actions:
         if action not in RESTRICTED_ACTION_TYPES:
             raise InvalidRestrictedAction(
-                f'"{action}" is not a restricted action ({", ".join(RESTRICTED_ACTION_TYPES)})'
+                f'Invalid restricted_action type "{action}" for resource, acceptable'
+                f" restricted_action types are: {RESTRICTED_ACTION_TYPES}"
             )
 
 

@@ -142,7 +142,9 @@ def _replacer(render: Render) -> Callable[[Json, FunctionScope], Value]:
 def _replace_strict(arguments: Json, scope: FunctionScope) -> Value:
     replaced, unused = _replaced(arguments["template"], arguments["params"], _json_or_text, scope)
     if unused:
-        raise FunctionError(f"These params are not in the template: {', '.join(unused)}")
+        raise FunctionError(
+            f"The following params were not found in the template: {', '.join(unused)}"
+        )
     return replaced
 
 
@@ -236,7 +238,9 @@ def _split_index(index: Json, length: int) -> int:
     except (TypeError, ValueError) as error:
         raise FunctionError(f"The index must be a number, not {index!r}") from error
     if not -length <= number < length:
-        raise FunctionError(f"The index {number} is out of range: there are {length} pieces")
+        raise FunctionError(
+            f'Incorrect index to "str_split" should be between 0 and {length - 1}, not {number}'
+        )
     return number
 
 

@@ -51,7 +51,7 @@ def _check_port(port: Value) -> None:
     except (TypeError, ValueError) as error:
         raise FunctionError(f"The port must be a number, not {port!r}") from error
     if not 1 <= number <= 65535:
-        raise FunctionError(f"The port {number} is not between 1 and 65535")
+        raise FunctionError(f"Invalid URL port {number}, must be in range 1-65535")
 
 
 def _make_url(arguments: dict[str, Json], scope: FunctionScope) -> Value:

@@ -99,7 +99,7 @@ def _statement(expression: str, limits: TemplateLimits) -> Any:
     try:
         return Statement(_parsed(expression), engine)
     except _FAILURES as error:
-        raise FunctionError(f"Bad YAQL expression: {_reason(error)}") from error
+        raise FunctionError(f"Bad expression {_reason(error)}.") from error
 
 
 def _check(arguments: Value) -> None:

@@ -61,7 +61,9 @@ def _hot_constraint(entry: Json, type_name: str, allowed: Collection[str]) -> Co
     keys = [key for key in entry if key != "description"]
     for key in keys:
         if key not in allowed:
-            raise InvalidDeclaration(f'there is no constraint "{key}"{did_you_mean(key, allowed)}')
+            raise InvalidDeclaration(
+                f"Invalid key '{key}' for parameter constraints{did_you_mean(key, allowed)}"
+            )
     if len(keys) != 1:
         raise InvalidDeclaration(f"each constraint must have one of {', '.join(allowed)}")
     (key,) = keys
@@ -92,9 +94,14 @@ def parse_cfn_constraints(declared: Mapping[str, Json], type_name: str) -> tuple
     return tuple(found)
 
 
+def _heading(key: str) -> str:
+    """Return the name of a constraint as its class spells it, such as ``AllowedValues``."""
+    return key.title().replace("_", "")
+
+
 def _check_type(key: str, type_name: str) -> None:
     if type_name not in TYPES_BY_CONSTRAINT[key]:
-        raise InvalidDeclaration(f"the constraint {key} is not valid for the type {type_name}")
+        raise InvalidDeclaration(f"{_heading(key)} constraint invalid for {type_name.lower()}")
 
 
 def _range(body: Json, description: str | None) -> Constraint:

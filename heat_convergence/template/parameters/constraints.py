@@ -114,7 +114,7 @@ class Modulo(Constraint):
         if not isinstance(value, int | float) or value != int(value):
             return f"{value!r} is not a whole number"
         if int(value) % self.step != self.offset % self.step:
-            return f"{value} is not a multiple of {self.step} plus {self.offset}"
+            return f"{value} is not a multiple of {self.step} with an offset of {self.offset}"
         return None
 
     def _declaration(self) -> tuple[str, Json]:
@@ -158,7 +158,7 @@ class AllowedPattern(Constraint):
             return f"matching the pattern {self.pattern!r} takes too long"
         except bounded_regex.PatternError as error:
             return f"the pattern {self.pattern!r} is malformed: {error}"
-        return f"{value!r} does not match pattern {self.pattern!r}"
+        return f'"{value}" does not match pattern "{self.pattern}"'
 
     def _declaration(self) -> tuple[str, Json]:
         return "allowed_pattern", self.pattern
@@ -180,7 +180,7 @@ class CustomConstraint(Constraint):
     ) -> str | None:
         function = custom.get(self.name)
         if function is None:
-            return f"no constraint plug-in is called {self.name!r}"
+            return f'"{value}" does not validate {self.name} (constraint not found)'
         for item in value if isinstance(value, list | tuple) else (value,):
             verdict = function(item)
             if isinstance(verdict, str):

@@ -69,11 +69,16 @@ def _check_group(
     for index, name in enumerate(names):
         if not isinstance(name, str) or name not in declared:
             report(
-                f'The grouped parameter "{name}" is not declared{did_you_mean(name, declared)}',
+                f"The grouped parameter {name} does not reference a valid parameter."
+                f"{did_you_mean(name, declared)}",
                 "parameters",
                 index,
             )
         elif name in label_by_parameter:
-            report(f'The parameter "{name}" is in a group already', "parameters", index)
+            report(
+                f"The {name} parameter must be assigned to one parameter group only.",
+                "parameters",
+                index,
+            )
         else:
             label_by_parameter[name] = label

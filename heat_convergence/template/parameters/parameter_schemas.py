@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from heat_convergence.common.errors import InvalidSchemaError
+from heat_convergence.common.errors import InvalidSchemaError, StackValidationFailed
 from heat_convergence.common.strict_json import check_number, parse_json
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
 from heat_convergence.template.evaluation_budget import current_budget
@@ -208,24 +208,28 @@ def parse_parameter_schemas(
         budget.location = (where, name)
         try:
             schemas[name] = parse_parameter_schema(name, declared, version)
-        except InvalidSchemaError as error:
+        except (InvalidSchemaError, StackValidationFailed) as error:
             diagnostics.add(ValidationPhase.PARAMETERS, error, (where, name))
     return schemas
 
 
 def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) -> ParameterSchema:
-    """Parse one declaration; raises ``InvalidSchemaError``."""
+    """Parse one declaration.
+
+    Raises:
+        InvalidSchemaError: The declaration is wrong.
+        StackValidationFailed: The default has another type.
+    """
 
     def invalid(message: str) -> InvalidSchemaError:
-        return InvalidSchemaError(f"Invalid parameter {name}: {message}")
+        return InvalidSchemaError(f"Parameter '{name}' is invalid: {message}")
 
     if not isinstance(declared, dict):
         raise invalid("the declaration must be a map")
     for key in declared:
         if key not in version.parameter_keys:
-            raise invalid(
-                f'the key "{key}" is not known{did_you_mean(key, version.parameter_keys)}'
-            )
+            hint = did_you_mean(key, version.parameter_keys)
+            raise InvalidSchemaError(f"Invalid key '{key}' for parameter ({name}){hint}")
     try:
         if version.template_format is TemplateFormat.HOT:
             schema = _hot_schema(name, declared, version)
@@ -237,19 +241,19 @@ def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) 
     return schema
 
 
-def _type(declared: Json, types: Mapping[str, ParameterType]) -> ParameterType:
+def _type(name: str, declared: Json, types: Mapping[str, ParameterType]) -> ParameterType:
     if declared is None:
-        raise constraint_parser.InvalidDeclaration("the type is missing")
+        raise InvalidSchemaError(f"Missing parameter type for parameter: {name}")
     if not isinstance(declared, str) or declared not in types:
-        raise constraint_parser.InvalidDeclaration(
-            f'the type "{declared}" is not one of {", ".join(types)}'
+        raise InvalidSchemaError(
+            f"Invalid type ({declared}) of parameter {name}: it is not one of {', '.join(types)}"
             f"{did_you_mean(declared, types)}"
         )
     return types[declared]
 
 
 def _hot_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
-    parameter_type = _type(declared.get("type"), _HOT_TYPES)
+    parameter_type = _type(name, declared.get("type"), _HOT_TYPES)
     return ParameterSchema(
         name=name,
         type=parameter_type,
@@ -267,7 +271,7 @@ def _hot_schema(name: str, declared: dict[str, Json], version: TemplateVersion) 
 
 def _cfn_schema(name: str, declared: dict[str, Json], version: TemplateVersion) -> ParameterSchema:
     types = {name: ParameterType(name) for name in version.parameter_types}
-    parameter_type = _type(declared.get("Type"), types)
+    parameter_type = _type(name, declared.get("Type"), types)
     description = declared.get("ConstraintDescription")
     return ParameterSchema(
         name=name,
@@ -285,9 +289,13 @@ def _check_default(schema: ParameterSchema) -> None:
     if schema.default is None:
         return
     try:
-        schema.validate_default(schema.convert(schema.default))
+        default = schema.convert(schema.default)
     except InvalidParameterValue as error:
-        raise InvalidParameterValue(f"the default is wrong: {error}") from error
+        raise StackValidationFailed(f"Parameter '{schema.name}' is invalid: {error}") from error
+    try:
+        schema.validate_default(default)
+    except InvalidParameterValue as error:
+        raise InvalidParameterValue(f"Invalid default {schema.default} ({error})") from error
 
 
 def _text(value: Json) -> str:

@@ -215,8 +215,9 @@ def test_signal_while_suspended_is_refused(service: LocalService, stack: str) ->
     answer = send_signal(service, stack)
     assert (answer.status_int, answer.json["error"]["type"]) == (400, "NotSupported")
     assert "Signal resource during SUSPEND is not supported" in answer.json["error"]["message"]
-    assert signals(service, stack, "counter")[-1] == (
-        "SIGNAL_COMPLETE",
+    event = service.send("GET", f"{stack}/resources/counter/events?limit=1").json["events"][0]
+    assert (event["resource_status"], event["resource_status_reason"]) == (
+        "SUSPEND_COMPLETE",
         "Cannot signal resource during SUSPEND",
     )
 

@@ -88,6 +88,29 @@ def test_signals_before_the_wait_count(heat: ProjectClient) -> None:
     assert json.loads(heat.outputs("s")["data"]) == {"1": "early"}
 
 
+@pytest.mark.parametrize("failure", ["signal", "timeout"])
+def test_data_of_a_condition_that_fails_is_what_arrived(heat: ProjectClient, failure: str) -> None:
+    start(heat, template(count=3, timeout=20))
+    signal(heat, {"id": "a", "data": "first"})
+    assert json.loads(heat.outputs("s")["data"]) == {"a": "first"}
+    if failure == "signal":
+        signal(heat, {"id": "b", "status": "FAILURE"})
+    else:
+        heat.service.clock.advance(21)
+        heat.service.run_until_idle()
+    assert status(heat) == "CREATE_FAILED"
+    expected = {"a": "first", "b": None} if failure == "signal" else {"a": "first"}
+    assert json.loads(heat.resource("s", "wait")["attributes"]["data"]) == expected
+
+
+def test_handle_without_a_signal_transport_is_not_waited_for(heat: ProjectClient) -> None:
+    body = template(count=2)
+    body["resources"]["h"] = {**HANDLE, "properties": {"signal_transport": "NO_SIGNAL"}}
+    start(heat, body)
+    assert (status(heat), heat.status("s")) == ("CREATE_COMPLETE", "CREATE_COMPLETE")
+    assert json.loads(heat.outputs("s")["data"]) == {}
+
+
 def test_condition_is_not_observed_before_its_timeout(heat: ProjectClient) -> None:
     start(heat, template(timeout=600))
     began, due = (

@@ -139,7 +139,7 @@ def test_stored_definition_can_be_shown(service: LocalService) -> None:
 # -- errors -------------------------------------------------------------------
 
 MESSAGES = [
-    'Invalid parameter flavour: the type "strin" is not one of string, number,'
+    "Invalid type (strin) of parameter flavour: it is not one of string, number,"
     ' comma_delimited_list, json, boolean; did you mean "string"? (line 3, column 3)',
     'The Resource Type (OS::Heat::Vaule) could not be found. Did you mean "OS::Heat::Value"?'
     " (at resources.copy.type, line 11, column 5)",

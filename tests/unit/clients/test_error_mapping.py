@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import requests
 from keystoneauth1 import exceptions as ks_exc
@@ -9,6 +11,8 @@ from openstack import exceptions as sdk_exc
 
 from heat_convergence.clients.error_mapping import (
     MAX_RETRY_AFTER_S,
+    ErrorResponse,
+    error_from_response,
     error_from_status,
     parse_retry_after,
     translate_sdk_errors,
@@ -21,7 +25,7 @@ R = errors.Retry
 @pytest.mark.parametrize(
     ("status", "error_class", "retry"),
     [
-        (400, errors.ResourceFailure, R.NEVER),
+        (400, errors.ServiceRejection, R.NEVER),
         (401, errors.ResourceFailure, R.NEVER),
         (403, errors.ResourceFailure, R.NEVER),
         (404, errors.ResourceGone, R.NEVER),
@@ -91,3 +95,23 @@ def test_retry_after_is_read_from_the_header() -> None:
     with pytest.raises(errors.Throttled) as caught, translate_sdk_errors():
         raise error
     assert caught.value.retry_after_s == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "name"),
+    [
+        (400, "InvalidIpForSubnet", "InvalidIpForSubnetClient"),
+        (400, "InvalidInput", "BadRequest"),
+        (409, "IpAddressInUse", "IpAddressInUseClient"),
+        (409, "FlavorExists", "Conflict"),
+        (418, "Teapot", ""),
+    ],
+)
+def test_final_failures_keep_the_class_of_the_service(
+    status: int, error_type: str, name: str
+) -> None:
+    text = json.dumps({"NeutronError": {"type": error_type, "message": "no", "detail": ""}})
+    error = error_from_response(ErrorResponse("POST", "/v2.0/ports", status, {}, text))
+    assert isinstance(error, errors.ResourceFailure)
+    assert getattr(error, "wire_type", "") == name
+    assert error.message == f"no (HTTP {status})"

@@ -21,6 +21,7 @@ from heat_convergence.clients.stack_users import StackUser
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.job import ObservedState
+from heat_convergence.resources.builtin.signals.scaling_policy import ScalingPolicy
 from heat_convergence.resources.builtin.signals.signal_responder import (
     SignalResponder,
     SignalUser,
@@ -40,6 +41,7 @@ NATIVE = (
     "/resources/r/signal"
 )
 OS, CFN = WaitConditionHandle(), CfnWaitConditionHandle()
+POLICY = ScalingPolicy()
 
 
 @pytest.fixture
@@ -94,6 +96,15 @@ def test_heat_signal_has_password_and_auth_url(cloud: StackCloud, fake: FakeKeys
         "region_name": "R",
     }
     assert OS.attribute(make_context(OS, {}, attributes=result.attributes), "token") is None
+
+
+def test_signal_url_of_a_policy_names_the_stack_s_own_project(cloud: StackCloud) -> None:
+    properties = {"auto_scaling_group_id": "g", "adjustment_type": "change_in_capacity",
+                  "scaling_adjustment": 1}  # fmt: skip
+    context = make_context(POLICY, properties, cloud=cloud)
+    result = POLICY.create(context)
+    assert result.data["project_id"] != context.project_id
+    assert result.attributes["signal_url"] == NATIVE.format(context.project_id)
 
 
 def test_signed_url_identifies_resource_and_user(

@@ -304,7 +304,7 @@ def test_custom_constraints_are_checked_when_passed() -> None:
     assert text == "resources.r.properties.p: : Error validating value 'abc': abc is odd"
     assert texts(schema, {"p": "abc"}) == []
     (text,) = texts(schema, {"p": "ab"}, custom={})
-    assert "'even'" in text
+    assert text.endswith('"ab" does not validate even (constraint not found)')
 
 
 def test_schema_that_accepts_any_property() -> None:

@@ -207,7 +207,6 @@ def test_only_a_few_patterns_of_a_template_may_be_slow() -> None:
         {"type": ["string"]},
         {"type": "string", "defualt": "x"},
         {"type": "string", "Default": "x"},
-        {"type": "number", "default": "x"},
         {"type": "string", "hidden": "perhaps"},
         {"type": "string", "tags": 5},
         {"type": "string", "constraints": {}},

@@ -134,10 +134,11 @@ CASES = [
     (hot_template(parameter_groups=7), errors.StackValidationFailed, "parameter_groups"),
     (hot_template(parameter_groups=["a"]), errors.StackValidationFailed, "parameter_groups[0]"),
     (hot_template(parameter_groups=[{"label": "l"}]), errors.StackValidationFailed, "parameter_groups[0]"),  # noqa: E501
-    (hot_template(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed, '"p"'),
+    (hot_template(parameter_groups=[{"parameters": ["p"]}]), errors.StackValidationFailed,
+     "parameter p does not"),
     (hot_template(parameters={"p": {"type": "string", "default": "x"}},
          parameter_groups=[{"parameters": ["p"]}, {"parameters": ["p"]}]),
-     errors.StackValidationFailed, "in a group already"),
+     errors.StackValidationFailed, "one parameter group only"),
     (hot_template(parameter_groups=[{"parameters": [], "lable": 1}]), errors.StackValidationFailed,
      'mean "label"'),
     # names
@@ -196,7 +197,7 @@ conditions:
         evaluate(text)
     lines = str(caught.value).splitlines()
     expected = [
-        ("Invalid parameter flavor", '"string"', "(line 14, column 3)"),
+        ("Invalid type (strin) of parameter flavor", '"string"', "(line 14, column 3)"),
         ("UserParameterMissing: The Parameter (size)", "", "(line 15, column 3)"),
         ("conditions.c: : ", "", "(line 17, column 3)"),
         ('"propertes" is not', '"properties"', "(at resources.one.propertes, line 7, column 5)"),

@@ -47,7 +47,7 @@ class EventsController(Controller):
             stack = get_stack(conn, request, stack_name, stack_id)
             found = events.list_page(conn, [stack.id], at)
         if not found:
-            raise errors.EntityNotFound("Event", resource_name)
+            raise errors.HTTPNotFound(f"No events found for resource {resource_name}")
         items = [view.format_event(event, stack, request.base_url) for event in found]
         return json_response({"events": items})
 
@@ -64,5 +64,5 @@ class EventsController(Controller):
             stack = get_stack(conn, request, stack_name, stack_id)
             event = events.get(conn, stack.id, event_id)
         if event is None or event.resource_name != resource_name:
-            raise errors.EntityNotFound("Event", event_id)
+            raise errors.HTTPNotFound(f"No event {event_id} found")
         return json_response({"event": view.format_event_detail(event, stack, request.base_url)})

@@ -15,7 +15,7 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     run_in_transaction,
 )
-from heat_convergence.api.http import ApiRequest, empty_response, json_response, text_response
+from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.actions import parse_snapshot_name
 from heat_convergence.api.services import ApiServices
@@ -103,7 +103,7 @@ class SnapshotsController(Controller):
             self.services, lambda tx: self._restore(tx, stack, snapshot_id, prepared)
         )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
-        return text_response(202)
+        return status_response(request, 202)
 
     def _prepare(self, request: ApiRequest, stack: Stack, snapshot_id: str) -> PreparedStack:
         with self.services.store.transaction() as tx:

@@ -11,7 +11,7 @@ from typing import Any
 import webob
 
 from heat_convergence.api.controllers.base import Controller
-from heat_convergence.api.http import ApiRequest, text_response
+from heat_convergence.api.http import ApiRequest, status_response
 from heat_convergence.api.views.links import stack_path_url
 from heat_convergence.common import errors
 from heat_convergence.convergence.model.stack import Stack
@@ -78,6 +78,5 @@ def _of_stack_user(conn: Any, request: ApiRequest, key: str) -> Stack | None:
 
 
 def _found(request: ApiRequest, url: str) -> webob.Response:
-    response = text_response(302)
-    response.location = url + (f"?{request.query_string}" if request.query_string else "")
-    return response
+    query = f"?{request.query_string}" if request.query_string else ""
+    return status_response(request, 302, url + query)

@@ -19,7 +19,7 @@ from heat_convergence.api.requests.params import QueryParams
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.views import stacks as view
 from heat_convergence.api.views.links import make_link, stacks_url
-from heat_convergence.common.errors import RowsContradict
+from heat_convergence.common.errors import HTTPBadRequest, RowsContradict
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.db.reads import stacks
@@ -69,7 +69,9 @@ class StackReadsController(Controller):
 
     def show(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
         """Show a stack with its outputs."""
-        resolve = QueryParams(request.GET).boolean("resolve_outputs", default=True)
+        resolve = QueryParams(request.GET).boolean(
+            "resolve_outputs", default=True, error=HTTPBadRequest
+        )
         with self.database.read() as conn:
             stack = get_stack(conn, request, stack_name, stack_id)
             goal = SqlGoalRepository(conn).get_with_parameters(stack.goal_id)

@@ -17,7 +17,7 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     run_in_transaction,
 )
-from heat_convergence.api.http import ApiRequest, empty_response, json_response, text_response
+from heat_convergence.api.http import ApiRequest, empty_response, json_response, status_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
 from heat_convergence.api.requests.adopt_stack_data import merge_adopt_stack_data
 from heat_convergence.api.requests.params import QueryParams
@@ -153,7 +153,7 @@ class StackWritesController(Controller):
             self.services, lambda tx: self._update(tx, stack, prepared, values, state_source)
         )
         send_messages(self.services.bus, started.outgoing_messages, self.services.settings)
-        return text_response(202)
+        return status_response(request, 202)
 
     def _update(
         self,

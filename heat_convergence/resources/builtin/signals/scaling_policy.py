@@ -122,7 +122,7 @@ class ScalingPolicy(SignalResponder):
         """Return the attributes with the policy's URLs."""
         urls = {
             "alarm_url": signed_signal_url(context, signal_user, "signal", "POST"),
-            "signal_url": native_signal_url(context, signal_user),
+            "signal_url": native_signal_url(context, context.project_id),
         }
         return urls, {}
 

@@ -191,12 +191,17 @@ def require_created(context: ResourceContext) -> None:
         raise ResourceNotAvailable(context.name)
 
 
-def native_signal_url(context: ResourceContext, signal_user: SignalUser) -> str | None:
-    """Return the URL to signal with a token; None if the service's own URL is not known."""
+def native_signal_url(context: ResourceContext, project_id: str) -> str | None:
+    """Return the URL to signal with a token; None if the service's own URL is not known.
+
+    Args:
+        context: The resource.
+        project_id: The project of the tokens, that of the stack or of its own users.
+    """
     root = None if context.cloud is None else context.cloud.heat_base_url
     if root is None:
         return None
-    return endpoints.signal_url(root, signal_user.project_id, _locator(context))
+    return endpoints.signal_url(root, project_id, _locator(context))
 
 
 def signed_signal_url(

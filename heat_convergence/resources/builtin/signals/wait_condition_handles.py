@@ -40,8 +40,8 @@ from heat_convergence.template.parameters.constraints import AllowedValues
 
 Json = Any
 _TRANSPORT = "signal_transport"
-_CFN, _TOKEN, _HEAT, _NONE = "CFN_SIGNAL TOKEN_SIGNAL HEAT_SIGNAL NO_SIGNAL".split()
-_SUPPORTED = (_CFN, _HEAT, _NONE, _TOKEN)
+_CFN, _TOKEN, _HEAT, NO_SIGNAL = "CFN_SIGNAL TOKEN_SIGNAL HEAT_SIGNAL NO_SIGNAL".split()
+_SUPPORTED = (_CFN, _HEAT, NO_SIGNAL, _TOKEN)
 _UNSUPPORTED_SERVICES = {"TEMP_URL_SIGNAL": "Object Storage", "ZAQAR_SIGNAL": "Messaging"}
 
 
@@ -88,7 +88,9 @@ class WaitConditionHandle(SignalHandle):
                 " signed URL, or not at all.",
                 default=_TOKEN,
                 constraints=(
-                    AllowedValues((_CFN, "TEMP_URL_SIGNAL", _HEAT, _NONE, "ZAQAR_SIGNAL", _TOKEN)),
+                    AllowedValues(
+                        (_CFN, "TEMP_URL_SIGNAL", _HEAT, NO_SIGNAL, "ZAQAR_SIGNAL", _TOKEN)
+                    ),
                 ),
                 support_status=SupportStatus(version="6.0.0"),
             ),
@@ -117,7 +119,7 @@ class WaitConditionHandle(SignalHandle):
 
     def needs_user(self, context: ResourceContext) -> bool:
         """Return whether the transport has a user."""
-        return bool(context.properties[_TRANSPORT] != _NONE)
+        return bool(context.properties[_TRANSPORT] != NO_SIGNAL)
 
     def needs_signed_url(self, context: ResourceContext) -> bool:
         """Return whether the transport has a signed URL."""
@@ -129,7 +131,7 @@ class WaitConditionHandle(SignalHandle):
         """Return the attributes of the transport and no signals."""
         transport = context.properties[_TRANSPORT]
         attributes: dict[str, Json] = {}
-        endpoint = native_signal_url(context, signal_user)
+        endpoint = native_signal_url(context, signal_user.project_id)
         signal: dict[str, Json] = {}
         if transport == _TOKEN:
             token = (

@@ -17,6 +17,7 @@ from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.builtin.local_type import LocalType, remaining_s
 from heat_convergence.resources.builtin.signals.signal_log import SIGNALS, SignalCounts
 from heat_convergence.resources.builtin.signals.signal_responder import SIGNED_URL
+from heat_convergence.resources.builtin.signals.wait_condition_handles import NO_SIGNAL
 from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 from heat_convergence.resources.protocol.schema import (
     AttributeSchema,
@@ -114,25 +115,27 @@ class WaitCondition(LocalType):
             return VerbResult(ObservedState.FAILED, physical_id, reason=reason)
         counts = SignalCounts.from_signals(handle.data[SIGNALS])
         count = int(properties[self.spell_name("count")])
+        attributes = {self.spell_name("data"): json.dumps(counts.data, ensure_ascii=False)}
         if counts.failures:
             return VerbResult(
                 ObservedState.FAILED,
                 physical_id,
+                attributes=attributes,
                 reason=";".join(counts.failures),
                 error_name="WaitConditionFailure",
             )
-        if len(counts.successes) >= count:
-            attributes = {self.spell_name("data"): json.dumps(counts.data, ensure_ascii=False)}
+        if len(counts.successes) >= count or _has_no_signal(handle):
             return VerbResult(ObservedState.READY, physical_id, attributes=attributes)
         left_s = remaining_s(context, float(properties[self.spell_name("timeout")]))
         if left_s <= 0:
             return VerbResult(
                 ObservedState.FAILED,
                 physical_id,
+                attributes=attributes,
                 reason=counts.describe_progress(count),
                 error_name="WaitConditionTimeout",
             )
-        return VerbResult(ObservedState.BUSY, physical_id, poll_after_s=left_s)
+        return VerbResult(ObservedState.BUSY, physical_id, attributes, poll_after_s=left_s)
 
     @staticmethod
     def _handle(context: ResourceContext, reference: Json) -> ResourceContext | None:
@@ -143,6 +146,11 @@ class WaitCondition(LocalType):
             ):
                 return other
         return None
+
+
+def _has_no_signal(handle: ResourceContext) -> bool:
+    """Return whether nothing can signal the handle, so that nothing is waited for."""
+    return handle.properties.get("signal_transport") == NO_SIGNAL
 
 
 class CfnWaitCondition(WaitCondition):

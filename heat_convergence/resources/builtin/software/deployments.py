@@ -299,7 +299,7 @@ class SoftwareDeployment(SignalResponder):
         }
         if transport == CFN_SIGNAL:
             url = signed_signal_url(context, signal_user, "signal", "POST")
-            found["deploy_signal_id"] = url or native_signal_url(context, signal_user)
+            found["deploy_signal_id"] = url or native_signal_url(context, signal_user.project_id)
             found["deploy_signal_verb"] = "POST"
         elif transport == HEAT_SIGNAL and signal_user.user is not None:
             found |= {

@@ -1,0 +1,91 @@
+"""Replacement of ids, times and random names by words that are the same on both sides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Json = Any
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HEX = re.compile(r"(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
+_RANDOM_NAME = re.compile(r"(?<=[0-9A-Za-z_.])-[a-z0-9]{12}(?![0-9a-zA-Z])")
+_REQUEST_ID = re.compile(r"req-<uuid>")
+_MAC = re.compile(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b")
+_ALLOCATED_ADDRESS = re.compile(r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b")
+_BOUNDARY = re.compile(r"={15}[0-9a-f]+==")
+_SHORTEST_ID = 8
+_UNORDERED = frozenset({"required_by", "subnets"})
+
+
+class Normaliser:
+    """The words for one service's ids, learned as they are seen.
+
+    The n-th physical id of a resource is ``<id of NAME n>``, so that a replacement shows.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = dict(texts)
+        self._counts: dict[str, int] = {}
+
+    def learn(self, name: str, identifier: object) -> None:
+        """Note the next physical id of a resource."""
+        if not isinstance(identifier, str) or len(identifier) < _SHORTEST_ID:
+            return
+        if identifier in self._texts:
+            return
+        self._counts[name] = self._counts.get(name, 0) + 1
+        self._texts[identifier] = f"<id of {name} {self._counts[name]}>"
+
+    def learn_views(self, views: Json) -> None:
+        """Note the ids in events, in their order, and in the list of resources."""
+        for place, lines in _maps(views.get("events")).items():
+            for line in lines if isinstance(lines, list) else ():
+                identifier = line.split(" | ")[1]
+                self.learn(place.rpartition(" ")[2], None if identifier == "None" else identifier)
+        for each in _maps(views.get("resources")).values():
+            self._learn_item(each)
+
+    def _learn_item(self, item: Json) -> None:
+        if isinstance(item, dict) and item.get("physical_resource_id") and "links" in item:
+            self.learn(str(item["resource_name"]), item["physical_resource_id"])
+            value = _maps(item.get("attributes")).get("value")
+            if item.get("resource_type") == "OS::Heat::RandomString":
+                self.learn(f"value of {item['resource_name']}", value)
+
+    def apply(self, value: Json) -> Json:
+        """Return a value with all ids, times and random names replaced."""
+        if isinstance(value, dict):
+            return {
+                self.text(str(key)): self.apply(
+                    sorted(inner, key=str) if _is_set(key, inner) else inner
+                )
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self.apply(each) for each in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def text(self, text: str) -> str:
+        """Return a text with all ids, times and random names replaced."""
+        for known in sorted(self._texts, key=len, reverse=True):
+            if known in text:
+                text = text.replace(known, self._texts[known])
+        text = _TIME.sub("<time>", text)
+        text = _UUID.sub("<uuid>", text)
+        text = _HEX.sub("<hex>", text)
+        text = _REQUEST_ID.sub("<request>", text)
+        text = _MAC.sub("<mac>", text)
+        text = _ALLOCATED_ADDRESS.sub("<address>", text)
+        text = _BOUNDARY.sub("<boundary>", text)
+        return _RANDOM_NAME.sub("-<random>", text)
+
+
+def _is_set(key: object, value: Json) -> bool:
+    """Return whether a value is a list without an order."""
+    return key in _UNORDERED and isinstance(value, list)
+
+
+def _maps(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}

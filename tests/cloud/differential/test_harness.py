@@ -1,0 +1,81 @@
+"""The harness of the differential run, without any service."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cloud.differential.comparison import (
+    ABSENT,
+    AcceptedDifference,
+    Difference,
+    compare,
+    load_accepted,
+    unaccepted,
+)
+from tests.cloud.differential.generation import generate_stories
+from tests.cloud.differential.normalisation import Normaliser
+from tests.cloud.differential.story import load_stories, parse_step
+from tests.cloud.differential.test_differential import GENERATED, SEED
+
+DIFFERENCES = Path(__file__).parents[3] / "docs" / "differences.rst"
+STACK_ID = "0b9c1f6e-52f2-4b11-9f4d-2f3a0e4d7a11"
+
+
+def test_at_least_150_stories() -> None:
+    assert len(load_stories()) + len(generate_stories(SEED, GENERATED)) >= 150
+
+
+def test_generated_stories_depend_on_their_seed_alone() -> None:
+    assert generate_stories(7, 5) == generate_stories(7, 5) != generate_stories(8, 5)
+
+
+def test_a_step_needs_a_known_verb() -> None:
+    with pytest.raises(ValueError, match="one verb"):
+        parse_step({"dance": None}, {}, {})
+
+
+def test_ids_times_and_random_names_are_normalised() -> None:
+    normaliser = Normaliser({"http://127.0.0.1:1/v1/p": "<api>"})
+    text = f"http://127.0.0.1:1/v1/p/stacks/s/{STACK_ID} s-a-abcdefghij23 2026-01-02T03:04:05Z"
+    assert normaliser.text(text) == "<api>/stacks/s/<uuid> s-a-<random> <time>"
+
+
+def test_a_second_physical_id_of_a_resource_shows_as_another_one() -> None:
+    normaliser = Normaliser({})
+    for identifier in ("first-physical-id", "first-physical-id", "second-physical-id"):
+        normaliser.learn("a", identifier)
+    assert normaliser.apply(["first-physical-id", {"x": "second-physical-id"}]) == [
+        "<id of a 1>",
+        {"x": "<id of a 2>"},
+    ]
+
+
+def test_differences_are_found_at_any_depth() -> None:
+    heat = {"@a": {"status": "X", "list": [1, 2], "only": 1}, "same": None}
+    ours = {"@a": {"status": "Y", "list": [1, 3]}, "same": None}
+    found = list(compare(heat, ours, "1 create"))
+    assert [(each.place, each.heat, each.ours) for each in found] == [
+        ("1 create/@a/list/1", 2, 3),
+        ("1 create/@a/only", 1, ABSENT),
+        ("1 create/@a/status", "X", "Y"),
+    ]
+    assert found[0].place_pattern == "1 create/@*/list/1"
+
+
+def test_truth_and_number_differ() -> None:
+    assert list(compare({"a": 1}, {"a": True}))
+
+
+def test_an_accepted_difference_needs_all_its_patterns() -> None:
+    rule = AcceptedDifference("texts", place="message$", longer=True)
+    longer = Difference("1 create/message", "No.", "No. Line 3.")
+    other = Difference("1 create/message", "No.", "Nay.")
+    assert unaccepted("s", [longer, other], [rule]) == [other]
+
+
+def test_every_accepted_difference_is_documented() -> None:
+    headings = re.findall(r"^(.+)\n[=-]{3,}$", DIFFERENCES.read_text(), re.MULTILINE)
+    assert {rule.reason for rule in load_accepted()} <= set(headings)
