@@ -5,7 +5,7 @@ which values are secret.
 
 A text that is unusual is masked wherever it occurs.  A word occurs in any message by
 chance: it is masked where it stands alone, and a word of this service's own messages only
-where it is quoted.  ADR 0009 has the rule and its reasons.
+where it is quoted.  ADR 10 has the rule and its reasons.
 """
 
 from __future__ import annotations
