@@ -7,6 +7,7 @@ jobs are claimed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from heat_convergence.convergence.lifecycle.context import Report, TraversalContext
@@ -36,7 +37,9 @@ def record_claims(
         changes = not job.step.traits.only_observes
         groups.setdefault((job.action, _goes_on(job), changes), []).append(job)
     for (action, goes_on, changes), members in sorted(groups.items()):
-        columns = _columns(action, context, goes_on=goes_on, changes=changes)
+        columns = _columns(action, changes=changes)
+        if not goes_on:
+            columns["action_started_at"] = _started_at(members, context)
         tx.jobs.apply([job.row.id for job in members], claim, **columns)
     tx.events.insert(
         [
@@ -77,21 +80,26 @@ def _shown_properties(job: Job) -> Mapping[str, Any]:
     }
 
 
-def _columns(
-    action: Action, context: TraversalContext, *, goes_on: bool, changes: bool
-) -> ResourceColumns:
+def _columns(action: Action, *, changes: bool) -> ResourceColumns:
     columns: ResourceColumns = {
         "action": action,
         "status": Status.IN_PROGRESS,
         "status_reason": _STARTED,
     }
-    if not goes_on:
-        columns["action_started_at"] = context.now
     if changes and action is Action.UPDATE:
         columns["properties_hash"] = None  # until the outcome is known
     elif action is Action.SUSPEND:
         columns["suspended"] = True
     return columns
+
+
+def _started_at(jobs: Sequence[Job], context: TraversalContext) -> datetime:
+    """Return the time that the verbs of the jobs know as that of their action's start.
+
+    The jobs of one message were prepared at the same time, which is before the claim.
+    """
+    known = (job.context.started_at for job in jobs if job.context is not None)
+    return next(known, context.now)
 
 
 def _goes_on(job: Job) -> bool:

@@ -77,5 +77,5 @@ def test_installed_wheel_upgrades_database(wheel, tmp_path):
     )
     assert where.strip() == str(installed / "heat_convergence" / "migrations")
     assert "is at 0004" in db("upgrade")
-    assert db("version").strip() == "0003"
+    assert db("version").strip() == "0004"
     assert "complete" in db("check")

@@ -265,7 +265,7 @@ def test_all_attributes_and_applied_paths_are_resolved() -> None:
 
 def test_errors_of_resolution_have_a_path() -> None:
     evaluated = evaluate_output({"str_split": [",", {"get_attr": ["a", "text"]}, 7]})
-    with pytest.raises(StackValidationFailed, match=r"r\.properties\.v: : The index 7"):
+    with pytest.raises(StackValidationFailed, match=r"r\.properties\.v: : Incorrect index"):
         resolve_value(evaluated, RESOURCE_VALUES, location="r.properties.v")
     with pytest.raises(StackValidationFailed, match="no value yet"):
         resolve_value(evaluated, PartialResourceValues(set()))

@@ -18,7 +18,11 @@ CLIENTS = {"clients/auth.py", "clients/service_account.py"}
 ALLOWED = {
     # plug-ins of keystoneauth that log in with a password or from the configuration
     "keystoneauth1.identity": CLIENTS,
-    "keystoneauth1.loading": {"clients/auth.py", "conf/clients.py"},
+    "keystoneauth1.loading": {
+        "clients/auth.py",
+        "conf/clients.py",
+        "cli/startup/option_names.py",  # reads the names of options alone
+    },
     "load_plugin": CLIENTS,
     "load_trust_plugin": {"clients/auth.py"},
     "stack_domain_admin_password": {

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from heat_convergence.template.diagnostics import as_sentence, did_you_mean
 
-Names = dict[str, set[str]]  # by section
+OptionNames = dict[str, set[str]]  # by section
 # The sources of options, as in etc/config-generator.conf, by a module that needs them.
 OPTION_SOURCES = {
     "heat_convergence": None,
@@ -26,7 +26,7 @@ OPTION_SOURCES = {
     "oslo.messaging": None,
     "oslo.service.service": None,
     "oslo.policy": "oslo_policy.policy",
-    "keystonemiddleware.auth_token": "keystonemiddleware.auth_token",
+    "keystonemiddleware.auth_token": "keystonemiddleware.auth_token",  # nosec B105  # a module
     "oslo.middleware.cors": "oslo_middleware.cors",
     "oslo.middleware.healthcheck": "oslo_middleware.healthcheck",
     "oslo.middleware.http_proxy_to_wsgi": "oslo_middleware.http_proxy_to_wsgi",
@@ -49,7 +49,7 @@ def find_unknown_options(conf: cfg.ConfigOpts) -> list[str]:
     return found
 
 
-def _unknown(section: str, values: Mapping[str, list[str]], known: Names) -> Iterator[str]:
+def _unknown(section: str, values: Mapping[str, list[str]], known: OptionNames) -> Iterator[str]:
     if section not in known:
         if section not in _SECTIONS_OF_OTHERS:
             hint = as_sentence(did_you_mean(section, {*known, *_SECTIONS_OF_OTHERS}))
@@ -68,8 +68,8 @@ def _files(conf: cfg.ConfigOpts) -> list[Path]:
     return [Path(name) for name in conf.config_file or ()] + inside
 
 
-def _known_names() -> Names:
-    names: Names = {}
+def _known_names() -> OptionNames:
+    names: OptionNames = {}
     for entry_point in entry_points(group="oslo.config.opts"):
         module = OPTION_SOURCES.get(entry_point.name, "")
         if module is None or module in sys.modules:
@@ -78,7 +78,7 @@ def _known_names() -> Names:
     return names
 
 
-def _add_names(names: Names, section: str, options: Iterable[cfg.Opt]) -> None:
+def _add_names(names: OptionNames, section: str, options: Iterable[cfg.Opt]) -> None:
     own = names.setdefault(section, set())
     for option in options:
         own |= {option.dest, _plain(option.name)}
@@ -100,7 +100,7 @@ def _plugin_names(section: str, values: Mapping[str, list[str]]) -> set[str]:
             options += loading.get_auth_plugin_conf_options(plugin)
         except NoMatchingPlugin:
             return {_plain(name) for name in values}  # the plug-in's loader names the mistake
-    names: Names = {}
+    names: OptionNames = {}
     _add_names(names, section, options)
     return names[section]
 

@@ -47,7 +47,7 @@ def report_problem(prog: str, problem: Exception) -> int:
 
 
 class StartupState:
-    """What the workers of one daemon have reported; built by the parent before it forks."""
+    """The reports of one daemon's workers; built by the parent before it forks."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 2)
@@ -60,7 +60,7 @@ class StartupState:
 
     @property
     def was_ready(self) -> bool:
-        """Whether a worker of this daemon has ever been ready."""
+        """True once a worker of this daemon has been ready."""
         return bool(self._shared[_READY])
 
     def mark_ready(self) -> None:

@@ -130,9 +130,7 @@ def test_null_is_the_empty_value_of_an_optional_property(heat: ProjectClient, nu
 
 
 @pytest.mark.parametrize("null", [NULL, None], ids=["resolved", "literal"])
-def test_null_replaces_no_resource_whose_property_had_no_value(
-    heat: ProjectClient, null: Json
-) -> None:
+def test_null_replaces_no_resource_with_an_unset_property(heat: ProjectClient, null: Json) -> None:
     """Resources of releases that left optional nulls out do not change in an update."""
 
     def template(**properties: Json) -> Json:

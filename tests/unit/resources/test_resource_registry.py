@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from heat_convergence.resources.protocol.schema import SupportLevel, SupportStat
 from heat_convergence.resources.registry import (
     CATALOG_ENTRY_POINT_GROUP,
     ENTRY_POINT_GROUP,
+    IncompleteInstallation,
     ResourceTypeRegistry,
 )
 
@@ -168,14 +170,15 @@ def test_unknown_template_type_is_refused() -> None:
 def test_types_are_loaded_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     namespaces = []
     unused: Any = None
+    own = EntryPoint("some", "heat_convergence.resources.some:Some", ENTRY_POINT_GROUP)
 
     def manager(namespace: str, **options: Any) -> ExtensionManager[Any]:
         namespaces.append((namespace, options["invoke_on_load"]))
         if namespace == CATALOG_ENTRY_POINT_GROUP:
-            loaded: list[Any] = [Extension("some", unused, unused, iter([RandomString()]))]
+            loaded: list[Any] = [Extension("some", own, unused, iter([RandomString()]))]
         else:
             loaded = [
-                Extension(resource_type.name, unused, resource_type, resource_type())
+                Extension(resource_type.name, own, resource_type, resource_type())
                 for resource_type in (Value, Delay)
             ]
         return ExtensionManager.make_test_instance(loaded, namespace=namespace)
@@ -184,3 +187,35 @@ def test_types_are_loaded_from_entry_points(monkeypatch: pytest.MonkeyPatch) -> 
     names = [item.name for item in ResourceTypeRegistry.load()]
     assert names == ["OS::Heat::Delay", "OS::Heat::RandomString", "OS::Heat::Value"]
     assert namespaces == [(ENTRY_POINT_GROUP, True), (CATALOG_ENTRY_POINT_GROUP, True)]
+
+
+@pytest.mark.parametrize("module", ["heat_convergence.resources.some", "plugin.some"])
+def test_only_plugins_may_be_missing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: str
+) -> None:
+    found = EntryPoint("Some", f"{module}:Some", ENTRY_POINT_GROUP)
+
+    def manager(namespace: str, **options: Any) -> ExtensionManager[Any]:
+        options["on_load_failure_callback"](None, found, ImportError("no module"))
+        own = EntryPoint("some", "heat_convergence.resources.some:Some", ENTRY_POINT_GROUP)
+        loaded: list[Any] = [Extension("some", own, None, NoneResource())]
+        if namespace == CATALOG_ENTRY_POINT_GROUP:
+            loaded = [Extension("some", own, None, [])]
+        return ExtensionManager.make_test_instance(loaded, namespace=namespace)
+
+    monkeypatch.setattr(registry_module, "ExtensionManager", manager)
+    if module.startswith("plugin"):
+        assert [item.name for item in ResourceTypeRegistry.load()] == ["OS::Heat::None"]
+        assert "plug-in cannot be loaded: plugin.some:Some" in caplog.text
+    else:
+        with pytest.raises(IncompleteInstallation, match="some:Some cannot be loaded"):
+            ResourceTypeRegistry.load()
+
+
+def test_installation_without_own_types_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def manager(namespace: str, **options: Any) -> ExtensionManager[Any]:
+        return ExtensionManager.make_test_instance([], namespace=namespace)
+
+    monkeypatch.setattr(registry_module, "ExtensionManager", manager)
+    with pytest.raises(IncompleteInstallation, match="install the package again"):
+        ResourceTypeRegistry.load()
