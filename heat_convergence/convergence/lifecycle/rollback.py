@@ -1,4 +1,4 @@
-"""Rollback: a traversal to the last goal that was reached.
+"""Rollback: a traversal to the last goal that was reached, or else to the one before.
 
 Called by the observer when a job has failed for good or the deadline has passed, and by
 the API for a cancelled update, in the same transaction.

@@ -133,7 +133,7 @@ def start_traversal(
     stack = tx.stacks.lock(request.stack_id)
     if stack is None or stack.deleted_at is not None:
         raise errors.EntityNotFound("Stack", request.stack_id)
-    action = request.action
+    before, action = stack, request.action
     _reject_impossible(stack, action, request.initiator)
     messages: tuple[OutgoingMessage, ...] = ()
     if request.initiator is Initiator.USER:
@@ -144,13 +144,24 @@ def start_traversal(
     if request.goal is not None:
         goal = replace(request.goal, version=stack.version)
         _store_goal(tx, goal, request.desired_resources)
-        stack = replace(stack, goal_id=goal.id)
+        stack = replace(stack, goal_id=goal.id, complete_goal_id=_rollback_goal(before, action))
     rows = tx.resources.lock_by_stack(stack.id)
     plan = _plan(tx, stack, rows, request, context)
     _save_stack(tx, stack, request.stack_values)
     tx.resources.set_versions(stack.id, stack.version)
     started = store_plan(tx, stack, plan, context, rows)
     return replace(started, outgoing_messages=(*messages, *started.outgoing_messages))
+
+
+def _rollback_goal(before: Stack, action: Action) -> str | None:
+    """Return the goal that a rollback of the action returns to; None for nothing at all.
+
+    A stack that has never reached a goal has what could be made of its latest one: a
+    rollback to nothing would delete that, unless a rollback has done so already.
+    """
+    if before.complete_goal_id is None and Action.ROLLBACK not in (action, before.action):
+        return before.goal_id
+    return before.complete_goal_id
 
 
 def _plan(
@@ -255,6 +266,7 @@ def _save_stack(tx: Transaction, stack: Stack, values: Mapping[str, Any]) -> Non
         status=stack.status,
         status_reason=stack.status_reason,
         goal_id=stack.goal_id,
+        complete_goal_id=stack.complete_goal_id,
         updated_at=stack.updated_at,
         started_at=stack.started_at,
         deadline_at=stack.deadline_at,
