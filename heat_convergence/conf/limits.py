@@ -142,7 +142,8 @@ YAQL_OPTS = [
         default=2,
         min=1,
         help="Most child processes in which each API, engine and observer process evaluates"
-        " YAQL expressions. They are started when the first expression comes.",
+        " YAQL expressions. They are started when the first expression comes. With more than"
+        " one, a project leaves one to the others.",
     ),
     cfg.IntOpt(
         "process_memory",

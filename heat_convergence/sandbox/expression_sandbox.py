@@ -17,7 +17,10 @@ import sys
 import threading
 from dataclasses import asdict, dataclass
 
+from oslo_context.context import get_current
+
 from heat_convergence.sandbox.frames import receive_frame, send_frame
+from heat_convergence.sandbox.project_slots import ProjectSlots
 from heat_convergence.template.limits import YaqlCall, YaqlResult
 
 LOG = logging.getLogger(__name__)
@@ -37,11 +40,15 @@ class SandboxSettings:
 
 
 class ExpressionSandbox:
-    """Runs expressions in a few child processes, one at a time in each."""
+    """Runs expressions in a few child processes, one at a time in each.
+
+    The project whose request or job is handled takes its turn: expressions of one project that
+    take all of their time do not delay those of another.
+    """
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
-        self._free = threading.BoundedSemaphore(settings.max_children)
+        self._slots = ProjectSlots(settings.max_children)
         self._idle: list[_Child] = []
         self._owner_pid = os.getpid()
         self._guard = threading.Lock()
@@ -49,7 +56,7 @@ class ExpressionSandbox:
     def run(self, call: YaqlCall) -> YaqlResult:
         """Return the result of the expression, or the reason why there is none."""
         request = json.dumps(asdict(call)).encode()
-        with self._free:
+        with self._slots.hold(_current_project()):
             child = self._take()
             try:
                 result = child.ask(request, call.max_seconds)
@@ -120,6 +127,12 @@ class _Child:
         self._connection.close()
         self._process.kill()
         self._process.wait()
+
+
+def _current_project() -> str | None:
+    """Return the project of the request or the job, None for a command."""
+    context = get_current()
+    return None if context is None else context.project_id
 
 
 def _child_environment() -> dict[str, str]:

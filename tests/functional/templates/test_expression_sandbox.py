@@ -9,13 +9,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_context.context import RequestContext
 
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
-from heat_convergence.template.limits import TemplateLimits, YaqlCall
+from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlResult
 from tests.functional.harness import LocalService
 
 ENDLESS = [
@@ -126,6 +128,28 @@ def test_expressions_beside_an_endless_one_are_answered(sandbox: ExpressionSandb
     endless.join()
     assert answers == list(range(1, 21))
     assert still_busy
+
+
+def run_as(sandbox: ExpressionSandbox, project_id: str, request: YaqlCall) -> YaqlResult:
+    """Run an expression as the API does for a request of the project."""
+    RequestContext(project_id=project_id)
+    return sandbox.run(request)
+
+
+def test_endless_expressions_of_a_project_leave_a_child_to_the_others(
+    sandbox: ExpressionSandbox,
+) -> None:
+    endless = call("sequence().len()", None, 0.5)
+    with ThreadPoolExecutor(5) as pool:
+        attacks = [pool.submit(run_as, sandbox, "p", endless) for _ in range(4)]
+        answers = [
+            pool.submit(run_as, sandbox, "q", call("$.data + 1", number)).result().value
+            for number in range(20)
+        ]
+        unfinished = [each for each in attacks if not each.done()]
+    assert answers == list(range(1, 21))
+    assert len(unfinished) >= 2  # with both children they would have been before these answers
+    assert all(each.result().error for each in attacks)
 
 
 def test_fork_does_not_share_children(sandbox: ExpressionSandbox) -> None:

@@ -1,0 +1,77 @@
+"""Slots for work that projects share fairly.
+
+Used by ``expression_sandbox``.  Decides whose work is next.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    """A wait for a slot."""
+
+    project_id: str | None
+    granted: threading.Event = field(default_factory=threading.Event)
+
+
+class ProjectSlots:
+    """A number of slots, of which no project can take all.
+
+    A free slot goes to the project that holds the fewest, of equals to the one that has waited
+    longest.  With more than one slot, a project leaves one to the others, so that they need not
+    wait for its work to end.  Work without a project is that of commands, and may use all.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._free = self._size = size
+        self._held: Counter[str | None] = Counter()
+        self._waiting: list[_Ticket] = []
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def hold(self, project_id: str | None) -> Iterator[None]:
+        """Wait for a slot, and hold it in the block."""
+        ticket = _Ticket(project_id)
+        with self._guard:
+            self._waiting.append(ticket)
+            self._grant()
+        try:
+            ticket.granted.wait()
+            yield
+        finally:
+            self._give_back(ticket)
+
+    def _give_back(self, ticket: _Ticket) -> None:
+        """Free the slot of a ticket, or forget one whose wait was interrupted."""
+        with self._guard:
+            if ticket.granted.is_set():
+                self._free += 1
+                self._held[ticket.project_id] -= 1
+                self._held += Counter()  # drops what is zero
+            else:
+                self._waiting.remove(ticket)
+            self._grant()
+
+    def _grant(self) -> None:
+        """Grant free slots to tickets, while there are both."""
+        while self._free and (ticket := self._next()) is not None:
+            self._waiting.remove(ticket)
+            self._free -= 1
+            self._held[ticket.project_id] += 1
+            ticket.granted.set()
+
+    def _next(self) -> _Ticket | None:
+        allowed = [
+            each for each in self._waiting if self._held[each.project_id] < self._limit(each)
+        ]
+        return min(allowed, key=lambda each: self._held[each.project_id], default=None)
+
+    def _limit(self, ticket: _Ticket) -> int:
+        """Return how many slots the ticket's project may hold."""
+        return self._size if ticket.project_id is None else max(1, self._size - 1)
