@@ -16,6 +16,7 @@ import requests
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
+from heat_convergence.testing.daemon_processes import wait_until
 from tests.cloud.testbed import CloudTestbed, DeployedService, UserIdentityClient
 
 Json = Any
@@ -125,6 +126,22 @@ def victim_stack(
         yield Victim(log, path, ids, metadata["os-collect-config"]["heat"])
     finally:
         log.delete(VICTIM_STACK)
+        _wait_for_cleanup(cloud_testbed, created.json()["stack"]["id"], owner)
+
+
+def _wait_for_cleanup(
+    cloud_testbed: CloudTestbed, stack_id: str, owner: UserIdentityClient
+) -> None:
+    """Wait until the observer has deleted what the stack had in Keystone."""
+    admin, domain = cloud_testbed.identity_client(), cloud_testbed.facts["heat_domain_id"]
+    trustee = cloud_testbed.identity_client(cloud_testbed.facts["heat_service_user"], "service")
+
+    def is_clean() -> bool:
+        trusts = {each.get("description") for each in owner.list_trusts_to(trustee)}
+        projects = admin.get(f"/projects?domain_id={domain}&name={stack_id}")["projects"]
+        return not projects and f"heat-{stack_id}" not in trusts
+
+    wait_until(is_clean, "the users' project and the trust are deleted", timeout_s=60)
 
 
 def _victim_resources(cloud_testbed: CloudTestbed) -> Json:

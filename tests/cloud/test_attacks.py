@@ -77,7 +77,8 @@ def test_deployment_reaches_no_server_of_another_tenant(
         agent_project = victim.agent["project_id"]
         body["stack_user_project_id"] = owner_project if project == "project" else agent_project
     before = victim.server_metadata()
-    answer = attacker.send(f"2 victim's {project}", "POST", "/software_deployments", body)
+    label = f"2 with the victim's {project}" if project else "2 with the own project"
+    answer = attacker.send(label, "POST", "/software_deployments", body)
     assert answer.status_code == (404 if project else 200), answer.text
     _require_no_script(victim, agent)
     assert victim.server_metadata() == before
@@ -138,8 +139,10 @@ def test_adoption_reaches_no_user_of_another_tenant(
         "type": "OS::Heat::WaitConditionHandle",
         "properties": {"signal_transport": "CFN_SIGNAL"},
     }
-    _adopt_and_suspend(attacker, adopted_document(dict.fromkeys(entries, handle), entries))
-    attacker.delete(NAME)
+    try:
+        _adopt_and_suspend(attacker, adopted_document(dict.fromkeys(entries, handle), entries))
+    finally:
+        attacker.delete(NAME)
     admin = cloud_testbed.identity_client("admin")
     for user_id in (signal_user, victim.agent["user_id"], owner):
         assert admin.get(f"/users/{user_id}")["user"]["enabled"] is True

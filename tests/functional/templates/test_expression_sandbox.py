@@ -139,7 +139,7 @@ def run_as(sandbox: ExpressionSandbox, project_id: str, request: YaqlCall) -> Ya
 def test_endless_expressions_of_a_project_leave_a_child_to_the_others(
     sandbox: ExpressionSandbox,
 ) -> None:
-    endless = call("sequence().len()", None, 0.5)
+    endless = call("sequence().len()", None, 0.2)
     with ThreadPoolExecutor(5) as pool:
         attacks = [pool.submit(run_as, sandbox, "p", endless) for _ in range(4)]
         answers = [
