@@ -53,7 +53,8 @@ class ProjectSlots:
             if ticket.granted.is_set():
                 self._free += 1
                 self._held[ticket.project_id] -= 1
-                self._held += Counter()  # drops what is zero
+                if not self._held[ticket.project_id]:
+                    del self._held[ticket.project_id]
             else:
                 self._waiting.remove(ticket)
             self._grant()
