@@ -45,9 +45,9 @@ class ProjectSlots:
             ticket.granted.wait()
             yield
         finally:
-            self._give_back(ticket)
+            self._release(ticket)
 
-    def _give_back(self, ticket: _Ticket) -> None:
+    def _release(self, ticket: _Ticket) -> None:
         """Free the slot of a ticket, or forget one whose wait was interrupted."""
         with self._guard:
             if ticket.granted.is_set():

@@ -88,7 +88,7 @@ def test_deployment_reaches_no_server_of_another_tenant(
     attacker.send("2 deletion", "DELETE", f"/software_configs/{config_id}")
 
 
-def test_deployment_of_the_owner_is_handed_out(victim: Victim) -> None:
+def test_deployment_of_the_owner_is_listed(victim: Victim) -> None:
     """The other tests read the list in which a script would arrive."""
     config = {"name": "own", "group": "script", "config": SCRIPT}
     answer = victim.requests.send("2 owner", "POST", "/software_configs", config)
@@ -194,14 +194,19 @@ def test_user_of_a_server_reads_no_metadata_but_its_own(victim: Victim, agent: R
     for name in ("other", "handle", "secret"):
         answer = agent.send(f"4 {name}", "GET", f"{path}/{name}/metadata")
         assert answer.status_code == 403, answer.text
-    for below in (path, f"{path}/server", f"{victim.path}/template", f"{victim.path}/environment"):
-        assert agent.send("4 other routes", "GET", below).status_code == 403
+    for other_path in (
+        path,
+        f"{path}/server",
+        f"{victim.path}/template",
+        f"{victim.path}/environment",
+    ):
+        assert agent.send("4 other routes", "GET", other_path).status_code == 403
 
 
 # -- 6: secrets shown to readers
 
 
-def test_reader_sees_no_secret(victim: Victim, reader: RequestLog) -> None:
+def test_reader_is_shown_no_secret(victim: Victim, reader: RequestLog) -> None:
     owner, path = victim.requests, victim.path
     snapshot = owner.send("6 owner", "POST", f"{path}/snapshots", {"name": "s"}).json()["id"]
     assert owner.wait_until_done(VICTIM_STACK)[0] == "SNAPSHOT_COMPLETE"

@@ -12,8 +12,8 @@ import pytest
 from heat_convergence.sandbox.project_slots import ProjectSlots
 
 
-class Work:
-    """Work in a thread of its own, which holds a slot until ``end``."""
+class SlotHolder:
+    """A thread that holds a slot until ``end``."""
 
     def __init__(self, slots: ProjectSlots, project_id: str | None, order: list[str]) -> None:
         self.started, self._end = threading.Event(), threading.Event()
@@ -46,45 +46,46 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 def test_a_project_leaves_a_slot_to_the_others(order: list[str]) -> None:
     slots = ProjectSlots(2)
-    works = [Work(slots, "p", order) for _ in range(5)]
+    holders = [SlotHolder(slots, "p", order) for _ in range(5)]
     wait_for(lambda: len(slots._waiting) == 4)
-    other = Work(slots, "q", order)
+    other = SlotHolder(slots, "q", order)
     assert other.started.wait(10)
+    wait_for(lambda: len(order) == 2)
     assert sorted(order) == ["p", "q"]
-    for work in (other, *works):
-        work._end.set()
-    for work in works:
-        work.end()
+    for holder in (other, *holders):
+        holder._end.set()
+    for holder in (other, *holders):
+        holder.end()
     assert order.count("p") == 5
     assert (slots._free, dict(slots._held), slots._waiting) == (2, {}, [])
 
 
 def test_a_free_slot_goes_to_the_project_that_holds_the_fewest(order: list[str]) -> None:
     slots = ProjectSlots(3)
-    holders = [Work(slots, project_id, order) for project_id in ("p", "p", "r")]
-    assert all(work.started.wait(10) for work in holders)
+    holders = [SlotHolder(slots, project_id, order) for project_id in ("p", "p", "r")]
+    assert all(holder.started.wait(10) for holder in holders)
     waiting = []
     for count, project_id in enumerate(("p", "p", "q"), start=1):
-        waiting.append(Work(slots, project_id, order))
+        waiting.append(SlotHolder(slots, project_id, order))
         wait_for(lambda count=count: len(slots._waiting) == count)
     holders[0].end()  # "p" holds one then and has waited longest, but "q" holds none
     assert waiting[2].started.wait(10)
     assert not waiting[0].started.is_set()
     holders[2].end()
     assert waiting[0].started.wait(10)
-    for work in (holders[1], waiting[2], waiting[0], waiting[1]):
-        work.end()
+    for holder in (holders[1], waiting[2], waiting[0], waiting[1]):
+        holder.end()
 
 
 def test_commands_may_use_all_slots(order: list[str]) -> None:
     slots = ProjectSlots(3)
-    works = [Work(slots, None, order) for _ in range(3)]
-    assert all(work.started.wait(10) for work in works)
-    for work in works:
-        work.end()
+    holders = [SlotHolder(slots, None, order) for _ in range(3)]
+    assert all(holder.started.wait(10) for holder in holders)
+    for holder in holders:
+        holder.end()
 
 
-def test_an_error_gives_the_slot_back() -> None:
+def test_an_error_releases_the_slot() -> None:
     slots = ProjectSlots(1)
     for _ in range(3):
         with pytest.raises(ValueError, match="inside"), slots.hold("p"):
