@@ -111,7 +111,7 @@ def build_app(
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         expose_headers=["x-openstack-request-id", "Location"],
     )
-    app = cors.CORS(FaultWrapper(app), conf)
+    app = cors.CORS(FaultWrapper(app, services.errors), conf)
     if services.options.access_log:
         app = AccessLog(app)
     return RequestId(HTTPProxyToWSGI(app, conf), conf)

@@ -310,6 +310,14 @@ class StorageRefused(Error):
     """A value that the database cannot store, now or later."""
 
 
+class InternalError(Error):
+    """A defect of the service, or of a plug-in, that the log has under ``error_id``."""
+
+    def __init__(self, error_id: str) -> None:
+        super().__init__(f"the service failed to process it, error id {error_id}")
+        self.error_id = error_id
+
+
 class RowsContradict(Error):
     """A missing row or text to which others refer.
 

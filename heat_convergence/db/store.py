@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.model.notification_events import (
     NotificationEvent,
     NotifyCallback,
@@ -56,18 +59,25 @@ class SqlTransaction:
 class SqlStore:
     """``convergence.ports.store.Store`` on a database."""
 
-    def __init__(self, database: Database, notify: NotifyCallback | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        notify: NotifyCallback | None = None,
+        errors: ErrorLog | None = None,
+    ) -> None:
         """Open a store.
 
         Args:
             database: where the rows are.
-            notify: is called with the stacks' own events once they are committed; it must
-                not raise, lest a committed transaction be retried.
+            notify: is called with the stacks' own events once they are committed. What it
+                raises is logged, lest a committed transaction be retried.
+            errors: the log of unexpected errors.
         """
         self.database = database
         self.sweeps = SqlSweepRepository(database)
         self.workers = SqlWorkerRepository(database)
         self._notify = notify
+        self._boundary = ErrorBoundary(BoundaryName.NOTIFICATION, errors or ErrorLog())
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -81,7 +91,7 @@ class SqlStore:
                     connection, tx.events.stack_events
                 )
         if self._notify is not None and new:
-            self._notify(new)
+            self._boundary.contain(partial(self._notify, new))
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

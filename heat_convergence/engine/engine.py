@@ -11,14 +11,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
-from heat_convergence.common.errors import (
-    ConcurrentTransaction,
-    Error,
-    InvalidEncryptionKey,
-    StorageRefused,
-    Unavailable,
-)
+from heat_convergence.common.errors import ConcurrentTransaction, Error, Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.dispatch import (
@@ -34,7 +29,8 @@ from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.engine import claims, outcomes
 from heat_convergence.engine.execution import Outcome, execute_job
-from heat_convergence.engine.jobs import ClaimContext, Job, create_job
+from heat_convergence.engine.job_boundary import JobBoundary
+from heat_convergence.engine.jobs import ClaimContext, Job, create_job, reject_job
 from heat_convergence.engine.leases import LeaseTracker
 from heat_convergence.engine.nested_executor import (
     NestedStackExecutor,
@@ -43,6 +39,7 @@ from heat_convergence.engine.nested_executor import (
 )
 from heat_convergence.engine.pool import JobPool
 from heat_convergence.engine.prepared_jobs import lock_prepared
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
     DaemonServices,
@@ -69,7 +66,9 @@ class Engine:
         nested_executor: NestedStackExecutor | None = None,
     ) -> None:
         self._store = services.store
-        self._bus = services.bus
+        self._bus = ContainedBus(services.bus, services.errors)
+        self._errors = services.errors
+        self._boundary = JobBoundary(services.errors)
         self._registry = services.registry
         self._clock = services.clock
         self._ids = services.ids
@@ -109,18 +108,23 @@ class Engine:
             return self._leases.is_valid(token, self._clock())
 
         try:
-            jobs, outgoing_messages = retry_transaction(
-                lambda: self._claim(stack_id, version, resource_ids, token), wait=self._wait
+            jobs, outgoing_messages = self._boundary.claim(
+                stack_id,
+                resource_ids,
+                lambda ids, error: retry_transaction(
+                    lambda: self._claim(stack_id, version, ids, token, error), wait=self._wait
+                ),
             )
             send_messages(self._bus, outgoing_messages, self._settings)
             self._start_nested([job for job in jobs if is_nested_stack_job(job)], token)
             flat = [
-                self._nested_executor.with_stack_source(job)
+                self._boundary.prepare(job, self._nested_executor.with_stack_source)
                 for job in jobs
                 if not is_nested_stack_job(job)
             ]
             late = _LateCalls(self._finish, self._leases, token)
-            for outcomes in self._pool.run(lambda job: execute_job(job, lease_held), flat, late):
+            execute = partial(execute_job, lease_held=lease_held, errors=self._errors)
+            for outcomes in self._pool.run(execute, flat, late):
                 self._finish(outcomes, token)
         except Unavailable as error:
             _log_unfinished(stack_id, version, error)
@@ -136,18 +140,25 @@ class Engine:
         self._leases.extend(tokens, until, self._clock())
 
     def _claim(
-        self, stack_id: str, version: int, resource_ids: Sequence[str], token: str
+        self,
+        stack_id: str,
+        version: int,
+        resource_ids: Sequence[str],
+        token: str,
+        error: Error | None = None,
     ) -> tuple[list[Job], tuple[OutgoingMessage, ...]]:
         """Claim the jobs of a message, and dispatch others in their place on the bus.
 
         What the jobs need is read and evaluated before the rows are locked: an expression
-        may take long.  The place of a message without work is free, too.
+        may take long.  The place of a message without work is free, too.  With an error, the
+        jobs are rejected because of it.
 
         Returns:
             The claimed jobs, and messages to send after the commit.
         """
         jobs: list[Job] = []
-        prepared, log = self._prepare(stack_id, version, resource_ids), EventLog()
+        prepared = self._prepare(stack_id, version, resource_ids, error)
+        log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
             found = tx.stacks.get_with_workload(stack_id)
@@ -176,7 +187,9 @@ class Engine:
         log.flush()
         return jobs, outgoing_messages
 
-    def _prepare(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> list[Job]:
+    def _prepare(
+        self, stack_id: str, version: int, resource_ids: Sequence[str], error: Error | None
+    ) -> list[Job]:
         """Return the jobs that may be claimed; only reads, and evaluates what was read."""
         now = self._clock()
         with self._store.read() as tx:
@@ -185,6 +198,8 @@ class Engine:
             rows = [row for row in unblocked if _is_claimable(row, version, now)]
             if stack is None or stack.version != version or not rows:
                 return []
+            if error is not None:
+                return [reject_job(row, error) for row in rows]
             names = {name for row in rows for name in row.desired.referenced_names}
             definitions = [row.desired.definition for row in rows]
             keys = {key for each in definitions for key in collect_definition_hashes(each)}
@@ -200,7 +215,9 @@ class Engine:
             functions=self._functions,
             limits=self._limits,
         )
-        return [create_job(row, claim_context) for row in rows]
+        return [
+            self._boundary.create(row, partial(create_job, row, claim_context)) for row in rows
+        ]
 
     def _write_claims(
         self, tx: Transaction, jobs: Sequence[Job], token: str, context: TraversalContext
@@ -219,7 +236,11 @@ class Engine:
         for_observers: list[OutgoingMessage] = []
         try:
             for job in jobs:
-                outgoing_messages = self._execute_nested(job, token)
+                outgoing_messages = self._boundary.start(
+                    job,
+                    partial(self._execute_nested, job, token),
+                    lambda outcome: self._finish([outcome], token),
+                )
                 for_observers += [
                     each for each in outgoing_messages if each.recipient is Recipient.OBSERVER
                 ]
@@ -254,25 +275,17 @@ class Engine:
     def _record_each(
         self, job_outcomes: Sequence[Outcome], token: str
     ) -> outcomes.RecordedOutcomes:
-        """Record all outcomes at once or, if the database refuses one, each by itself.
+        """Record all outcomes at once or, if that fails, each by itself.
 
         An outcome that cannot be stored fails its resource, instead of coming back.
         """
-        try:
-            return retry_transaction(lambda: self._record(job_outcomes, token), wait=self._wait)
-        except (StorageRefused, InvalidEncryptionKey) as error:
-            if len(job_outcomes) == 1:
-                LOG.error(
-                    "result of a job not stored: resource=%(resource)s error=%(error)s",
-                    {"resource": job_outcomes[0].job.row.id, "error": error.log_text},
-                )
-                failed = [job_outcomes[0].as_storage_failure(error)]
-                return retry_transaction(lambda: self._record(failed, token), wait=self._wait)
-        parts = [self._record_each([outcome], token) for outcome in job_outcomes]
-        return outcomes.merge_recorded(parts)
+        return self._boundary.record(
+            job_outcomes,
+            lambda some: retry_transaction(lambda: self._record(some, token), wait=self._wait),
+        )
 
     def _record(self, job_outcomes: Sequence[Outcome], token: str) -> outcomes.RecordedOutcomes:
-        log = EventLog()
+        log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
             recorded = outcomes.record_outcomes(tx, job_outcomes, token, context)

@@ -7,9 +7,10 @@ Must not touch any row.  Every way in which a call can end becomes an ``Outcome`
 from __future__ import annotations
 
 import logging
-import traceback
 from dataclasses import dataclass, replace
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import (
     CallRefused,
     Error,
@@ -51,8 +52,8 @@ class Outcome:
     lease_lost: bool = False
     unfinished: bool = False
 
-    def as_storage_failure(self, error: Error) -> Outcome:
-        """Return the call as a failure, as its values cannot be stored.
+    def as_failure(self, error: Error) -> Outcome:
+        """Return the call as a failure, as its outcome cannot be recorded.
 
         Only the physical id is kept, so that the resource can be found and deleted.
         """
@@ -65,7 +66,7 @@ class Outcome:
         return Outcome(
             replace(self.job, desired_properties=self.job.row.physical.properties or {}),
             result=kept,
-            error=ResourceFailure(f"its values can't be stored: {error}"),
+            error=error,
         )
 
     @property
@@ -97,8 +98,20 @@ class Outcome:
         return self.result is not None and self.result.observed is ObservedState.FAILED
 
 
-def execute_job(job: Job, lease_held: LeaseCheck) -> Outcome:
-    """Do the step of a job, as long as its lease is held."""
+def execute_job(job: Job, lease_held: LeaseCheck, errors: ErrorLog | None = None) -> Outcome:
+    """Do the step of a job, as long as its lease is held.
+
+    RULE 11: whatever a resource type raises fails this resource, never the worker.
+    """
+    boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors or ErrorLog())
+    return boundary.fail_resource(
+        lambda: _execute(job, lease_held),
+        lambda failure: Outcome(job, error=failure),
+        ErrorSubject(job.row.stack_id, job.row.name),
+    )
+
+
+def _execute(job: Job, lease_held: LeaseCheck) -> Outcome:
     outcome = _perform(job, lease_held)
     restricted = (
         job.action is Action.UPDATE and "replace" in job.row.desired.hooks_and_restrictions
@@ -134,31 +147,6 @@ def _perform(job: Job, lease_held: LeaseCheck) -> Outcome:
         return _missing(job, error)
     except Error as error:
         return Outcome(job, error=error)
-    except Exception as error:
-        # RULE 11: whatever a resource type raises fails this resource, never the worker.
-        if job.row.desired.sensitive:
-            _log_without_text(job, error)
-        else:
-            LOG.exception(
-                "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
-                {"stack": job.row.stack_id, "resource": job.row.name},
-            )
-        return Outcome(job, error=ResourceFailure(f"{type(error).__name__}: {error}"))
-
-
-def _log_without_text(job: Job, error: Exception) -> None:
-    """Log an exception without its text, which may contain a secret."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    LOG.error(
-        "resource type raised an exception: stack=%(stack)s resource=%(resource)s"
-        " error_type=%(error_type)s at\n%(traceback)s",
-        {
-            "stack": job.row.stack_id,
-            "resource": job.row.name,
-            "error_type": type(error).__name__,
-            "traceback": frames,
-        },
-    )
 
 
 def _missing(job: Job, error: ResourceGone) -> Outcome:

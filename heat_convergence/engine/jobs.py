@@ -163,10 +163,15 @@ def create_job(row: Resource, claim: ClaimContext) -> Job:
 
 def reject_poisoned_job(row: Resource, takeovers: int, limit: int) -> Job:
     """Return a failed job for a row whose workers have ended too often while they ran its job."""
-    error = JobTakeoversExceeded(
+    text = (
         f"{takeovers} workers ended while they ran the job of this resource"
         f" (max_job_takeovers is {limit})"
     )
+    return reject_job(row, JobTakeoversExceeded(text))
+
+
+def reject_job(row: Resource, error: Error) -> Job:
+    """Return a job that fails with the error, whatever its row contains."""
     action = row.state.action
     if row.desired.state is DesiredState.ABSENT:
         action = Action.DELETE

@@ -76,9 +76,9 @@ def _with_predecessors(
     tx: Transaction, jobs: Sequence[Job], registry: ResourceTypeRegistry
 ) -> list[Job]:
     """Return the jobs with the physical ids whose identity they take over."""
-    if not jobs:
-        return []
-    rows = [job.row for job in jobs]
+    rows = [job.row for job in jobs if job.context is not None]
+    if not rows:
+        return list(jobs)
     found = find_predecessors(tx, rows[0].stack_id, rows, registry)
     return [_with_physical_ids(job, found.get(job.row.id, ())) for job in jobs]
 

@@ -15,8 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from heat_convergence.common.error_log import ErrorLog
-from heat_convergence.common.errors import Unavailable
+from heat_convergence.common.errors import InternalError, Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
@@ -26,6 +25,7 @@ from heat_convergence.convergence.lifecycle.progress import ProgressResult, proc
 from heat_convergence.convergence.lifecycle.sweeps import (
     cancel_nested_stack,
     dispatch_project,
+    fail_overdue_stack,
     handle_timeout,
     resume_stalled,
 )
@@ -40,9 +40,10 @@ from heat_convergence.observer.polling import (
     observed_dependencies,
     plan_polls,
 )
-from heat_convergence.observer.snapshot_cleanup import delete_due_snapshots
+from heat_convergence.observer.snapshot_cleanup import SnapshotCleanup
 from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.resources.nested.template_cache import TemplateCache
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
     DaemonServices,
@@ -70,11 +71,10 @@ class Observer:
         *,
         rebuild: rollback.DefinitionRebuilder,
         request_tick: Callable[[], None] = lambda: None,
-        errors: ErrorLog | None = None,
         pool: PollPool | None = None,
     ) -> None:
         self._store = services.store
-        self._bus = services.bus
+        self._bus = ContainedBus(services.bus, services.errors)
         self._registry = services.registry
         self._clock = services.clock
         self._ids = services.ids
@@ -93,12 +93,22 @@ class Observer:
             evaluation.limits,
             evaluation.functions,
             template_cache,
+            services.errors,
+        )
+        self._errors = services.errors
+        self._boundary = StackBoundary(services.errors)
+        self._snapshot_cleanup = SnapshotCleanup(
+            store=services.store,
+            registry=services.registry,
+            settings=services.settings,
+            cloud_of=evaluation.cloud_of,
+            write=self._write,
+            errors=services.errors,
         )
         self._polls = PollsInProgress(
             pool or InlinePollPool(), services.settings.observation_limit_s
         )
         self._results: deque[PollResult] = deque()
-        self._boundary = StackBoundary(errors or ErrorLog(services.clock))
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
         self._poll_ahead_until: datetime | None = None
@@ -129,12 +139,12 @@ class Observer:
         """Do what is due; return the seconds until something may be due again."""
         now = self._clock()
         try:
-            self._poll_due(now)
-            self._process_results()
+            self._boundary.search(partial(self._poll_due, now))
+            self._boundary.search(self._process_results)
             if now >= self._next_sweep_at:
                 self._sweep(now)
                 self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
-                self._find_next_poll()
+                self._boundary.search(self._find_next_poll)
         except Unavailable as error:
             retry_s = self._settings.sweep_interval_s
             LOG.warning(
@@ -165,15 +175,14 @@ class Observer:
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:
             by_stack.setdefault(row.stack_id, []).append(row)
-        due = []
+        due: list[ObservationBatch] = []
         for stack_id, members in sorted(by_stack.items()):
-            names = observed_dependencies(members, self._registry)
-            with self._store.transaction() as tx:
-                stack = tx.stacks.get(stack_id)
-                inputs = tx.incarnations.get_inputs(stack_id, names) if names else {}
-            if stack is not None:
-                due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
-        known, groups = plan_polls(due, self._registry, now)
+            error_id = self._boundary.run(
+                stack_id, partial(self._add_batch, due, stack_id, members)
+            )
+            if error_id is not None:
+                self._fail_resources(stack_id, [row.id for row in members], error_id)
+        known, groups = plan_polls(due, self._registry, now, self._errors)
         self._results.append(known)
         for key, group in sorted(groups.items()):
             # Those of a group under way are due again after the lease.
@@ -181,7 +190,9 @@ class Observer:
 
     def _poll(self, group: PollGroup) -> None:
         """Observe resources, perhaps in another thread; the next round records the result."""
-        self._results.append(group.run(self._registry))
+        self._boundary.search(
+            lambda: self._results.append(group.run(self._registry, self._errors))
+        )
         self._request_tick()
 
     def _process_results(self) -> None:
@@ -193,31 +204,56 @@ class Observer:
             observations = found.observations.get(stack_id, {})
             self._process_safely(stack_id, resource_ids, observations)
 
+    def _add_batch(
+        self, due: list[ObservationBatch], stack_id: str, members: list[Resource]
+    ) -> None:
+        names = observed_dependencies(members, self._registry)
+        with self._store.transaction() as tx:
+            stack = tx.stacks.get(stack_id)
+            inputs = tx.incarnations.get_inputs(stack_id, names) if names else {}
+        if stack is not None:
+            due.append(ObservationBatch(stack, members, inputs, self._cloud_of(stack.tree_id)))
+
     def _sweep(self, now: datetime) -> None:
         """Find what a lost message would have started (RULE 1)."""
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
-        while self._repost_lost_jobs(now, late) == limit:
-            pass  # those that were taken are not lost any more: all of them, not some per sweep
+        for search in (
+            partial(self._repost_lost_jobs, now, late),
+            partial(self._end_overdue_stacks, now, limit),
+            partial(self._cancel_nested_stacks, limit),
+            partial(self._resume_stalled_stacks, late, limit),
+            partial(self._snapshot_cleanup.delete_due, now, self._boundary),
+            partial(self._dispatch_projects, late, limit),
+        ):
+            self._boundary.search(search)
+
+    def _end_overdue_stacks(self, now: datetime, limit: int) -> None:
         for stack_id in self._store.sweeps.find_overdue_stacks(now, limit):
-            self._run_step(stack_id, partial(handle_timeout, stack_id=stack_id))
+            error_id = self._run_step(stack_id, partial(handle_timeout, stack_id=stack_id))
+            if error_id is not None:
+                step = partial(fail_overdue_stack, stack_id=stack_id, error_id=error_id)
+                self._run_step(stack_id, step)
+
+    def _cancel_nested_stacks(self, limit: int) -> None:
         for stack_id in self._store.sweeps.find_cancelled_nested_stacks(limit):
             self._run_step(stack_id, partial(cancel_nested_stack, stack_id=stack_id))
+
+    def _resume_stalled_stacks(self, late: datetime, limit: int) -> None:
         for stack_id, version in self._store.sweeps.find_stalled_stacks(late, limit):
             step = partial(resume_stalled, stack_id=stack_id, version=version)
             self._run_step(stack_id, step)
-        delete_due_snapshots(
-            self._store,
-            self._registry,
-            self._settings,
-            now,
-            cloud_of=self._cloud_of,
-            write=self._write,
-        )
+
+    def _dispatch_projects(self, late: datetime, limit: int) -> None:
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
             self._run_step(project_id, partial(dispatch_project, project_id=project_id))
 
-    def _repost_lost_jobs(self, now: datetime, posted_before: datetime) -> int:
+    def _repost_lost_jobs(self, now: datetime, posted_before: datetime) -> None:
+        """Post lost jobs again: all, as those that were taken are not lost any more."""
+        while self._repost_some(now, posted_before) == self._settings.sweep_limit:
+            pass
+
+    def _repost_some(self, now: datetime, posted_before: datetime) -> int:
         """Post at most ``sweep_limit`` lost jobs again; return how many."""
         jobs = self._store.sweeps.take_lost_jobs(now, posted_before, self._settings.sweep_limit)
         lost: dict[tuple[str, int], list[str]] = {}
@@ -233,8 +269,8 @@ class Observer:
 
     # -- error boundaries
 
-    def _run_step(self, stack_id: str, step: _Step) -> None:
-        self._boundary.run(stack_id, partial(self._transact, step))
+    def _run_step(self, stack_id: str, step: _Step) -> str | None:
+        return self._boundary.run(stack_id, partial(self._transact, step))
 
     def _process_safely(
         self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
@@ -249,26 +285,46 @@ class Observer:
                 stack_id, partial(self._process, stack_id, [row_id], own)
             )
             if error_id is not None:
-                fail = partial(self._fail_resource, stack_id, row_id, error_id)
-                self._boundary.run(stack_id, fail)
+                self._fail_resources(stack_id, [row_id], error_id)
 
-    def _fail_resource(self, stack_id: str, row_id: str, error_id: str) -> None:
-        """Process a resource as failed; if that raises, too, it is due again after the lease."""
+    def _fail_resources(self, stack_id: str, resource_ids: Sequence[str], error_id: str) -> None:
+        """Process resources as failed, each alone, without the stack's rollback if need be.
+
+        If that raises, too, they are due again after the lease, until the stack's deadline.
+        """
+        for row_id in resource_ids:
+            for may_roll_back in (True, False):
+                fail = partial(
+                    self._fail_resource, stack_id, row_id, error_id, may_roll_back=may_roll_back
+                )
+                if self._boundary.run(stack_id, fail) is None:
+                    break
+
+    def _fail_resource(
+        self, stack_id: str, row_id: str, error_id: str, *, may_roll_back: bool
+    ) -> None:
         with self._store.transaction() as tx:
             rows = [row for row in tx.resources.get([row_id]) if row.stack_id == stack_id]
-        reason = "InternalError: resources.{}: the service failed to process it, error id {}"
+        reason = f"{{}}: resources.{{}}: {InternalError(error_id).message}"
         failed = {
             row.id: Observation(
-                ObservedState.FAILED, reason.format(row.name, error_id), job=job_key(row)
+                ObservedState.FAILED,
+                reason.format(InternalError.__name__, row.name),
+                job=job_key(row),
             )
             for row in rows
         }
-        self._process(stack_id, [row_id], failed)
+        self._process(stack_id, [row_id], failed, may_roll_back=may_roll_back)
 
     # -- transactions
 
     def _process(
-        self, stack_id: str, resource_ids: Sequence[str], observations: Mapping[str, Observation]
+        self,
+        stack_id: str,
+        resource_ids: Sequence[str],
+        observations: Mapping[str, Observation],
+        *,
+        may_roll_back: bool = True,
     ) -> ProgressResult:
         result = self._transact(
             partial(
@@ -276,7 +332,8 @@ class Observer:
                 stack_id=stack_id,
                 resource_ids=resource_ids,
                 observations=observations,
-            )
+            ),
+            may_roll_back=may_roll_back,
         )
         if result.stack is None:
             LOG.debug(
@@ -284,22 +341,28 @@ class Observer:
             )
         return result
 
-    def _transact(self, step: _Step) -> ProgressResult:
+    def _transact(self, step: _Step, *, may_roll_back: bool = True) -> ProgressResult:
         """Run a step in a transaction, and a rollback if it asks for one.
 
         Its messages are sent, and its reports are logged, after the commit.
         """
 
         def attempt() -> tuple[ProgressResult, EventLog]:
-            log = EventLog()
+            log = EventLog(self._errors)
             context = TraversalContext(
                 self._clock(), self._ids, self._settings, self._read_nested_status, log.add
             )
             with self._store.transaction() as tx:
                 result = step(tx, context=context)
                 if result.rollback_reason is not None and result.stack is not None:
-                    result = rollback.begin_rollback(
-                        tx, result.stack, result.rollback_reason, context, self._rebuild
+                    result = (
+                        rollback.begin_rollback(
+                            tx, result.stack, result.rollback_reason, context, self._rebuild
+                        )
+                        if may_roll_back
+                        else rollback.refuse_rollback(
+                            tx, result.stack, result.rollback_reason, context
+                        )
                     )
             return result, log
 

@@ -5,12 +5,14 @@ Called by ``run_observer`` outside any transaction; changes nothing anywhere.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import (
     EntityNotFound,
     Error,
@@ -37,8 +39,6 @@ from heat_convergence.resources.protocol.resource_type import (
 )
 from heat_convergence.resources.redaction import redact_secrets
 from heat_convergence.resources.registry import ResourceTypeRegistry
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ class PollGroup:
         default_factory=dict
     )
 
-    def run(self, registry: ResourceTypeRegistry) -> PollResult:
+    def run(self, registry: ResourceTypeRegistry, errors: ErrorLog) -> PollResult:
         """Observe the resources."""
-        result = PollResult()
+        result, boundary = PollResult(), _boundary(errors)
         for (_, name), members in sorted(self.polls.items()):
             rows, views = zip(*members, strict=True)
-            looks = _look_at_type(registry.get(name), rows, views)
+            looks = _look_at_type(registry.get(name), rows, views, boundary)
             for row in rows:
                 result.add(row, looks[row.id])
         return result
@@ -103,8 +103,20 @@ class PollGroup:
 PollGroups = dict[CallGroups, PollGroup]
 
 
+@dataclass(frozen=True, slots=True)
+class _Poll:
+    """How to observe one resource; ``groups`` are None without I/O."""
+
+    resource_type: ResourceType
+    view: ResourceContext
+    groups: CallGroups | None
+
+
 def plan_polls(
-    batches: Sequence[ObservationBatch], registry: ResourceTypeRegistry, now: datetime
+    batches: Sequence[ObservationBatch],
+    registry: ResourceTypeRegistry,
+    now: datetime,
+    errors: ErrorLog,
 ) -> tuple[PollResult, PollGroups]:
     """Return what is known without an observation, and the others in groups.
 
@@ -113,25 +125,35 @@ def plan_polls(
     ``observes_across_stacks`` are polled for all stacks at once, types without I/O in place.
     """
     known, local, groups = PollResult(), PollGroup(), PollGroups()
+    boundary = _boundary(errors)
     for one in batches:
         for row in one.rows:
-            found = _plan_poll(row, one, registry, now)
-            if not isinstance(found, tuple):
+            # RULE 11: a row that cannot be read fails its resource and no pass over others.
+            found = boundary.fail_resource(
+                partial(_plan_poll, row, one, registry, now),
+                partial(_failed, row),
+                ErrorSubject(one.stack.id, row.name),
+            )
+            if not isinstance(found, _Poll):
                 known.add(row, found)
                 continue
-            resource_type, view = found
             group = local
-            if not resource_type.local:
-                group = groups.setdefault(call_groups(resource_type, view), PollGroup())
-            where = "" if resource_type.observes_across_stacks else one.stack.id
-            group.polls.setdefault((where, resource_type.name), []).append((row, view))
-    known.merge(local.run(registry))
+            if found.groups is not None:
+                group = groups.setdefault(found.groups, PollGroup())
+            where = "" if found.resource_type.observes_across_stacks else one.stack.id
+            members = group.polls.setdefault((where, found.resource_type.name), [])
+            members.append((row, found.view))
+    known.merge(local.run(registry, errors))
     return known, groups
+
+
+def _boundary(errors: ErrorLog) -> ErrorBoundary:
+    return ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors)
 
 
 def _plan_poll(
     row: Resource, batch: ObservationBatch, registry: ResourceTypeRegistry, now: datetime
-) -> Observation | tuple[ResourceType, ResourceContext] | None:
+) -> Observation | _Poll | None:
     """Return what to poll, or the observation of a row that is not polled, None for neither."""
     if row.job.state is JobState.RETRY:
         return Observation(ObservedState.BUSY, job=job_key(row))
@@ -146,7 +168,14 @@ def _plan_poll(
         return None  # its rows are read in the transaction that records the observations
     inputs = VerbInputs(dependencies=batch.inputs, cloud=batch.cloud)
     view = build_context(row, batch.stack, _action(row), now, inputs)
-    return resource_type, with_name_limit(view, resource_type.physical_name_limit)
+    view = with_name_limit(view, resource_type.physical_name_limit)
+    groups = None if resource_type.local else call_groups(resource_type, view)
+    return _Poll(resource_type, view, groups)
+
+
+def _failed(row: Resource, failure: ResourceFailure) -> Observation:
+    reason = f"{type(failure).__name__}: resources.{row.name}: {failure.message}"
+    return Observation(ObservedState.FAILED, reason, job=job_key(row))
 
 
 def _action(row: Resource) -> Action:
@@ -169,46 +198,59 @@ def observed_dependencies(
 
 
 def _look_at_type(
-    resource_type: ResourceType, rows: Sequence[Resource], views: Sequence[ResourceContext]
+    resource_type: ResourceType,
+    rows: Sequence[Resource],
+    views: Sequence[ResourceContext],
+    boundary: ErrorBoundary,
 ) -> Mapping[str, Observation]:
-    looks = _observe(resource_type, views)
-    return {row.id: _make_observation(resource_type, row, looks.get(row.id)) for row in rows}
+    looks = _observe(resource_type, views, boundary)
+    return {
+        row.id: boundary.fail_resource(
+            partial(_make_observation, resource_type, row, looks.get(row.id)),
+            partial(_failed, row),
+            ErrorSubject(row.stack_id, row.name),
+        )
+        for row in rows
+    }
 
 
 def _observe(
-    resource_type: ResourceType, views: Sequence[ResourceContext]
+    resource_type: ResourceType, views: Sequence[ResourceContext], boundary: ErrorBoundary
 ) -> Mapping[str, VerbResult]:
-    try:
-        return resource_type.observe_many(views)
-    except Error as error:
-        if error.retry is not Retry.NEVER:
-            return {view.resource_id: VerbResult.undecided(error) for view in views}
-        return {view.resource_id: _observe_one(resource_type, view) for view in views}
-    except Exception:
-        # Third-party code may raise anything; the other resources are observed nevertheless.
-        LOG.exception(
-            "resource type raised an exception: resource_type=%(resource_type)s",
-            {"resource_type": resource_type.name},
-        )
-        return {view.resource_id: _observe_one(resource_type, view) for view in views}
+    """Observe resources of one type together or, if that fails, each alone."""
+
+    def observe_each() -> Mapping[str, VerbResult]:
+        return {view.resource_id: _observe_one(resource_type, view, boundary) for view in views}
+
+    def observe_many() -> Mapping[str, VerbResult]:
+        try:
+            return resource_type.observe_many(views)
+        except Error as error:
+            if error.retry is not Retry.NEVER:
+                return {view.resource_id: VerbResult.undecided(error) for view in views}
+            return observe_each()
+
+    # RULE 11: third-party code may raise anything; the other resources are observed.
+    return boundary.run(observe_many, lambda _error, _error_id: observe_each())
 
 
-def _observe_one(resource_type: ResourceType, view: ResourceContext) -> VerbResult:
+def _observe_one(
+    resource_type: ResourceType, view: ResourceContext, boundary: ErrorBoundary
+) -> VerbResult:
     """Observe one resource, where observing all at once failed because of one of them."""
-    try:
-        return resource_type.observe(view)
-    except ResourceGone:
-        return VerbResult(ObservedState.ABSENT, reason="the physical resource is gone")
-    except Error as error:
-        if error.retry is not Retry.NEVER:
-            return VerbResult.undecided(error)
-        return VerbResult.from_error(error)
-    except Exception as error:
-        LOG.exception(
-            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
-            {"stack": view.stack_id, "resource": view.name},
-        )
-        return VerbResult.from_error(ResourceFailure(f"{type(error).__name__}: {error}"))
+
+    def observe() -> VerbResult:
+        try:
+            return resource_type.observe(view)
+        except ResourceGone:
+            return VerbResult(ObservedState.ABSENT, reason="the physical resource is gone")
+        except Error as error:
+            if error.retry is not Retry.NEVER:
+                return VerbResult.undecided(error)
+            return VerbResult.from_error(error)
+
+    subject = ErrorSubject(view.stack_id, view.name)
+    return boundary.fail_resource(observe, VerbResult.from_error, subject)
 
 
 def _make_observation(

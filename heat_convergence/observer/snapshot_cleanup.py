@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
@@ -24,6 +26,7 @@ from heat_convergence.convergence.model.snapshot import Snapshot
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Store, Transaction
+from heat_convergence.observer.stack_boundary import StackBoundary
 from heat_convergence.resources.protocol.resource_type import CloudFactory
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks import snapshot_data as saving
@@ -33,42 +36,58 @@ MAX_DELETIONS_PER_SWEEP = 25  # calls for one snapshot in one sweep
 RunTransaction = Callable[[Callable[[Transaction], None]], None]
 
 
-def delete_due_snapshots(
-    store: Store,
-    registry: ResourceTypeRegistry,
-    settings: ConvergenceSettings,
-    now: datetime,
-    *,
-    cloud_of: CloudFactory,
-    write: RunTransaction,
-) -> None:
-    """Delete the next part of every snapshot that is due."""
-    until = now + timedelta(seconds=settings.lease_s)
-    for saved in store.sweeps.take_snapshots_to_delete(now, until, settings.sweep_limit):
-        kept = saving.deletable_entries(saved, registry)
-        with store.transaction() as tx:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotCleanup:
+    """The deletion of snapshots by one observer.
+
+    Attributes:
+        cloud_of: returns the cloud of a stack tree.
+        write: runs a function in a transaction.
+        errors: the log of unexpected errors.
+    """
+
+    store: Store
+    registry: ResourceTypeRegistry
+    settings: ConvergenceSettings
+    cloud_of: CloudFactory
+    write: RunTransaction
+    errors: ErrorLog
+
+    def delete_due(self, now: datetime, boundary: StackBoundary) -> None:
+        """Delete the next part of every snapshot that is due.
+
+        One whose deletion raises is due again after the lease.
+        """
+        until = now + timedelta(seconds=self.settings.lease_s)
+        limit = self.settings.sweep_limit
+        for saved in self.store.sweeps.take_snapshots_to_delete(now, until, limit):
+            boundary.run(saved.stack_id, partial(self._delete_part, saved, now))
+
+    def _delete_part(self, saved: Snapshot, now: datetime) -> None:
+        kept = saving.deletable_entries(saved, self.registry)
+        with self.store.transaction() as tx:
             stack = tx.stacks.get(saved.stack_id)
             at_work = _at_work(tx, kept[:MAX_DELETIONS_PER_SWEEP], now)
         if stack is None:  # purged: its project and credentials are not known any more
-            write(partial(_delete_snapshot, snapshot_id=saved.id))
-            continue
-        cloud = cloud_of(stack.tree_id) if kept else None
+            self.write(partial(_delete_snapshot, snapshot_id=saved.id))
+            return
+        cloud = self.cloud_of(stack.tree_id) if kept else None
         ready = [each for each in kept[:MAX_DELETIONS_PER_SWEEP] if each.path not in at_work]
-        deleted, cause = saving.delete_entries(saved, ready, now, cloud)
+        deleted, cause = saving.delete_entries(saved, ready, now, cloud, self.errors)
         if len(deleted) == len(kept):
             LOG.info(
                 "snapshot deleted: stack=%(stack)s snapshot=%(snapshot)s",
                 {"stack": saved.stack_id, "snapshot": saved.id},
             )
-            write(partial(_delete_snapshot, snapshot_id=saved.id))
-            continue
+            self.write(partial(_delete_snapshot, snapshot_id=saved.id))
+            return
         values: dict[str, Any] = {"delete_at": now}
         if cause is not None:
-            values = _failed(saved, stack, cause, settings, now)
+            values = _failed(saved, stack, cause, self.settings, now)
         if deleted and saved.data is not None:
             values["data"] = saving.drop_entries(saved.data, deleted)
             values["sensitive"] = saved.sensitive
-        write(partial(_update_snapshot, snapshot_id=saved.id, values=values))
+        self.write(partial(_update_snapshot, snapshot_id=saved.id, values=values))
 
 
 def _delete_snapshot(tx: Transaction, snapshot_id: str) -> None:

@@ -1,6 +1,7 @@
-"""The error boundary around the observer's work on one stack (RULE 11).
+"""The error boundaries around the observer's work (RULE 11).
 
-Whatever the work on a stack raises ends there: the pass goes on with the other stacks.
+Whatever the work on a stack raises ends there: the pass goes on with the other stacks.  What
+a search over all stacks raises ends that search: the pass goes on with the next one.
 """
 
 from __future__ import annotations
@@ -8,17 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from heat_convergence.common.error_log import ErrorLog
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import ConcurrentTransaction, Unavailable
 
 LOG = logging.getLogger(__name__)
 
 
 class StackBoundary:
-    """The boundary of one observer."""
+    """The boundaries of one observer."""
 
     def __init__(self, errors: ErrorLog) -> None:
-        self._errors = errors
+        self._stack = ErrorBoundary(BoundaryName.STACK, errors, (Unavailable,))
+        self._pass = ErrorBoundary(BoundaryName.PASS, errors, (Unavailable,))
 
     def run(self, stack_id: str, work: Callable[[], object]) -> str | None:
         """Do the work on a stack.
@@ -33,15 +36,25 @@ class StackBoundary:
         Raises:
             Unavailable: The database does not answer, which concerns every stack.
         """
+        return _contain(self._stack, stack_id, work)
+
+    def search(self, work: Callable[[], object]) -> None:
+        """Do one of the searches of a pass.
+
+        Raises:
+            Unavailable: The database does not answer.
+        """
+        _contain(self._pass, "", work)
+
+
+def _contain(boundary: ErrorBoundary, stack_id: str, work: Callable[[], object]) -> str | None:
+    def attempt() -> None:
         try:
             work()
-        except Unavailable:
-            raise
         except ConcurrentTransaction as error:
             LOG.warning(
                 "stack left to the next pass: stack=%(stack)s error=%(error)s",
                 {"stack": stack_id, "error": error.log_text},
             )
-        except Exception as error:  # noqa: BLE001  # RULE 11: the error boundary of a stack
-            return self._errors.report(error, stack_id)
-        return None
+
+    return boundary.contain(attempt, ErrorSubject(stack_id))

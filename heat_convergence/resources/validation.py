@@ -10,13 +10,13 @@ Source: docs/reference/validation.rst.
 
 from __future__ import annotations
 
-import logging
 import re
-import traceback
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import (
     Error,
     PropertyUnspecifiedError,
@@ -54,7 +54,6 @@ from heat_convergence.template.parsing.template_versions import Dialect
 
 Value = Any
 
-LOG = logging.getLogger(__name__)
 PROPERTY_ERROR = "Property error"
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PASSED_ON = (  # clients receive these unchanged
@@ -88,6 +87,7 @@ class ResourceChecks:
         parameters may be missing.
         stack_source: Returns what a resource of that name sends of the stack to another service;
         None asks no other service.
+        errors: The log of unexpected errors of resource types.
     """
 
     registry: TypeLookup
@@ -99,6 +99,7 @@ class ResourceChecks:
     allow_absent_services: bool = False
     judges_values: bool = True
     stack_source: Callable[[str], StackSource] | None = None
+    errors: ErrorLog = field(default_factory=ErrorLog)
 
 
 def validate_template(
@@ -244,9 +245,18 @@ class _Resource:
         mistakes = self._mistakes(self.type.schema, raw, path)
         if mistakes or isinstance(raw, Expression) or not self.checks.judges_values:
             return  # the type's own checks may rely on a valid schema
+        # RULE 11: third-party code may raise anything.
+        boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, self.checks.errors)
+        boundary.fail_resource(
+            lambda: self._validate_values(raw or {}, path),
+            lambda failure: self._add(failure.message, path),
+            ErrorSubject(resource=self.definition.name),
+        )
+
+    def _validate_values(self, raw: Mapping[str, Value], path: SourcePath) -> None:
         try:
-            self.type.validate_property_names(assigned_property_names(self.type.schema, raw or {}))
-            known = known_properties(self.type.schema, raw or {})
+            self.type.validate_property_names(assigned_property_names(self.type.schema, raw))
+            known = known_properties(self.type.schema, raw)
             self.type.validate(known, self.checks.timeout_s)
             self._validate_remotely(known)
         except _PASSED_ON as error:
@@ -257,19 +267,6 @@ class _Resource:
                 ValidationPhase.RESOURCES, error.message, place, prefix=PROPERTY_ERROR
             )
         except Error as error:
-            self._add(f"{type(error).__name__}: {error}", path)
-        except Exception as error:  # noqa: BLE001  # RULE 11: third-party code may raise anything
-            # The log omits the error's text, which may quote a hidden value.
-            where = "".join(traceback.format_tb(error.__traceback__))
-            LOG.error(
-                "resource type raised an exception: resource_type=%(resource_type)s"
-                " error_type=%(error_type)s at\n%(traceback)s",
-                {
-                    "resource_type": self.type.name,
-                    "error_type": type(error).__name__,
-                    "traceback": where,
-                },
-            )
             self._add(f"{type(error).__name__}: {error}", path)
 
     def _validate_remotely(self, known: Mapping[str, Value]) -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import oslo_messaging
 from oslo_context.context import RequestContext
 
-from heat_convergence.common import errors
+from heat_convergence.common import errors as service_errors
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
@@ -37,6 +40,7 @@ class ObserveHandler(Protocol):
 
 class _Endpoint:
     target = oslo_messaging.Target(version=messages.RPC_VERSION)
+    _errors: ErrorLog
 
     def _handle(self, handler: Handler, method: str, message: Any) -> None:
         try:
@@ -47,27 +51,32 @@ class _Endpoint:
                 {"method": method, "error": error},
             )
             return
-        try:
-            handler(hint.stack_id, hint.version, hint.resource_ids)
-        except errors.Error as error:
-            LOG.warning(
-                "message not processed, the sweep will repeat it: method=%(method)s"
-                " stack=%(stack)s version=%(version)s error_type=%(error_type)s error=%(error)s",
-                {
-                    "method": method,
-                    "stack": hint.stack_id,
-                    "version": hint.version,
-                    "error_type": type(error).__name__,
-                    "error": error,
-                },
-            )
+        boundary = ErrorBoundary(BoundaryName.MESSAGE, self._errors)
+        boundary.contain(partial(_process, handler, method, hint), ErrorSubject(hint.stack_id))
+
+
+def _process(handler: Handler, method: str, hint: messages.ResourceHint) -> None:
+    try:
+        handler(hint.stack_id, hint.version, hint.resource_ids)
+    except service_errors.Error as error:
+        LOG.warning(
+            "message not processed, the sweep will repeat it: method=%(method)s"
+            " stack=%(stack)s version=%(version)s error_type=%(error_type)s error=%(error)s",
+            {
+                "method": method,
+                "stack": hint.stack_id,
+                "version": hint.version,
+                "error_type": type(error).__name__,
+                "error": error,
+            },
+        )
 
 
 class ConvergeEndpoint(_Endpoint):
     """Endpoint of the engines' topic."""
 
-    def __init__(self, engine: ConvergeHandler) -> None:
-        self._engine = engine
+    def __init__(self, engine: ConvergeHandler, errors: ErrorLog | None = None) -> None:
+        self._engine, self._errors = engine, errors or ErrorLog()
 
     def converge(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the engines."""
@@ -77,8 +86,8 @@ class ConvergeEndpoint(_Endpoint):
 class ObserveEndpoint(_Endpoint):
     """Endpoint of the observers' topic."""
 
-    def __init__(self, observer: ObserveHandler) -> None:
-        self._observer = observer
+    def __init__(self, observer: ObserveHandler, errors: ErrorLog | None = None) -> None:
+        self._observer, self._errors = observer, errors or ErrorLog()
 
     def observe(self, ctxt: RequestContext | None, message: Any = None) -> None:
         """Process a message to the observers."""
@@ -86,17 +95,25 @@ class ObserveEndpoint(_Endpoint):
 
 
 def create_engine_server(
-    transport: oslo_messaging.RPCTransport, engine: ConvergeHandler, *, server: str
+    transport: oslo_messaging.RPCTransport,
+    engine: ConvergeHandler,
+    *,
+    server: str,
+    errors: ErrorLog | None = None,
 ) -> oslo_messaging.MessageHandlingServer:
     """Return a server of the engines' topic; ``start(override_pool_size=n)`` connects it."""
-    return _server(transport, messages.ENGINE_TOPIC, server, ConvergeEndpoint(engine))
+    return _server(transport, messages.ENGINE_TOPIC, server, ConvergeEndpoint(engine, errors))
 
 
 def create_observer_server(
-    transport: oslo_messaging.RPCTransport, observer: ObserveHandler, *, server: str
+    transport: oslo_messaging.RPCTransport,
+    observer: ObserveHandler,
+    *,
+    server: str,
+    errors: ErrorLog | None = None,
 ) -> oslo_messaging.MessageHandlingServer:
     """Return a server of the observers' topic."""
-    return _server(transport, messages.OBSERVER_TOPIC, server, ObserveEndpoint(observer))
+    return _server(transport, messages.OBSERVER_TOPIC, server, ObserveEndpoint(observer, errors))
 
 
 def _server(

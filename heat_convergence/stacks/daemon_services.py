@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heat_convergence.common.clock import Clock
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.ids import IdFactory
 from heat_convergence.common.transactions import Wait
 from heat_convergence.convergence.ports.bus import Bus
@@ -34,6 +35,7 @@ class DaemonServices:
         ids: Source of new ids.
         settings: Settings of engines and observers.
         wait: Function that sleeps for a number of seconds, between tries of a transaction.
+        errors: Log of unexpected errors.
     """
 
     store: Store
@@ -43,6 +45,7 @@ class DaemonServices:
     ids: IdFactory
     settings: ConvergenceSettings
     wait: Wait
+    errors: ErrorLog = field(default_factory=ErrorLog)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

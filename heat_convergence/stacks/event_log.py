@@ -7,7 +7,10 @@ commit, and by the API.  Must not log values of resources: reasons have no secre
 from __future__ import annotations
 
 import logging
+from functools import partial
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.lifecycle.context import Report
 from heat_convergence.convergence.model.stack import Stack
 
@@ -26,17 +29,18 @@ _RESOURCE_FIELDS = (
 class EventLog:
     """The reports of one transaction, logged once it is committed."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors: ErrorLog | None = None) -> None:
         self._reports: list[Report] = []
+        self._boundary = ErrorBoundary(BoundaryName.NOTIFICATION, errors or ErrorLog())
 
     def add(self, report: Report) -> None:
         """Keep a report until ``flush``."""
         self._reports.append(report)
 
     def flush(self) -> None:
-        """Log the reports."""
+        """Log the reports; never raise, as what they are about is committed."""
         for report in self._reports:
-            log_report(report)
+            self._boundary.contain(partial(log_report, report))
         self._reports.clear()
 
 

@@ -7,13 +7,12 @@ transaction, which is repeated for it and compares what they were evaluated from
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from heat_convergence.common.clock import Clock
 from heat_convergence.common.deferred_evaluation import (
@@ -21,6 +20,12 @@ from heat_convergence.common.deferred_evaluation import (
     evaluate_all_outside,
     find_previous_inputs,
 )
+from heat_convergence.common.error_boundary import (
+    TRANSACTION_ERRORS,
+    BoundaryName,
+    ErrorBoundary,
+)
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error, ResourceFailure, RowsContradict
 from heat_convergence.convergence.lifecycle.observations import Observation
 from heat_convergence.convergence.model.action import Action, Status
@@ -44,7 +49,6 @@ from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import NO_FUNCTIONS, Function
 from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
 
-LOG = logging.getLogger(__name__)
 Json = Any
 T = TypeVar("T")
 AttributeResult = Callable[[], Mapping[str, Json] | None]
@@ -90,6 +94,7 @@ class NestedStackObserver:
     limits: TemplateLimits = DEFAULT_LIMITS
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     template_cache: TemplateCache = field(default_factory=TemplateCache)
+    errors: ErrorLog = field(default_factory=ErrorLog)
 
     def __call__(self, tx: Transaction, rows: Sequence[Resource]) -> Mapping[str, Observation]:
         """Return how the nested stacks of these rows are, by row id."""
@@ -101,16 +106,12 @@ class NestedStackObserver:
         full_rows = {row.id: row for row in tx.resources.get(at_rest)}
         existing = [stack for stack in at_rest.values() if stack.deleted_at is None]
         goals = tx.goals.get_rows({stack.goal_id for stack in existing})
-        readings = {
-            row.id: self._reading(row, at_rest[row.id], goals[at_rest[row.id].goal_id])
-            for row in full_rows.values()
-            if _shows_attributes(row, at_rest[row.id]) and at_rest[row.id].goal_id in goals
-        }
+        readings, failures = self._readings(full_rows.values(), at_rest, goals)
         names = {each.stack.id: each.requested_names for each in readings.values()}
         inputs = tx.incarnations.get_inputs_of_stacks(names) if any(names.values()) else {}
         for each in readings.values():
             each.inputs = dict(inputs.get(each.stack.id, {}))
-        results = self._read_attributes(tx, readings)
+        results = self._read_attributes(tx, readings) | failures
         found = {}
         for row in nested:
             resource_type = types[row.id]
@@ -118,10 +119,23 @@ class NestedStackObserver:
                 members = partial(self._count_members, tx, readings.get(row.id))
                 result = results.get(row.id, partial(_no_goal, row, at_rest[row.id]))
                 rest = _Rest(full_rows[row.id], at_rest[row.id], result, members)
-                found[row.id] = self._at_rest(rest, resource_type)
+                found[row.id] = self._fail_resource(
+                    row, partial(self._at_rest, rest, resource_type), partial(_failed, row)
+                )
             else:
                 found[row.id] = _in_progress(row, by_row[row.id])
         return found
+
+    def _fail_resource(
+        self,
+        row: Resource,
+        work: Callable[[], T],
+        failed: Callable[[ResourceFailure], T],
+        passed_on: tuple[type[Exception], ...] = TRANSACTION_ERRORS,
+    ) -> T:
+        """Do work on one row; RULE 11: a defect of its type or data fails this resource alone."""
+        boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, self.errors, passed_on)
+        return boundary.fail_resource(work, failed, ErrorSubject(row.stack_id, row.name))
 
     def _at_rest(self, rest: _Rest, resource_type: NestedType) -> Observation:
         row, stack = rest.row, rest.stack
@@ -131,9 +145,10 @@ class NestedStackObserver:
         if _shows_attributes(row, stack):
             try:
                 attributes = rest.read_attributes()
+            except TRANSACTION_ERRORS:
+                raise  # the transaction is repeated
             except Error as error:
-                reason = owner_failure_reason(row.name, str(error))
-                return Observation(ObservedState.FAILED, reason, is_permanent=True)
+                return _failed(row, error)
         failed = _is_failed(row, stack)
         reason = stack.status_reason if failed else _superseded(row, stack)
         converging = row.job.verb in (Verb.CONVERGE, Verb.ADOPT)  # other verbs take one step
@@ -156,6 +171,26 @@ class NestedStackObserver:
         return _with_failure(observation, row, reason) if reason else observation
 
     # -- attributes
+
+    def _readings(
+        self, rows: Iterable[Resource], stacks: Mapping[str, Stack], goals: Mapping[str, Goal]
+    ) -> tuple[dict[str, NestedStackReading], dict[str, AttributeResult]]:
+        """Return readings and, of the rows whose data cannot be read, why, by row id."""
+        readings: dict[str, NestedStackReading] = {}
+        failures: dict[str, AttributeResult] = {}
+        for row in rows:
+            stack, goal = stacks[row.id], goals.get(stacks[row.id].goal_id)
+            if goal is None or not _shows_attributes(row, stack):
+                continue
+            work: Callable[[], NestedStackReading | ResourceFailure] = partial(
+                self._reading, row, stack, goal
+            )
+            found = self._fail_resource(row, work, lambda failure: failure)
+            if isinstance(found, ResourceFailure):
+                failures[row.id] = partial(_raise, found)
+            else:
+                readings[row.id] = found
+        return readings, failures
 
     def _reading(self, row: Resource, stack: Stack, goal: Goal) -> NestedStackReading:
         """Return a reading without its inputs, with the names that it is known to need."""
@@ -198,11 +233,20 @@ class NestedStackObserver:
     def _evaluate(
         self, reading: NestedStackReading, run_read: Callable[..., Any]
     ) -> Mapping[str, Json] | None:
-        """Return the attributes to record; ``run_read`` reads what turns out to be needed."""
-        resource_type = self.registry.find(reading.row.desired.implementation)
-        assert isinstance(resource_type, NestedType)
-        view = self._nested_stack_view(reading, run_read)
-        return _read_attributes(resource_type, view, reading.row)
+        """Return the attributes to record; ``run_read`` reads what turns out to be needed.
+
+        Raises:
+            ResourceFailure: The type raised.
+        """
+
+        def read() -> Mapping[str, Json]:
+            resource_type = self.registry.find(reading.row.desired.implementation)
+            assert isinstance(resource_type, NestedType)
+            view = self._nested_stack_view(reading, run_read)
+            paths = stored_attribute_paths(reading.row.desired.definition)
+            return view.redact_errors(resource_type.read_attributes(view, paths))
+
+        return self._fail_resource(reading.row, read, _raise, (Error, *TRANSACTION_ERRORS))
 
     def _nested_stack_view(
         self, reading: NestedStackReading, run_read: Callable[..., Any]
@@ -257,6 +301,15 @@ def _no_goal(row: Resource, stack: Stack) -> None:
     raise RowsContradict(f"Stack {stack.id} has no goal {stack.goal_id}")
 
 
+def _raise(failure: ResourceFailure) -> NoReturn:
+    raise failure
+
+
+def _failed(row: Resource, error: Error) -> Observation:
+    reason = owner_failure_reason(row.name, str(error))
+    return Observation(ObservedState.FAILED, reason, is_permanent=True)
+
+
 def _with_failure(observation: Observation, row: Resource, reason: str) -> Observation:
     return replace(
         observation,
@@ -265,28 +318,6 @@ def _with_failure(observation: Observation, row: Resource, reason: str) -> Obser
         recheck_after_s=1.0,
         is_permanent=True,
     )
-
-
-def _read_attributes(
-    resource_type: NestedType, view: NestedStackView, row: Resource
-) -> Mapping[str, Json]:
-    """Return the attributes to record.
-
-    Raises:
-        ResourceFailure: The type raised.
-    """
-    paths = stored_attribute_paths(row.desired.definition)
-    try:
-        return view.redact_errors(resource_type.read_attributes(view, paths))
-    except Error:
-        raise
-    except Exception as error:
-        # RULE 11: a defect of the type fails this resource and no pass over other stacks.
-        LOG.exception(
-            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
-            {"stack": row.stack_id, "resource": row.name},
-        )
-        raise ResourceFailure(f"{type(error).__name__}: {error}") from error
 
 
 def _superseded(row: Resource, stack: Stack) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heat_convergence.common.clock import Clock
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.resources.nested.template_cache import TemplateCache
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -54,6 +55,7 @@ class StackServices:
         custom_constraints: by name; None leaves such constraints unchecked.
         functions: template functions of plug-ins, by name.
         global_environment: the operator's, beneath every user's.
+        errors: the log of unexpected errors.
     """
 
     registry: ResourceTypeRegistry
@@ -65,6 +67,7 @@ class StackServices:
     custom_constraints: Mapping[str, CustomConstraintFunction] | None = None
     functions: Mapping[str, Function] = field(default_factory=lambda: NO_FUNCTIONS)
     global_environment: Environment | None = None
+    errors: ErrorLog = field(default_factory=ErrorLog)
 
     def environment_from_stored(self, sections: Mapping[str, Any]) -> Environment:
         """Return the environment that a goal stores, over the operator's."""

@@ -7,14 +7,16 @@ which deletes.  Reads the snapshot's document (``lifecycle.stack_export``).
 from __future__ import annotations
 
 import copy
-import logging
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from heat_convergence.common.errors import Error, ResourceFailure, ResourceGone
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
+from heat_convergence.common.errors import Error, ResourceGone
 from heat_convergence.convergence.lifecycle.snapshots.snapshot_completion import (
     PHYSICAL_NAME_KEY,
     VERSION_KEY,
@@ -31,7 +33,6 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.environment.resource_registry import RESTORED_PROPERTIES
 from heat_convergence.template.template import Template
 
-LOG = logging.getLogger(__name__)
 Json = Any
 ResourcePath = tuple[str, ...]  # names of resources, from the stack down
 
@@ -94,7 +95,7 @@ def _without(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def delete_entries(
-    snapshot: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any = None
+    snapshot: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any, errors: ErrorLog
 ) -> tuple[list[ResourcePath], Error | None]:
     """Delete what resources saved.
 
@@ -103,14 +104,20 @@ def delete_entries(
         entries: those to delete.
         now: the current time.
         cloud: for the resource types.
+        errors: the log of unexpected errors.
 
     Returns:
         The paths of the deleted entries, and the error of the first other one.
     """
     deleted: list[ResourcePath] = []
     cause: Error | None = None
+    boundary = ErrorBoundary(BoundaryName.RESOURCE_TYPE, errors)
     for each in entries:
-        error = _delete(each.resource_type, _view(snapshot, each, now, cloud))
+        error = boundary.fail_resource(
+            partial(_delete, snapshot, each, now, cloud),
+            _failure,
+            ErrorSubject(snapshot.stack_id, each.path[-1]),
+        )
         if error is None:
             deleted.append(each.path)
         elif cause is None:
@@ -192,20 +199,17 @@ def with_resource_properties(
     return changed
 
 
-def _delete(resource_type: ResourceType, view: ResourceContext) -> Error | None:
+def _failure(failure: Error) -> Error | None:
+    return failure
+
+
+def _delete(snapshot: Snapshot, each: SnapshotEntry, now: datetime, cloud: Any) -> Error | None:
     try:
-        resource_type.delete_snapshot(view)
+        each.resource_type.delete_snapshot(_view(snapshot, each, now, cloud))
     except ResourceGone:
         return None
     except Error as error:
         return error
-    except Exception as error:
-        # The boundary to third-party code, as in ``engine.execution``.
-        LOG.exception(
-            "resource type raised an exception: stack=%(stack)s resource=%(resource)s",
-            {"stack": view.stack_id, "resource": view.name},
-        )
-        return ResourceFailure(f"{type(error).__name__}: {error}")
     return None
 
 

@@ -17,6 +17,8 @@ import webob.exc
 
 from heat_convergence.api.http import json_response
 from heat_convergence.common import errors
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog
 
 LOG = logging.getLogger(__name__)
 _REQUEST_ID_KEY = "openstack.request_id"
@@ -40,11 +42,24 @@ class MethodNotAllowed(Exception):
 class FaultWrapper:
     """WSGI middleware that catches every exception."""
 
-    def __init__(self, application: WsgiApplication) -> None:
+    def __init__(self, application: WsgiApplication, errors_log: ErrorLog | None = None) -> None:
         self._application = application
+        self._boundary = ErrorBoundary(BoundaryName.REQUEST, errors_log or ErrorLog())
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         """Handle the request and turn any exception into an error response."""
+
+        def failed(error: Exception, error_id: str) -> Iterable[bytes]:
+            cause = f"{type(error).__name__} (error id {error_id})"
+            LOG.error(_FAILED, _log_fields(environ, cause))
+            body: Iterable[bytes] = _failure_response(500, "Error", environ)(
+                environ, start_response
+            )
+            return body
+
+        return self._boundary.run(lambda: self._respond(environ, start_response), failed)
+
+    def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         try:
             return self._application(environ, start_response)
         except RouteNotFound:
@@ -57,9 +72,6 @@ class FaultWrapper:
             response = _known(error, environ)
         except webob.exc.HTTPException as error:
             response = _from_library(error, environ)
-        except Exception as error:  # the outermost place: logged, never shown
-            LOG.exception(_FAILED, _log_fields(environ, repr(error)))
-            response = _failure_response(500, "Error", environ)
         body: Iterable[bytes] = response(environ, start_response)
         return body
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import oslo_messaging
@@ -30,6 +30,7 @@ from heat_convergence.clients.keystone import CredentialIssuer
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.common import errors
 from heat_convergence.common.clock import Clock, utc_now
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.ids import IdFactory, IdGenerator
 from heat_convergence.convergence.model.notification_events import NotifyCallback
 from heat_convergence.db.connection.database import Database, create_database
@@ -49,6 +50,7 @@ from heat_convergence.rpc import notifications
 from heat_convergence.rpc.bus import RpcBus
 from heat_convergence.rpc.transport import create_transport
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.goal.nested_builder import NestedStackBuilder
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.functions.function import Function
@@ -70,6 +72,7 @@ class ProcessComponents:
         template_cache: Cache of parsed templates.
         clock: The wall clock.
         ids: Generator of identifiers.
+        errors: Log of unexpected errors.
         cloud_cache: Clients of stack trees; None without Keystone.
         delegation: Credentials of stack trees; None without Keystone.
     """
@@ -86,6 +89,7 @@ class ProcessComponents:
     expression_sandbox: ExpressionSandbox
     clock: Clock
     ids: IdFactory
+    errors: ErrorLog = field(default_factory=ErrorLog)
     cloud_cache: StackCloudCache | None = None  # None: there is no Keystone
     delegation: Delegation | None = None
 
@@ -136,13 +140,14 @@ def assemble_components(
     database = create_database(conf)
     attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
     transport = create_transport(conf, url=transport_url)
+    error_log = ErrorLog()
     clouds, delegation = _create_keystone_clients(conf, database)
     sandbox = ExpressionSandbox(settings.sandbox_settings(conf))
     limits = settings.template_limits(conf, sandbox)
     return ProcessComponents(
         conf=conf,
         database=database,
-        store=SqlStore(database, _create_stack_notifier(conf, database)),
+        store=SqlStore(database, _create_stack_notifier(conf, database), error_log),
         transport=transport,
         bus=RpcBus(
             transport, send_retries=conf.rpc.send_retries, send_pause_s=conf.rpc.quiet_time
@@ -155,6 +160,7 @@ def assemble_components(
         template_limits=limits,
         expression_sandbox=sandbox,
         clock=utc_now,
+        errors=error_log,
         ids=IdGenerator(utc_now, random.SystemRandom()),
         cloud_cache=clouds,
         delegation=delegation,
@@ -211,7 +217,7 @@ def create_api_services(components: ProcessComponents) -> ApiServices:
     return ApiServices(
         database=components.database,
         store=components.store,
-        bus=components.bus,
+        bus=ContainedBus(components.bus, components.errors),
         ids=components.ids,
         options=settings.api_options(components.conf),
         delegation=components.delegation,
@@ -236,6 +242,7 @@ def _stack_service_values(components: ProcessComponents) -> dict[str, Any]:
             **custom_constraints.load_constraints(),
         },
         "functions": components.template_functions,
+        "errors": components.errors,
     }
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.common import errors
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.db.statements import events
 
 LOG = logging.getLogger(__name__)
@@ -32,18 +34,20 @@ class PeriodicTasks:
 
     def run_all(self) -> None:
         """Run every task once. Never raises: a failed task is logged and runs again later."""
+        boundary = ErrorBoundary(BoundaryName.PERIODIC_TASK, self._components.errors)
         for task in (self.revoke_orphaned_credentials, self.purge_events):
             if self._is_stopping():
                 return
-            try:
-                task()
-            except errors.Error as error:
-                LOG.warning(
-                    "periodic task aborted, retried later: task=%(task)s error=%(error)s",
-                    {"task": task.__name__, "error": error},
-                )
-            except Exception:  # error boundary of the thread
-                LOG.exception("periodic task failed: task=%(task)s", {"task": task.__name__})
+            boundary.contain(partial(self._run, task))
+
+    def _run(self, task: Callable[[], object]) -> None:
+        try:
+            task()
+        except errors.Error as error:
+            LOG.warning(
+                "periodic task aborted, retried later: task=%(task)s error=%(error)s",
+                {"task": task.__name__, "error": error},
+            )
 
     def revoke_orphaned_credentials(self) -> int:
         """Revoke the credentials of deleted stacks.

@@ -7,7 +7,6 @@ opened before the workers are forked, so that they share it and a reload refuses
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 import time
@@ -27,8 +26,9 @@ from heat_convergence.cli.daemons.http_limits import (
 )
 from heat_convergence.cli.daemons.socket_poller import SocketPoller
 from heat_convergence.cli.daemons.threaded_channels import BoundedChannel, BoundedDispatcher
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog
 
-LOG = logging.getLogger(__name__)
 _POLL_S = 1
 _PAUSE_S = 1.0
 # The listener and the trigger are counted, and the new connection that an idle one must make
@@ -76,14 +76,11 @@ class _ConnectionLoop(TcpWSGIServer):  # type: ignore[misc]  # untyped library
 
     def run(self) -> None:
         """Serve until ``stop``, and then until no request is at work."""
+        # All connections need this thread.
+        boundary = ErrorBoundary(BoundaryName.CONNECTION, ErrorLog())
         self.poller.update(self.trigger._fileno, self.trigger)
         while not (self._stopping.is_set() and not self.active_channels):
-            try:
-                self._run_round()
-            except Exception:  # error boundary of the thread that all connections need
-                LOG.exception(
-                    "connection loop failed, continued after %(pause_s)s s", {"pause_s": _PAUSE_S}
-                )
+            if boundary.contain(self._run_round) is not None:
                 self._stopping.wait(_PAUSE_S)
 
     def _run_round(self) -> None:

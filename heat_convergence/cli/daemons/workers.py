@@ -28,6 +28,7 @@ from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
 from heat_convergence.common import errors
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.engine.engine import Engine
@@ -144,6 +145,10 @@ class MessageWorker(ABC):
             self.stop_event.wait(_WATCH_INTERVAL_S)
 
     def _safe_round(self) -> float:
+        boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)
+        return boundary.run(self._retried_round, lambda _error, _error_id: _RETRY_ROUND_S)
+
+    def _retried_round(self) -> float:
         try:
             self._record_heartbeat()
             return self.run_round()
@@ -152,10 +157,6 @@ class MessageWorker(ABC):
                 "worker round aborted: retry_in_s=%(retry_in_s)s"
                 " binary=%(binary)s worker=%(worker)s error=%(error)s",
                 {**self._log_fields(), "retry_in_s": _RETRY_ROUND_S, "error": error},
-            )
-        except Exception:  # error boundary of the daemon's loop
-            LOG.exception(
-                "worker round failed: binary=%(binary)s worker=%(worker)s", self._log_fields()
             )
         return _RETRY_ROUND_S
 
@@ -233,6 +234,7 @@ class MessageWorker(ABC):
             ids=components.ids,
             settings=self.settings,
             wait=self.stop_event.wait,
+            errors=components.errors,
         )
 
 
@@ -271,7 +273,12 @@ class EngineWorker(MessageWorker):
 
     def create_server(self) -> Any:
         """Return the RPC server, not started."""
-        return create_engine_server(self.components.transport, self.engine, server=self.worker_id)
+        return create_engine_server(
+            self.components.transport,
+            self.engine,
+            server=self.worker_id,
+            errors=self.components.errors,
+        )
 
     def run_round(self) -> float:
         """Renew the leases, and return the seconds until the next renewal."""
@@ -318,7 +325,10 @@ class ObserverWorker(MessageWorker):
     def create_server(self) -> Any:
         """Return the RPC server, not started."""
         return create_observer_server(
-            self.components.transport, self.observer, server=self.worker_id
+            self.components.transport,
+            self.observer,
+            server=self.worker_id,
+            errors=self.components.errors,
         )
 
     def run_round(self) -> float:

@@ -74,6 +74,14 @@ def begin_rollback(
     return ProgressResult(started.stack, started.outgoing_messages)
 
 
+def refuse_rollback(
+    tx: Transaction, stack: Stack, reason: str, context: TraversalContext
+) -> ProgressResult:
+    """Fail a stack whose rollback has raised (RULE 11)."""
+    cause = f"{reason}; Stack {stack.action} cannot be rolled back"
+    return ProgressResult(stack, completion.fail_traversal(tx, stack, cause, context))
+
+
 def _rebuild_goal(
     tx: Transaction, stack: Stack, goal_id: str, rebuild: DefinitionRebuilder
 ) -> tuple[Goal, Mapping[str, DesiredResource]]:

@@ -6,10 +6,12 @@ stack itself.  Each takes the stack's lock and checks again whether there is any
 
 from __future__ import annotations
 
+from heat_convergence.common.errors import InternalError
 from heat_convergence.convergence.lifecycle import breakpoints, completion, dispatch
 from heat_convergence.convergence.lifecycle.context import TraversalContext
 from heat_convergence.convergence.lifecycle.nested import parent_notification
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, stop_after_failure
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.ports.store import Transaction
 
 
@@ -28,6 +30,28 @@ def handle_timeout(tx: Transaction, stack_id: str, context: TraversalContext) ->
         return ProgressResult(stack, rollback_reason="Timed out")
     reason = stack.first_failure_reason or "Timed out"
     return ProgressResult(stack, completion.fail_traversal(tx, stack, reason, context))
+
+
+def fail_overdue_stack(
+    tx: Transaction, stack_id: str, error_id: str, context: TraversalContext
+) -> ProgressResult:
+    """Fail an overdue stack whose end by ``handle_timeout`` has raised.
+
+    Its jobs are neither cancelled nor rolled back: rows that cannot be processed may be the
+    cause (RULE 11).  The next action plans them anew.
+    """
+    stack = tx.stacks.lock(stack_id)
+    if stack is None or not stack.in_progress:
+        return ProgressResult(None)
+    reason = f"Timed out; {InternalError(error_id).message}"
+    tx.stacks.update(
+        stack_id,
+        status=Status.FAILED,
+        status_reason=reason,
+        deadline_at=None,
+        first_failure_reason=None,
+    )
+    return ProgressResult(stack)
 
 
 def cancel_nested_stack(

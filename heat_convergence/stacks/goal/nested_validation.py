@@ -193,6 +193,7 @@ class NestedStackValidator:
             stack_source=lambda name: StackSource(
                 target.files, target.environment.for_remote_stack(name)
             ),
+            errors=services.errors,
         )
 
     def _check_nested_stacks(

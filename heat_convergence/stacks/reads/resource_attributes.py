@@ -6,12 +6,13 @@ database or the cloud.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
@@ -22,7 +23,6 @@ from heat_convergence.resources.redaction import redact_attributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
 
 Json = Any
-LOG = logging.getLogger(__name__)
 _SHOW = "show"
 
 
@@ -32,12 +32,14 @@ class AttributeReader:
 
     Attributes:
         shows_secrets: False for users who may not read secrets.
+        errors: the log of unexpected errors of resource types.
     """
 
     stack: Stack
     registry: ResourceTypeRegistry
     now: datetime
     shows_secrets: bool = True
+    errors: ErrorLog = field(default_factory=ErrorLog)
 
     def read_attributes(self, row: ResourceRow, extra: Iterable[str] = ()) -> dict[str, Json]:
         """Return the attributes of a resource by name; null for values that cannot be read.
@@ -59,14 +61,24 @@ class AttributeReader:
         self, row: ResourceRow, resource_type: ResourceType, extra: Iterable[str]
     ) -> dict[str, Json]:
         view = dependency_context(input_from_row(row), self.stack, self.now)
-        requested = {name: _attribute(resource_type, view, name) for name in extra}
-        shown = _attribute(resource_type, view, _SHOW)
+        requested = {name: self._attribute(resource_type, view, name) for name in extra}
+        shown = self._attribute(resource_type, view, _SHOW)
         if isinstance(shown, Mapping):
             return {**shown, **requested}
         return {
-            name: _attribute(resource_type, view, name)
+            name: self._attribute(resource_type, view, name)
             for name in resource_type.attribute_names(view)
         } | requested
+
+    def _attribute(self, resource_type: ResourceType, view: ResourceContext, name: str) -> Json:
+        """Return None for what fails, too: the response is being sent already (RULE 11)."""
+        if not resource_type.schema.has_attribute(name):
+            return None
+        return ErrorBoundary(BoundaryName.RESOURCE_TYPE, self.errors).run(
+            lambda: _known_attribute(resource_type, view, name),
+            lambda _error, _error_id: None,
+            ErrorSubject(view.stack_id, view.name),
+        )
 
 
 def input_from_row(row: ResourceRow) -> InputResource:
@@ -86,18 +98,8 @@ def input_from_row(row: ResourceRow) -> InputResource:
     )
 
 
-def _attribute(resource_type: ResourceType, view: ResourceContext, name: str) -> Json:
-    """Return None for what fails, too: the response is being sent already."""
-    if not resource_type.schema.has_attribute(name):
-        return None
+def _known_attribute(resource_type: ResourceType, view: ResourceContext, name: str) -> Json:
     try:
         return resource_type.attribute(view, name)
     except Error:
-        return None
-    except Exception:  # the edge towards third-party code
-        LOG.exception(
-            "resource type raised an exception:"
-            " stack=%(stack)s resource=%(resource)s attribute=%(attribute)s",
-            {"stack": view.stack_id, "resource": view.name, "attribute": name},
-        )
         return None

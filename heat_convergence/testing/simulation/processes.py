@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from heat_convergence.common.error_log import ErrorLog
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.fair_executor import SlotGroups
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.takeover import take_over_jobs
@@ -31,6 +31,14 @@ from heat_convergence.testing.simulation.sequential_pool import SequentialPool
 from heat_convergence.testing.simulation.workload import nested_templates, scaling_groups
 
 SIMULATED_TYPES = (SimulatedType, ImmutableType, SignalledType)
+
+
+class RaisingErrorLog(ErrorLog):
+    """An error log that ends the simulation: its types and its data are no excuse."""
+
+    def report(self, error: Exception, subject: ErrorSubject, boundary: str) -> str:
+        """Raise the error again."""
+        raise error
 
 
 class ServiceProcess(SimulatedProcess):
@@ -65,6 +73,7 @@ class ServiceProcess(SimulatedProcess):
             ids=simulation.ids,
             settings=simulation.settings,
             wait=self.wait,
+            errors=RaisingErrorLog(simulation.event_queue.now),
         )
 
     def notices_end(self) -> bool:
@@ -113,14 +122,6 @@ class SimulatedEngine(ServiceProcess):
             )
 
 
-class RaisingErrorLog(ErrorLog):
-    """An error log that ends the simulation: its types and its data are no excuse."""
-
-    def report(self, error: Exception, stack_id: str) -> str:
-        """Raise the error again."""
-        raise error
-
-
 class SimulatedPollPool:
     """``observer.poll_pool.PollPool`` that runs each observation as a task of its own."""
 
@@ -146,7 +147,6 @@ class SimulatedObserver(ServiceProcess):
             self.daemon_services(),
             rebuild=nested_templates.rebuild_desired,
             request_tick=self._request_tick,
-            errors=RaisingErrorLog(self.daemon_services().clock),
             pool=SimulatedPollPool(self) if self.simulation.config.concurrent_polls else None,
         )
         self._ticking = False

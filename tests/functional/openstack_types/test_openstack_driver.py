@@ -11,6 +11,7 @@ import pytest
 
 from heat_convergence.clients import error_mapping
 from heat_convergence.common import errors
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.observer.polling import ObservationBatch, plan_polls
@@ -119,10 +120,10 @@ class TestCallCounts:
         bench.emulation.advance(5.0)
         bench.emulation.request_counts.clear()
         now = START + timedelta(seconds=5)
-        result, groups = plan_polls(due, bench.registry, now)
+        result, groups = plan_polls(due, bench.registry, now, ErrorLog())
         assert not result.resource_ids
         for group in groups.values():
-            result.merge(group.run(bench.registry))
+            result.merge(group.run(bench.registry, ErrorLog()))
         observations = [one for each in result.observations.values() for one in each.values()]
         assert len(observations) == created == 24
         assert {one.observed for one in observations} == {ObservedState.READY}

@@ -15,6 +15,7 @@ from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.statements import events
 from heat_convergence.db.tables import event, metadata
@@ -52,7 +53,7 @@ def create_tasks(
 ) -> PeriodicTasks:
     conf = SimpleNamespace(max_events_per_stack=limit, event_purge_batch_size=4)
     components = SimpleNamespace(
-        database=database, conf=conf, delegation=delegation, clock=utc_now
+        database=database, conf=conf, delegation=delegation, clock=utc_now, errors=ErrorLog()
     )
     return PeriodicTasks(cast("ProcessComponents", components), is_stopping)
 

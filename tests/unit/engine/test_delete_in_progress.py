@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState
 from heat_convergence.convergence.model.stack import Stack
@@ -61,6 +62,6 @@ def test_delete_is_busy_after_the_call(leaving) -> None:
 def test_delete_is_busy_when_observed(leaving) -> None:
     registry = ResourceTypeRegistry.from_types(SlowDeletingType)
     batches = [ObservationBatch(STACK, [leaving], {})]
-    result, groups = plan_polls(batches, registry, NOW)
+    result, groups = plan_polls(batches, registry, NOW, ErrorLog())
     assert not groups  # it does no I/O
     assert result.observations["stack-1"]["a"].observed is ObservedState.BUSY

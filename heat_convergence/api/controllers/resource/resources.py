@@ -213,7 +213,11 @@ class ResourcesController(Controller):
         self, row: ResourceRow, stack: Stack, extra: Sequence[str], *, shows_secrets: bool
     ) -> dict[str, Json]:
         viewer = AttributeReader(
-            stack, self.services.registry, self.services.clock(), shows_secrets
+            stack,
+            self.services.registry,
+            self.services.clock(),
+            shows_secrets,
+            self.services.errors,
         )
         return {
             "description": row.definition.get("description", ""),

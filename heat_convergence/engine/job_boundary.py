@@ -1,0 +1,135 @@
+"""The error boundary around the jobs of a message (RULE 11).
+
+Called by ``engine``.  Jobs are claimed and recorded together; if that raises, each alone,
+and those that raise again fail their resources, with the id of the error in the log.  Must
+not touch any row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from heat_convergence.common.error_boundary import (
+    TRANSACTION_ERRORS,
+    BoundaryName,
+    ErrorBoundary,
+)
+from heat_convergence.common.error_log import ErrorLog, ErrorSubject
+from heat_convergence.common.errors import (
+    Error,
+    InternalError,
+    InvalidEncryptionKey,
+    ResourceFailure,
+    StorageRefused,
+)
+from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.engine.execution import Outcome
+from heat_convergence.engine.jobs import Job, reject_job
+from heat_convergence.engine.outcomes import RecordedOutcomes, merge_recorded
+
+ClaimedJobs = tuple[list[Job], tuple[OutgoingMessage, ...]]
+Claim = Callable[[Sequence[str], Error | None], ClaimedJobs]
+"""Claims resources; with an error, as jobs that are rejected because of it."""
+Record = Callable[[Sequence[Outcome]], RecordedOutcomes]
+NOTHING_RECORDED = RecordedOutcomes((), {})
+
+
+class JobBoundary:
+    """The boundary of one engine."""
+
+    def __init__(self, errors: ErrorLog) -> None:
+        self._boundary = ErrorBoundary(BoundaryName.JOB, errors, TRANSACTION_ERRORS)
+
+    def claim(self, stack_id: str, resource_ids: Sequence[str], claim: Claim) -> ClaimedJobs:
+        """Claim resources together or, if that raises, each alone."""
+        together: ClaimedJobs | None = self._boundary.run(
+            lambda: claim(resource_ids, None), _no_result, ErrorSubject(stack_id)
+        )
+        if together is not None:
+            return together
+        parts = [self._claim_one(stack_id, row_id, claim) for row_id in resource_ids]
+        messages = tuple(message for _jobs, sent in parts for message in sent)
+        return [job for jobs, _sent in parts for job in jobs], messages
+
+    def _claim_one(self, stack_id: str, row_id: str, claim: Claim) -> ClaimedJobs:
+        """Claim a resource or reject its job; if that raises, too, a sweep tries it later."""
+        subject = ErrorSubject(stack_id, row_id)
+
+        def reject(_error: Exception, error_id: str) -> ClaimedJobs:
+            return self._boundary.run(
+                lambda: claim([row_id], InternalError(error_id)), _no_claims, subject
+            )
+
+        return self._boundary.run(lambda: claim([row_id], None), reject, subject)
+
+    def create(self, row: Resource, create: Callable[[], Job]) -> Job:
+        """Create a job; one whose creation raises is rejected."""
+        return self._boundary.run(
+            create,
+            lambda _error, error_id: reject_job(row, InternalError(error_id)),
+            ErrorSubject(row.stack_id, row.name),
+        )
+
+    def prepare(self, job: Job, prepare: Callable[[Job], Job]) -> Job:
+        """Add to a job what its call needs; one for which that raises fails."""
+        return self._boundary.run(
+            lambda: prepare(job),
+            lambda _error, error_id: replace(job, error=InternalError(error_id)),
+            ErrorSubject(job.row.stack_id, job.row.name),
+        )
+
+    def start(
+        self,
+        job: Job,
+        start: Callable[[], tuple[OutgoingMessage, ...]],
+        failed: Callable[[Outcome], object],
+    ) -> tuple[OutgoingMessage, ...]:
+        """Start the traversal of a nested stack; ``failed`` records that this raised."""
+
+        def fail(_error: Exception, error_id: str) -> tuple[OutgoingMessage, ...]:
+            failed(Outcome(job, error=InternalError(error_id)))
+            return ()
+
+        return self._boundary.run(start, fail, ErrorSubject(job.row.stack_id, job.row.name))
+
+    def record(self, outcomes: Sequence[Outcome], record: Record) -> RecordedOutcomes:
+        """Record outcomes together or, if that raises, each alone, as a failure if need be.
+
+        If a failure cannot be recorded either, the lease expires and another worker does the
+        job, ``max_job_takeovers`` times at most.
+        """
+        recorded = self._try_to_record(outcomes, record)
+        if isinstance(recorded, RecordedOutcomes):
+            return recorded
+        if len(outcomes) > 1:
+            return merge_recorded([self.record([outcome], record) for outcome in outcomes])
+        again = self._try_to_record([outcomes[0].as_failure(recorded)], record)
+        return again if isinstance(again, RecordedOutcomes) else NOTHING_RECORDED
+
+    def _try_to_record(
+        self, outcomes: Sequence[Outcome], record: Record
+    ) -> RecordedOutcomes | Error:
+        def attempt() -> RecordedOutcomes | Error:
+            try:
+                return record(outcomes)
+            except (StorageRefused, InvalidEncryptionKey) as error:
+                return ResourceFailure(
+                    f"its values can't be stored: {error}", detail=error.log_text
+                )
+
+        row = outcomes[0].job.row
+        return self._boundary.run(
+            attempt,
+            lambda _error, error_id: InternalError(error_id),
+            ErrorSubject(row.stack_id, row.name if len(outcomes) == 1 else ""),
+        )
+
+
+def _no_result(_error: Exception, _error_id: str) -> None:
+    return None
+
+
+def _no_claims(_error: Exception, _error_id: str) -> ClaimedJobs:
+    return [], ()
