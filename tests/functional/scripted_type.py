@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -118,7 +119,12 @@ def make(service: LocalService, **body: Json) -> str:
 
 def state(service: LocalService, path: str) -> tuple[str, str]:
     stack = service.send("GET", path).json["stack"]
-    return stack["stack_status"], stack["stack_status_reason"]
+    return stack["stack_status"], without_error_id(stack["stack_status_reason"])
+
+
+def without_error_id(reason: str) -> str:
+    """Return a reason without the id of an unexpected error, which depends on its place."""
+    return re.sub(r" \(error id [0-9a-f]{12}\)", "", reason)
 
 
 def row(service: LocalService, path: str, name: str = "r") -> Json:
