@@ -30,7 +30,7 @@ from heat_convergence.engine.jobs import Job, reject_job
 from heat_convergence.engine.outcomes import RecordedOutcomes, merge_recorded
 
 ClaimedJobs = tuple[list[Job], tuple[OutgoingMessage, ...]]
-Claim = Callable[[Sequence[str], Error | None], ClaimedJobs]
+ClaimJobs = Callable[[Sequence[str], Error | None], ClaimedJobs]
 """Claims resources; with an error, as jobs that are rejected because of it."""
 Record = Callable[[Sequence[Outcome]], RecordedOutcomes]
 NOTHING_RECORDED = RecordedOutcomes((), {})
@@ -42,8 +42,8 @@ class JobBoundary:
     def __init__(self, errors: ErrorLog) -> None:
         self._boundary = ErrorBoundary(BoundaryName.JOB, errors, TRANSACTION_ERRORS)
 
-    def claim(self, stack_id: str, resource_ids: Sequence[str], claim: Claim) -> ClaimedJobs:
-        """Claim resources together or, if that raises, each alone."""
+    def claim(self, stack_id: str, resource_ids: Sequence[str], claim: ClaimJobs) -> ClaimedJobs:
+        """ClaimJobs resources together or, if that raises, each alone."""
         together: ClaimedJobs | None = self._boundary.run(
             lambda: claim(resource_ids, None), _no_result, ErrorSubject(stack_id)
         )
@@ -53,8 +53,8 @@ class JobBoundary:
         messages = tuple(message for _jobs, sent in parts for message in sent)
         return [job for jobs, _sent in parts for job in jobs], messages
 
-    def _claim_one(self, stack_id: str, row_id: str, claim: Claim) -> ClaimedJobs:
-        """Claim a resource or reject its job; if that raises, too, a sweep tries it later."""
+    def _claim_one(self, stack_id: str, row_id: str, claim: ClaimJobs) -> ClaimedJobs:
+        """ClaimJobs a resource or reject its job; if that raises, too, a sweep tries it later."""
         subject = ErrorSubject(stack_id, row_id)
 
         def reject(_error: Exception, error_id: str) -> ClaimedJobs:

@@ -120,7 +120,7 @@ def test_exception_of_a_resource_type_is_in_the_reason_with_its_id(
     assert_only_bad_failed(service, stack_id, caplog)
 
 
-def test_exception_whose_text_raises_fails_the_resource(
+def test_exception_without_a_text_fails_the_resource(
     service: LocalService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class SilentError(Exception):
@@ -206,7 +206,7 @@ def test_message_that_cannot_be_sent_fails_nothing(
     assert any("boundary=message" in each.message for each in caplog.records)
 
 
-def test_stack_whose_rollback_raises_fails_without_one(
+def test_failed_rollback_fails_the_stack(
     service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*args: Any) -> Any:
