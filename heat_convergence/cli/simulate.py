@@ -20,8 +20,15 @@ from heat_convergence.testing.simulation.scenarios.campaign import (
     replay_command,
     run_seeds,
 )
+from heat_convergence.testing.simulation.scenarios.fault_enumeration import (
+    SHAPES,
+    every_nth,
+    list_points,
+    run_faults,
+)
 
 EXIT_OK, EXIT_INVARIANT_VIOLATED, EXIT_USAGE = 0, 1, 2
+_SAMPLED_FAULTS = 100
 _PROGRESS_INTERVAL = 500  # seeds between two lines of progress
 
 
@@ -35,6 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
     if parsed.replay is not None:
         return _replay(parsed.replay)
+    if parsed.faults is not None:
+        return _enumerate_faults(parsed)
     options = CampaignOptions(parsed.steps, parsed.store, scenario_family=parsed.templates)
     summary = CampaignSummary()
     for result in run_seeds(parsed.seed, options, processes=parsed.processes):
@@ -48,6 +57,23 @@ def main(arguments: Sequence[str]) -> int:
             )
     _print_summary(summary, options)
     return EXIT_INVARIANT_VIOLATED if summary.failures else EXIT_OK
+
+
+def _enumerate_faults(parsed: argparse.Namespace) -> int:
+    """Raise an unexpected exception at every call of the reference runs, or at some."""
+    points = [point for shape in SHAPES for point in list_points(shape, parsed.store)]
+    chosen = points if parsed.faults == "all" else every_nth(points, _SAMPLED_FAULTS)
+    failures = 0
+    for result in run_faults(chosen, parsed.store, processes=parsed.processes):
+        if result.violation is not None:
+            failures += 1
+            at = f"{result.fault.shape}: {result.fault.point}"
+            _print(f"exception at {at} violates {result.violation}")
+    _print(
+        f"{len(chosen)} of {len(points)} points on the {parsed.store} store:"
+        f" {failures} violated an invariant"
+    )
+    return EXIT_INVARIANT_VIOLATED if failures else EXIT_OK
 
 
 def _replay(path: Path) -> int:
@@ -115,6 +141,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--seed", type=_seeds, metavar="N[-M]", help="run one or many histories")
+    mode.add_argument(
+        "--faults",
+        choices=("all", "sample"),
+        help="raise an unexpected exception at each call of reference histories, one at a time",
+    )
     mode.add_argument("--replay", type=Path, metavar="FILE", help="run a scenario")
     parser.add_argument(
         "--steps",

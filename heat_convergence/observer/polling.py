@@ -105,7 +105,7 @@ PollGroups = dict[CallGroups, PollGroup]
 
 @dataclass(frozen=True, slots=True)
 class _Poll:
-    """How to observe one resource; ``groups`` are None without I/O."""
+    """A resource to observe; ``groups`` are None without I/O."""
 
     resource_type: ResourceType
     view: ResourceContext

@@ -133,16 +133,18 @@ class MessageWorker(ABC):
         self._locks.release()
 
     def _watch_workers(self) -> None:
+        boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)
         while not self.stop_event.is_set():
-            try:
-                with self._locks.ended_workers(self.watched_binaries) as ended:
-                    if ended:
-                        self.take_over(ended)
-            except (errors.Error, OSError) as error:  # tried again, since they are not forgotten
-                LOG.warning("takeover aborted: error=%(error)s", {"error": error})
-            except Exception:  # error boundary of the thread
-                LOG.exception("takeover failed")
+            boundary.contain(self._take_over_from_ended)
             self.stop_event.wait(_WATCH_INTERVAL_S)
+
+    def _take_over_from_ended(self) -> None:
+        try:
+            with self._locks.ended_workers(self.watched_binaries) as ended:
+                if ended:
+                    self.take_over(ended)
+        except (errors.Error, OSError) as error:  # tried again, since they are not forgotten
+            LOG.warning("takeover aborted: error=%(error)s", {"error": error})
 
     def _safe_round(self) -> float:
         boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)

@@ -16,9 +16,9 @@ from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.ports.store import Store
 from heat_convergence.engine.nested_jobs import NESTED_STACK_NEVER_CREATED
+from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.nested_observation import SUPERSEDED_REASON
 from heat_convergence.testing.simulation.fault_injector import FaultInjector
-from heat_convergence.testing.simulation.fault_points import FaultInjectingStore
 from heat_convergence.testing.simulation.processes import (
     ServiceProcess,
     SimulatedApi,
@@ -116,8 +116,8 @@ class SimulatedEnvironment(SimulationContext):
 
     def _perform(self, request: UserRequest) -> None:
         services = RequestServices(
-            store=FaultInjectingStore(self.store, self.api),
-            bus=self.api.bus(),
+            store=self.api.store(),
+            bus=ContainedBus(self.api.bus(), self.api.errors()),
             context=TraversalContext(self.event_queue.now(), self.ids, self.settings),
             wait=self.api.wait,
             registry=self.api.registry(),
@@ -254,6 +254,19 @@ class SimulatedEnvironment(SimulationContext):
             for state in self.invariant_checker.stack_states.values()
             if state.stack.tree_id in trees
         )
+
+    def check_failures_contained(self) -> None:
+        """Report failures of more than one tree, or without an error id (RULE 11)."""
+        failures = self.invariant_checker.first_failures
+        if len(failures) > 1:
+            reasons = sorted(failures.values())
+            self.invariant_checker.report_violation(11, f"one fault has failed trees: {reasons}")
+        for reason in failures.values():
+            if "error id " not in reason:
+                self.invariant_checker.report_violation(
+                    11, f"a stack is FAILED without an error id: {reason}"
+                )
+        self.raise_violation()
 
     def check_failures_expected(self) -> None:
         """Report failed stacks without a known reason (RULE 9)."""

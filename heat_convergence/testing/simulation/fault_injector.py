@@ -84,6 +84,7 @@ class FaultInjector:
     planned_faults: list[PlannedFault] = field(default_factory=list)
     injected: dict[str, str] = field(default_factory=dict)
     enabled: bool = True
+    passed_contexts: dict[str, set[str]] = field(default_factory=dict)
     _passed: Counter[str] = field(default_factory=Counter)
 
     def next_fault(self, process: str, point_type: str, context: str = "") -> str | None:
@@ -93,6 +94,7 @@ class FaultInjector:
         """
         prefix = f"{process}/{point_type}"
         self._passed[prefix] += 1
+        self.passed_contexts.setdefault(point_type, set()).add(context)
         point = f"{prefix}/{self._passed[prefix]}"
         fault = self._planned_fault(process, point_type, context)
         if fault is None and self.enabled:

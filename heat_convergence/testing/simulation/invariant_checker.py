@@ -72,6 +72,7 @@ class InvariantChecker:
     ) -> None:
         self.abandoned_stack_ids: set[str] = set()
         self.promoted_from: dict[str, str] = {}  # id of a root → id of its former tree
+        self.first_failures: dict[str, str] = {}  # id of a tree → reason of its first failure
         self._users = users
         self._expect_failure = expect_failure
         self._failed_at: dict[str, datetime] = {}  # time of each stack's last failure
@@ -292,6 +293,7 @@ class InvariantChecker:
         ended = before is None or before.stack.in_progress
         if ended and stack.status is Status.FAILED:
             self._failed_at[stack.id] = self._now()
+            self.first_failures.setdefault(stack.tree_id, stack.status_reason)
         elif stack.in_progress:
             self._failed_at.pop(stack.id, None)
         if stack.status is not Status.COMPLETE or not ended or stack.action not in _REPAIRS:

@@ -14,6 +14,10 @@ from heat_convergence.common import errors
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.resources.protocol.resource_type import ResourceContext
 from heat_convergence.testing.simulation.bus import SimulatedMessage
+from heat_convergence.testing.simulation.exception_points import (
+    ExceptionPoints,
+    UnexpectedFault,
+)
 from heat_convergence.testing.simulation.simulation_context import RunningTask, SimulationContext
 from heat_convergence.testing.simulation.tasks import GreenletTask, ProcessTerminated
 
@@ -77,6 +81,9 @@ class SimulatedProcess:
                 if error.retry is errors.Retry.NEVER:
                     raise
                 self.simulation.log_event(f"{self.name} aborts {label}: {error}")
+            except UnexpectedFault as error:
+                # The boundary of the daemon's loop, of a message or of a request.
+                self.simulation.log_event(f"{self.name} aborts {label}: {error!r}")
 
         running = RunningTask(lease_owner, task=GreenletTask(guarded, f"{self.name} {label}"))
         self.running_tasks.append(running)
@@ -127,6 +134,14 @@ class SimulatedProcess:
         if fault is not None:
             self.simulation.log_event(f"{self.name} {point_type} {context}: {fault}")
         return fault
+
+    def exception_points(self) -> ExceptionPoints:
+        """Return the points at which this process raises an unexpected exception."""
+        return ExceptionPoints(self._next_task_fault)
+
+    def _next_task_fault(self, point_type: str, context: str) -> str | None:
+        """Return the fault at a point inside a task; a process that starts has none."""
+        return self.next_fault(point_type, context) if self.simulation.running_tasks else None
 
     def crash(self) -> NoReturn:
         """Kill this process from within its current task."""

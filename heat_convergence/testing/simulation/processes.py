@@ -7,16 +7,29 @@ any number of tasks may be in progress.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+from heat_convergence.common.clock import Clock
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.fair_executor import SlotGroups
+from heat_convergence.common.ids import IdFactory
+from heat_convergence.convergence.ports.bus import Bus
 from heat_convergence.engine.engine import Engine
+from heat_convergence.engine.execution import Outcome
+from heat_convergence.engine.jobs import Job
+from heat_convergence.engine.pool import LateCalls
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
 from heat_convergence.testing.simulation.bus import SimulatedBus, SimulatedMessage
+from heat_convergence.testing.simulation.exception_points import (
+    ContainedErrorLog,
+    RaisingProxy,
+    RaisingRegistry,
+    RaisingStore,
+)
 from heat_convergence.testing.simulation.fault_points import (
     FaultInjectingCalls,
     FaultInjectingStore,
@@ -27,7 +40,6 @@ from heat_convergence.testing.simulation.resource_types import (
     SignalledType,
     SimulatedType,
 )
-from heat_convergence.testing.simulation.sequential_pool import SequentialPool
 from heat_convergence.testing.simulation.workload import nested_templates, scaling_groups
 
 SIMULATED_TYPES = (SimulatedType, ImmutableType, SignalledType)
@@ -47,39 +59,77 @@ class ServiceProcess(SimulatedProcess):
     def registry(self) -> ResourceTypeRegistry:
         """Return the resource types, with the fault points of this process."""
         calls = FaultInjectingCalls(self)
-        return ResourceTypeRegistry.from_types(
+        types = (
             *(type_class(self.simulation.cloud, calls) for type_class in SIMULATED_TYPES),
-            *scaling_groups.SCALING_RESOURCE_TYPES,
+            *(type_class() for type_class in scaling_groups.SCALING_RESOURCE_TYPES),
         )
+        if self.simulation.config.exception_points:
+            return RaisingRegistry(types, self.exception_points())
+        return ResourceTypeRegistry(types)
 
-    def bus(self) -> SimulatedBus:
+    def bus(self) -> Bus:
         """Return the bus with this process as the sender."""
         simulation = self.simulation
-        return SimulatedBus(
+        bus = SimulatedBus(
             f"{self.name}.{self.incarnation}",
             simulation.event_queue,
             simulation.faults,
             simulation.router.deliver,
         )
+        if simulation.config.exception_points:
+            return RaisingProxy(bus, self.exception_points(), "bus")
+        return bus
+
+    def store(self) -> Any:
+        """Return the store with the fault points of this process."""
+        store = FaultInjectingStore(self.simulation.store, self)
+        if self.simulation.config.exception_points:
+            return RaisingStore(store, self.exception_points())
+        return store
+
+    def errors(self) -> ErrorLog:
+        """Return the log of unexpected errors."""
+        now = self.simulation.event_queue.now
+        planned = self.simulation.config.exception_points
+        return ContainedErrorLog(now) if planned else RaisingErrorLog(now)
 
     def daemon_services(self) -> DaemonServices:
         """Return the services of an engine or observer in this process."""
         simulation = self.simulation
+        clock: Clock = simulation.event_queue.now
+        ids: IdFactory = simulation.ids
+        if simulation.config.exception_points:
+            points = self.exception_points()
+            clock, ids = points.around(clock, "clock"), points.around(ids, "ids")
         return DaemonServices(
-            store=FaultInjectingStore(simulation.store, self),
+            store=self.store(),
             bus=self.bus(),
             registry=self.registry(),
-            clock=simulation.event_queue.now,
-            ids=simulation.ids,
+            clock=clock,
+            ids=ids,
             settings=simulation.settings,
             wait=self.wait,
-            errors=RaisingErrorLog(simulation.event_queue.now),
+            errors=self.errors(),
         )
 
     def notices_end(self) -> bool:
         """Return whether the end of the last incarnation is noticed, on the same host, or not."""
         drawn = self.simulation.faults.random_between(f"{self.name}/noticed", 0.0, 1.0)
         return self.incarnation > 1 and drawn < 0.5
+
+
+class SequentialPool:
+    """``engine.pool.JobPool`` that returns outcomes after every ``group_size`` calls."""
+
+    def __init__(self, group_size: int) -> None:
+        self._group_size = group_size
+
+    def run(
+        self, perform: Callable[[Job], Outcome], jobs: Sequence[Job], late: LateCalls
+    ) -> Iterator[list[Outcome]]:
+        """Perform the jobs in order; yield the outcomes of each group."""
+        for start in range(0, len(jobs), self._group_size):
+            yield [perform(job) for job in jobs[start : start + self._group_size]]
 
 
 class SimulatedEngine(ServiceProcess):

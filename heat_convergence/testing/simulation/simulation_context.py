@@ -39,6 +39,7 @@ class EnvironmentConfig:
         group_size: how many calls an engine records at once.
         max_work_s: the longest time the cloud takes for a call.
         concurrent_polls: 1 if observations do not delay the pass that has started them.
+        exception_points: whether every call of a port or a type is a point of a fault.
     """
 
     seed: int = 0
@@ -47,6 +48,7 @@ class EnvironmentConfig:
     group_size: int = 1
     max_work_s: float = 5.0
     concurrent_polls: int = 0
+    exception_points: bool = False
     settings: ConvergenceSettings = field(
         default_factory=lambda: ConvergenceSettings(
             action_timeout_s=600.0, max_job_takeovers=UNLIMITED_TAKEOVERS

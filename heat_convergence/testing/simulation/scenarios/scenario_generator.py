@@ -77,6 +77,8 @@ class Scenario:
 
     Attributes:
         faults_by_point: the faults by their points; None to draw them at random.
+        lasting_fault: the context of a call of a verb that always raises, such as
+            ``create a``, until the stacks have settled; None for no such fault.
         horizon_s: the time at which requests and faults end.
     """
 
@@ -86,6 +88,7 @@ class Scenario:
     external_changes: tuple[ExternalChange, ...] = ()
     fault_probabilities: FaultProbabilities = field(default_factory=dict)
     faults_by_point: Mapping[str, str] | None = None
+    lasting_fault: str | None = None
     horizon_s: float = 100.0
 
 

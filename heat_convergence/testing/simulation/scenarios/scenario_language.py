@@ -110,7 +110,7 @@ def _configured(
     config: EnvironmentConfig, counts: Mapping[str, int], settings: Mapping[str, float]
 ) -> EnvironmentConfig:
     changed = dataclasses.replace(config.settings, **settings)  # type: ignore[arg-type]
-    return dataclasses.replace(config, settings=changed, **counts)
+    return dataclasses.replace(config, settings=changed, **counts)  # type: ignore[arg-type]
 
 
 def parse_request(command: ScenarioCommand) -> UserRequest:

@@ -25,7 +25,7 @@ from heat_convergence.resources.protocol.resource_context import FINAL_SNAPSHOT
 from heat_convergence.testing.memory.store import MemoryStore
 from heat_convergence.testing.simulation.cloud import CloudObject
 from heat_convergence.testing.simulation.environment import InvariantBroken, SimulatedEnvironment
-from heat_convergence.testing.simulation.fault_injector import FaultInjector
+from heat_convergence.testing.simulation.fault_injector import FaultInjector, PlannedFault
 from heat_convergence.testing.simulation.scenarios.scenario_generator import (
     ExternalChange,
     Scenario,
@@ -62,6 +62,9 @@ def run_scenario(scenario: Scenario) -> SimulationResult:
         probabilities=scenario.fault_probabilities if scenario.faults_by_point is None else {},
         faults_by_point=scenario.faults_by_point or {},
     )
+    if scenario.lasting_fault is not None:
+        lasting = PlannedFault("", "verb", "raise", scenario.lasting_fault, repeat_count=10**9)
+        faults.planned_faults.append(lasting)
     with open_store(scenario.store) as store:
         environment = SimulatedEnvironment(scenario.config, faults, store)
         violation = None
@@ -87,8 +90,8 @@ def run_scenario(scenario: Scenario) -> SimulationResult:
         )
 
 
-def fault_points(scenario: Scenario, point_type: str) -> list[str]:
-    """Return the points of a type that the scenario passes before its horizon."""
+def fault_points(scenario: Scenario, *point_types: str) -> list[str]:
+    """Return the points of some types that the scenario passes before its horizon."""
     faults = FaultInjector(
         seed=scenario.config.seed, faults_by_point=scenario.faults_by_point or {}
     )
@@ -97,7 +100,20 @@ def fault_points(scenario: Scenario, point_type: str) -> list[str]:
         try:
             _schedule(environment, scenario)
             environment.run_until(scenario.horizon_s)
-            return faults.passed_points(point_type)
+            return [point for each in point_types for point in faults.passed_points(each)]
+        finally:
+            environment.close()
+
+
+def passed_contexts(scenario: Scenario, point_type: str) -> frozenset[str]:
+    """Return the contexts of a type's points that the scenario passes before its horizon."""
+    faults = FaultInjector(seed=scenario.config.seed)
+    with open_store(scenario.store) as store:
+        environment = SimulatedEnvironment(scenario.config, faults, store)
+        try:
+            _schedule(environment, scenario)
+            environment.run_until(scenario.horizon_s)
+            return frozenset(faults.passed_contexts.get(point_type, ()))
         finally:
             environment.close()
 
@@ -123,7 +139,11 @@ def _run(environment: SimulatedEnvironment, scenario: Scenario) -> None:
     environment.faults.enabled = False
     environment.clear_breakpoints_periodically()
     environment.settle(SETTLE_TIMEOUT_S)
-    environment.check_failures_expected()
+    if environment.config.exception_points:
+        environment.check_failures_contained()
+        environment.faults.planned_faults.clear()
+    else:
+        environment.check_failures_expected()
     reach_goals_and_delete(environment)
 
 
