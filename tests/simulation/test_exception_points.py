@@ -52,8 +52,8 @@ def without_boundary(removed: BoundaryName) -> Callable[..., Any]:
 
 
 def test_removed_boundary_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    fault = FaultPoint("flat", "create a/verb", lasts=True)
-    assert fault in points_of("flat")
+    fault = FaultPoint("verbs", "create a/verb", lasts=True)
+    assert fault in points_of("verbs")
     assert run_fault(fault).violation is None
     monkeypatch.setattr(ErrorBoundary, "run", without_boundary(BoundaryName.RESOURCE_TYPE))
     assert "rule 11" in str(run_fault(fault).violation)
