@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,14 @@ TEMPLATES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture
+def disabled_log() -> Iterator[None]:
+    """Enable logging again, which the command disables."""
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("disabled_log")
 def test_page_lists_templates_that_are_not_created(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
