@@ -38,6 +38,8 @@ KILL_COUNT = 9
 BETWEEN_KILLS_S = 2.5
 OUTAGE_S = 2.0
 DEADLOCKS = ("deadlock", "Deadlock", "transaction retried after a conflict")
+# An engine prepares jobs without locks, and prepares them again when another was faster.
+PREPARED_AGAIN = "rows have changed since they were read"
 
 Proxied = Callable[[str, str], tuple[ServiceDeployment, Proxy, Proxy]]
 
@@ -138,9 +140,14 @@ def test_nothing_is_lost_doubled_or_orphaned(
     _no_deadlock(deployment, url)
 
 
+def _is_deadlock(line: str) -> bool:
+    return PREPARED_AGAIN not in line and any(text in line for text in DEADLOCKS)
+
+
 def _no_deadlock(deployment: ServiceDeployment, url: str) -> None:
     counts = {
-        str(daemon.log): max(map(daemon.count_in_log, DEADLOCKS)) for daemon in deployment.daemons
+        str(daemon.log): sum(map(_is_deadlock, daemon.log.read_text().splitlines()))
+        for daemon in deployment.daemons
     }
     assert sum(counts.values()) == 0, counts
     if url.startswith("postgresql"):

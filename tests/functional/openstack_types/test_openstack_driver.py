@@ -280,7 +280,7 @@ class TestFailures:
             ("GET", "/x", 404, "", errors.ResourceGone),
             ("DELETE", "/networks/1", 409, "", errors.Conflict),
             ("POST", "/servers/1/action", 409, "", errors.Conflict),
-            ("POST", "/networks", 409, "", errors.ResourceFailure),
+            ("POST", "/networks", 409, "", errors.ServiceRejection),
             (
                 "POST",
                 "/ports",
@@ -305,7 +305,7 @@ class TestFailures:
             ("POST", "/servers", 403, '{"forbidden": {"message": "no"}}', errors.Forbidden),
             ("GET", "/x", 429, "", errors.Throttled),
             ("GET", "/x", 503, "", errors.TemporaryFailure),
-            ("POST", "/x", 400, '{"badRequest": {"message": "wrong"}}', errors.ResourceFailure),
+            ("POST", "/x", 400, '{"badRequest": {"message": "wrong"}}', errors.ServiceRejection),
         ],
     )
     def test_responses_map_to_errors(
