@@ -105,6 +105,7 @@ class FairExecutor:
             if self._closed:
                 work.future.cancel()
             if work.future.cancelled():
+                work.future.set_running_or_notify_cancel()  # who waits for it goes on
                 continue
             if work.groups not in blocked and self._slots.try_take(work.groups):
                 ready.append(work)

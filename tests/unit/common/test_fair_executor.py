@@ -102,7 +102,7 @@ def test_work_that_waits_can_be_cancelled(executor: FairExecutor, hanging: Hangi
     assert hanging.await_started(8)
     assert sum(each.cancel() for each in stuck) == SLOTS - 8
     hanging.released.set()
-    wait(stuck, WAIT_S)
+    assert not wait(stuck, WAIT_S).not_done
     assert executor.submit(["stuck"], lambda: 1).result(WAIT_S) == 1
 
 
