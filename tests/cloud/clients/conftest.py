@@ -1,0 +1,58 @@
+"""The service on the cloud of ``HEAT_CONVERGENCE_TEST_CLOUD``, and other projects' clients."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cloud.clients.client_software import CLIENTS_VARIABLE, ClientSoftware
+from tests.cloud.conftest import DeployService
+from tests.cloud.testbed import CloudTestbed, DeployedService
+
+FindSoftware = Callable[[str], ClientSoftware]
+
+
+@pytest.fixture(scope="module")
+def deployed_service(deploy: DeployService) -> DeployedService:
+    return deploy()
+
+
+@pytest.fixture(scope="session")
+def software(tmp_path_factory: pytest.TempPathFactory) -> FindSoftware:
+    """Return a function from a client's name to its folder."""
+    kept = os.environ.get(CLIENTS_VARIABLE)
+    root = Path(kept) if kept else tmp_path_factory.mktemp("clients")
+    return lambda name: ClientSoftware(root / name)
+
+
+@pytest.fixture
+def cloud_environment(
+    cloud_testbed: CloudTestbed, deployed_service: DeployedService, tmp_path: Path
+) -> dict[str, str]:
+    """Return the variables that name a clouds.yaml with the service's region."""
+
+    def entry(user: str) -> dict[str, Any]:
+        auth = {
+            "auth_url": cloud_testbed.auth_url,
+            "username": user,
+            "password": cloud_testbed.facts["password"],
+            "project_name": user,
+            "user_domain_id": "default",
+            "project_domain_id": "default",
+        }
+        return {"auth": auth, "region_name": deployed_service.region}
+
+    users = {
+        "devstack": "demo",
+        "devstack-alt": "alt_demo",
+        "devstack-admin": "admin",
+        "devstack-system-admin": "admin",
+    }
+    path = tmp_path / "clouds.json"
+    path.write_text(json.dumps({"clouds": {name: entry(user) for name, user in users.items()}}))
+    return {"OS_CLIENT_CONFIG_FILE": str(path)}
