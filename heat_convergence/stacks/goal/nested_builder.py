@@ -177,6 +177,8 @@ class NestedStackBuilder:
         request = self._request(parent, resource, stack)
         try:
             source = resource_type.source(request)
+            if source.has_next_step:
+                parent = self._with_replaced_files(parent, resource)
             environment = nested_environment(request, source.parameters, self.services.registry)
             prepared = self._prepare(stack, source, parent, environment, resource)
         except Error as error:
@@ -189,6 +191,21 @@ class NestedStackBuilder:
             {"steps": {"more": True, "pause_s": source.pause_s}} if source.has_next_step else {}
         )
         return replace(prepared, data={**source.data, **steps, "made_of": digest})
+
+    def _with_replaced_files(self, parent: ParentStack, resource: ParentResource) -> ParentStack:
+        """Return the parent with the files that members of an earlier batch still use.
+
+        The nested stack has the files of its current goal: the parent's new goal may lack them.
+        """
+        goal = resource.load_goal()
+        if goal is None:
+            return parent
+        load, files = parent.load_contents, parent.files
+        replaced = restore_full(replace(goal, parameters={}), load).files
+        if replaced.keys() <= files.hashes.keys():
+            return parent
+        merged = TemplateFiles({**replaced, **files.hashes}, self.services.template_cache, load)
+        return replace(parent, files=merged, common_part_hash=None)
 
     def prepare_adopted(
         self,
