@@ -8,7 +8,7 @@ are done between two runs of it, when it holds no locks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from heat_convergence.common.deferred_evaluation import (
@@ -23,7 +23,8 @@ LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Wait = Callable[[float], object]
 
-_MAX_EVALUATIONS = 10  # between two tries; each time, something had changed or was found anew
+_MAX_EVALUATIONS = 12  # of one transaction; each time, something had changed or was found anew
+MAX_CONFLICTS = 16  # as many rivals may each win once
 _AT_ONCE = 2  # conflicts in a row that are repeated without a pause
 _CONFLICT_PAUSE_S, _MAX_CONFLICT_PAUSE_S = 0.01, 0.5
 _OUTAGE_PAUSE_S, _MAX_OUTAGE_PAUSE_S = 0.2, 5.0
@@ -35,24 +36,29 @@ def retry_transaction(work: Callable[[], Result], *, wait: Wait, tries: int = 10
     Args:
         work: A whole transaction.
         wait: Function that sleeps for a number of seconds.
-        tries: Maximum number of attempts.
+        tries: Maximum number of attempts that the database does not answer.
 
     Raises:
-        ConcurrentTransaction: The last attempt lost against another transaction. The first
-            such attempts are repeated at once, the others after 0.01 to 0.5 seconds, doubling
-            each time: on a Galera cluster other nodes may have a whole queue of rivals.
+        ConcurrentTransaction: The last of ``MAX_CONFLICTS`` such attempts lost against another
+            transaction. The first are repeated at once, the others after 0.01 to 0.5 seconds,
+            doubling each time: on a Galera cluster other nodes may have a whole queue of rivals.
         Unavailable: The database did not answer the last attempt. Such attempts are
             repeated after 0.2 to 5 seconds, doubling each time.
     """
     with deferring_evaluations() as results:
-        return _retry(lambda: _evaluate_and_run(work, results), wait, tries)
+        left = iter(range(_MAX_EVALUATIONS))
+        return _retry(lambda: _evaluate_and_run(work, results, left), wait, tries)
 
 
-def _evaluate_and_run(work: Callable[[], Result], results: EvaluationResults) -> Result:
-    for _ in range(_MAX_EVALUATIONS):
+def _evaluate_and_run(
+    work: Callable[[], Result], results: EvaluationResults, left: Iterator[int]
+) -> Result:
+    while True:
         try:
             return work()
         except EvaluationRequired as required:
+            if next(left, None) is None:
+                break
             results.evaluate(required)
     raise ConcurrentTransaction("what an evaluation read has changed each time")
 
@@ -67,7 +73,7 @@ def _retry(work: Callable[[], Result], wait: Wait, tries: int) -> Result:
             LOG.info(
                 "transaction retried after a conflict: error=%(error)s", {"error": error.log_text}
             )
-            if conflicts + outages == tries:
+            if conflicts == MAX_CONFLICTS:
                 raise
             if conflicts > _AT_ONCE:
                 doublings = conflicts - _AT_ONCE - 1
@@ -77,6 +83,6 @@ def _retry(work: Callable[[], Result], wait: Wait, tries: int) -> Result:
             LOG.info(
                 "transaction retried after an outage: error=%(error)s", {"error": error.log_text}
             )
-            if conflicts + outages == tries:
+            if outages == tries:
                 raise
             wait(min(_OUTAGE_PAUSE_S * 2 ** (outages - 1), _MAX_OUTAGE_PAUSE_S))

@@ -140,7 +140,7 @@ class Observer:
         now = self._clock()
         try:
             self._boundary.search(partial(self._poll_due, now))
-            self._boundary.search(self._process_results)
+            self.process_results()
             if now >= self._next_sweep_at:
                 self._sweep(now)
                 self._next_sweep_at = now + timedelta(seconds=self._settings.sweep_interval_s)
@@ -155,6 +155,10 @@ class Observer:
             return retry_s
         next_at = min(self._next_sweep_at, self._next_poll_at or self._next_sweep_at)
         return max(0.0, (next_at - self._clock()).total_seconds())
+
+    def process_results(self) -> None:
+        """Process the observations that have ended."""
+        self._boundary.search(self._process_results)
 
     def expect_lost_messages(self) -> None:
         """Make the next tick poll what is due until messages of now would be repeated.

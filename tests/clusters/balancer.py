@@ -12,11 +12,10 @@ import threading
 from collections.abc import Sequence
 from types import TracebackType
 
-from heat_convergence.testing.daemon_processes import free_port
 from tests.clusters.galera import HOST, GaleraNode
+from tests.integration.proxy import Address, TcpRelay
 
 CHECK_INTERVAL_S = 1.0
-_CHUNK_BYTES = 65536
 
 
 class HealthChecks:
@@ -66,66 +65,32 @@ class Balancer:
     """A port of which each connection goes to the first healthy node."""
 
     def __init__(self, nodes: Sequence[GaleraNode], health: HealthChecks) -> None:
-        self.port = free_port()
         self._nodes = list(nodes)
         self._health = health
-        self._open: dict[int, set[socket.socket]] = {node.port: set() for node in nodes}
-        self._lock = threading.Lock()
-        self._listener = socket.create_server((HOST, self.port), backlog=512)
+        self._relay = TcpRelay(self._connect)
+        self._relay.open()
         health.add(self)
-        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port for clients."""
+        return self._relay.port
 
     def close_connections_to(self, node: GaleraNode) -> None:
         """End the connections to a node."""
-        with self._lock:
-            ends, self._open[node.port] = self._open[node.port], set()
-        for end in ends:
-            _end(end)
+        self._relay.end_connections((HOST, node.port))
 
     def close(self) -> None:
         """End everything."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for node in self._nodes:
-            self.close_connections_to(node)
+        self._relay.close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _address = self._listener.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
-
-    def _serve(self, near: socket.socket) -> None:
+    def _connect(self) -> tuple[Address, socket.socket] | None:
         for node in self._nodes:
             if not self._health.is_healthy(node):
                 continue
-            try:
-                far = socket.create_connection((HOST, node.port), timeout=CHECK_INTERVAL_S)
-            except OSError:
-                continue
-            far.settimeout(None)
-            with self._lock:
-                self._open[node.port] |= {near, far}
-            pair = threading.Thread(target=self._copy, args=(far, near, node), daemon=True)
-            pair.start()
-            self._copy(near, far, node)
-            return
-        _end(near)
-
-    def _copy(self, source: socket.socket, sink: socket.socket, node: GaleraNode) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(_CHUNK_BYTES):
-                sink.sendall(data)
-        for end in (source, sink):
-            _end(end)
-        with self._lock:
-            self._open[node.port] -= {source, sink}
-
-
-def _end(end: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
-    end.close()
+            target = (HOST, node.port)
+            with contextlib.suppress(OSError):
+                far = socket.create_connection(target, timeout=CHECK_INTERVAL_S)
+                far.settimeout(None)
+                return target, far
+        return None

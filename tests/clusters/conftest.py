@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.testing import file_cloud
 from heat_convergence.testing.daemon_processes import (
     API,
     ENGINE,
@@ -24,6 +23,7 @@ from heat_convergence.testing.daemon_processes import (
 from tests.clusters.balancer import Balancer, HealthChecks
 from tests.clusters.galera import GaleraCluster, find_missing_galera_parts, running_galera
 from tests.clusters.rabbitmq import RabbitCluster, find_missing_rabbitmq_parts, running_rabbitmq
+from tests.integration.chaos import use_file_cloud
 
 VARIABLE = "HEAT_CONVERGENCE_TEST_CLUSTERS"
 SIZE = 3
@@ -52,12 +52,7 @@ def rabbitmq() -> Iterator[RabbitCluster]:
 
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the cloud that daemons started from here share."""
-    folder = tmp_path / "cloud"
-    monkeypatch.setenv(file_cloud.FOLDER_VARIABLE, str(folder))
-    plugin = file_cloud.write_entry_point(tmp_path / "plugin")
-    monkeypatch.setenv("PYTHONPATH", str(plugin), prepend=os.pathsep)
-    return folder
+    return use_file_cloud(tmp_path, monkeypatch)
 
 
 class ClusterDeployment:

@@ -11,7 +11,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,24 +19,17 @@ from random import Random
 
 import pytest
 
-from heat_convergence.testing.daemon_processes import ServiceDeployment, WaitTimeout, wait_until
+from heat_convergence.testing.daemon_processes import ServiceDeployment, wait_until
 from heat_convergence.testing.file_cloud import FileCloudAudit
 from tests.clusters.conftest import ClusterDeployment
 from tests.clusters.galera import GaleraCluster
 from tests.clusters.interruptions import longest_gap_s
 from tests.clusters.rabbitmq import RabbitCluster
-from tests.integration.chaos import (
-    assert_account_is_right,
-    run_user,
-    unfinished_rows,
-    wait_until_settled,
-)
-from tests.integration.harness import query_rows, user_for
+from tests.integration.chaos import SEED, assert_account_is_right, run_users
+from tests.integration.harness import query_rows
 from tests.integration.workload import WorkloadUser
 
-SEED = int(os.environ.get("HEAT_CONVERGENCE_TEST_SEED", "4"))
 FIGURES = os.environ.get("HEAT_CONVERGENCE_TEST_FIGURES")
-USER_COUNT = 6
 FAULT_S = 12.0  # how long a node is away
 BETWEEN_S = 8.0
 COMPARED_TABLES = ("stack", "resource", "resource_graph", "event", "goal", "content")
@@ -122,19 +114,7 @@ def test_nothing_is_lost_doubled_or_stuck(
     url = cluster_deployment.database_url
     faults = _galera_faults(galera) if cluster == "galera" else _rabbitmq_faults(rabbitmq)
     injector = FaultInjector(faults, Random(SEED))
-    users = [
-        WorkloadUser(number, Random(SEED * 1000 + number), user_for(deployment))
-        for number in range(USER_COUNT)
-    ]
-    with ThreadPoolExecutor(USER_COUNT + 1) as pool:
-        running = [pool.submit(injector.run)]
-        running += [pool.submit(run_user, user, injector.finished) for user in users]
-        for one in running:
-            one.result()
-    try:
-        wait_until_settled(users)
-    except (AssertionError, WaitTimeout) as error:
-        raise AssertionError(f"{error}\n{unfinished_rows(url)}") from error
+    users = run_users(deployment, injector, url)
     _write_figures(cluster, deployment, galera, injector, url)
     assert_account_is_right(users, url, FileCloudAudit.of_directory(cloud))
     assert set(injector.spans) == set(faults)

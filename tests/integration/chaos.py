@@ -7,14 +7,59 @@ thing made once.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
 
+import pytest
+
+from heat_convergence.testing import file_cloud
+from heat_convergence.testing.daemon_processes import ServiceDeployment, WaitTimeout
 from heat_convergence.testing.file_cloud import FileCloudAudit
-from tests.integration.harness import query_rows
+from tests.integration.harness import query_rows, user_for
 from tests.integration.workload import Goal, WorkloadUser, expected_values
 
+SEED = int(os.environ.get("HEAT_CONVERGENCE_TEST_SEED", "4"))
+USER_COUNT = 6
 PAUSE_S = 0.7  # of a user between two requests
+
+
+class Injector(Protocol):
+    """Injects faults one after the other, then sets ``finished``."""
+
+    finished: threading.Event
+
+    def run(self) -> None: ...
+
+
+def use_file_cloud(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the cloud that daemons started from here share."""
+    cloud = folder / "cloud"
+    monkeypatch.setenv(file_cloud.FOLDER_VARIABLE, str(cloud))
+    plugin = file_cloud.write_entry_point(folder / "plugin")
+    monkeypatch.setenv("PYTHONPATH", str(plugin), prepend=os.pathsep)
+    return cloud
+
+
+def run_users(deployment: ServiceDeployment, injector: Injector, url: str) -> list[WorkloadUser]:
+    """Return the users after requests during all faults, and after the end of their stacks."""
+    users = [
+        WorkloadUser(number, Random(SEED * 1000 + number), user_for(deployment))
+        for number in range(USER_COUNT)
+    ]
+    with ThreadPoolExecutor(USER_COUNT + 1) as pool:
+        running = [pool.submit(injector.run)]
+        running += [pool.submit(run_user, user, injector.finished) for user in users]
+        for one in running:
+            one.result()
+    try:
+        wait_until_settled(users)
+    except (AssertionError, WaitTimeout) as error:
+        raise AssertionError(f"{error}\n{unfinished_rows(url)}") from error
+    return users
 
 
 def run_user(owner: WorkloadUser, over: threading.Event) -> None:

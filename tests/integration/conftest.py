@@ -11,6 +11,7 @@ import pytest
 
 from heat_convergence.testing.daemon_processes import ServiceDeployment
 from tests.conftest import MARIADB, POSTGRESQL, fresh_database
+from tests.integration.chaos import use_file_cloud
 from tests.integration.harness import drop_all_tables
 
 Deploy = Callable[..., ServiceDeployment]
@@ -60,3 +61,8 @@ def deploy(tmp_path: Path, rabbit_url: str) -> Iterator[Deploy]:
             return stack.enter_context(deployment)
 
         yield make
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return use_file_cloud(tmp_path, monkeypatch)

@@ -7,10 +7,8 @@ account, holds exactly what the stacks say, each thing made once.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,22 +16,13 @@ from random import Random
 
 import pytest
 
-from heat_convergence.testing import file_cloud
-from heat_convergence.testing.daemon_processes import DaemonProcess, ServiceDeployment, WaitTimeout
+from heat_convergence.testing.daemon_processes import DaemonProcess, ServiceDeployment
 from heat_convergence.testing.file_cloud import FileCloudAudit
-from tests.integration.chaos import (
-    assert_account_is_right,
-    run_user,
-    unfinished_rows,
-    wait_until_settled,
-)
+from tests.integration.chaos import SEED, assert_account_is_right, run_users
 from tests.integration.conftest import Deploy
-from tests.integration.harness import query_rows, user_for
+from tests.integration.harness import query_rows
 from tests.integration.proxy import Proxy
-from tests.integration.workload import WorkloadUser
 
-SEED = int(os.environ.get("HEAT_CONVERGENCE_TEST_SEED", "4"))
-USER_COUNT = 6
 KILL_COUNT = 9
 BETWEEN_KILLS_S = 2.5
 OUTAGE_S = 2.0
@@ -78,16 +67,6 @@ class OutageInjector:
 
 
 @pytest.fixture
-def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the cloud that daemons started from here share."""
-    folder = tmp_path / "cloud"
-    monkeypatch.setenv(file_cloud.FOLDER_VARIABLE, str(folder))
-    plugin = file_cloud.write_entry_point(tmp_path / "plugin")
-    monkeypatch.setenv("PYTHONPATH", str(plugin), prepend=os.pathsep)
-    return folder
-
-
-@pytest.fixture
 def proxied(deploy: Deploy, rabbit_url: str) -> Iterator[Proxied]:
     """Makes deployments that reach database and bus by ways which can be cut."""
     with ExitStack() as stack:
@@ -122,21 +101,9 @@ def test_nothing_is_lost_doubled_or_orphaned(
     trouble = OutageInjector(
         deployment, {KILL_COUNT // 3: bus, 2 * KILL_COUNT // 3: data}, Random(SEED)
     )
-    owners = [
-        WorkloadUser(number, Random(SEED * 1000 + number), user_for(deployment))
-        for number in range(USER_COUNT)
-    ]
-    with ThreadPoolExecutor(USER_COUNT + 1) as pool:
-        running = [pool.submit(trouble.run)]
-        running += [pool.submit(run_user, owner, trouble.finished) for owner in owners]
-        for one in running:
-            one.result()
+    users = run_users(deployment, trouble, url)
     assert len(trouble.killed_daemons) == KILL_COUNT
-    try:
-        wait_until_settled(owners)
-    except (AssertionError, WaitTimeout) as error:
-        raise AssertionError(f"{error}\n{unfinished_rows(url)}") from error
-    assert_account_is_right(owners, url, FileCloudAudit.of_directory(cloud))
+    assert_account_is_right(users, url, FileCloudAudit.of_directory(cloud))
     _no_deadlock(deployment, url)
 
 

@@ -6,9 +6,12 @@ resource is created exactly once.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER
+from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER, wait_until
+from heat_convergence.testing.file_cloud import FILE_TYPE, FileCloudAudit
 from tests.integration.conftest import Deploy
 from tests.integration.harness import (
     assert_each_once,
@@ -21,6 +24,7 @@ from tests.integration.harness import (
 
 COUNT = 200
 WAIT_S = 0.5
+LEASE_S = 4
 HELD = "SELECT count(*) FROM resource WHERE lease_owner IS NOT NULL"
 
 
@@ -75,3 +79,25 @@ def test_sigterm_drains(concurrency: str, deploy: Deploy, mariadb_url: str) -> N
     user.wait_for_status("big", "CREATE_COMPLETE")
     assert_each_once(mariadb_url, user, "big", COUNT)
     assert error_log_lines(deployment) == []
+
+
+def test_draining_engine_keeps_its_leases(deploy: Deploy, mariadb_url: str, cloud: Path) -> None:
+    """A call that outlasts the lease is not repeated by the other engine."""
+    deployment = deploy(mariadb_url)
+    deployment.reconfigure({"engine": {"lease": LEASE_S}})
+    engines = deployment.start(engines=2).daemons_with_role(ENGINE)
+    user = user_for(deployment)
+    properties = {"latency_s": 4 * LEASE_S}
+    template = {
+        "heat_template_version": "2021-04-16",
+        "resources": {"file": {"type": FILE_TYPE, "properties": properties}},
+    }
+    user.create("slow", template)
+    owners = "SELECT lease_owner FROM resource WHERE lease_owner IS NOT NULL"
+    wait_until(lambda: query_rows(mariadb_url, owners), "an engine has the job")
+    ((owner,),) = query_rows(mariadb_url, owners)
+    first, second = sorted(engines, key=lambda engine: engine.count_in_log(owner) == 0)
+    assert first.terminate() == 0
+    user.wait_for_status("slow", "CREATE_COMPLETE")
+    assert second.count_in_log("lease taken over") == 0
+    assert [action for action, _ in FileCloudAudit.of_directory(cloud).calls] == ["create"]

@@ -126,11 +126,26 @@ class MessageWorker(ABC):
         self._watch.start()
         self._listen.start()
         while not self.stop_event.is_set():
-            pause_s = self._safe_round()
+            pause_s = self._safe_round(self.run_round)
             self._round_requested.wait(pause_s)
             self._round_requested.clear()
-        self._drain()
+        self._run_drain()
         self._locks.release()
+
+    def _run_drain(self) -> None:
+        """Finish what is under way; meanwhile go on with rounds that begin nothing."""
+        drain = threading.Thread(target=self._drain_and_wake, name="drain", daemon=True)
+        drain.start()
+        while drain.is_alive():
+            pause_s = self._safe_round(self.run_drain_round)
+            self._round_requested.wait(pause_s)
+            self._round_requested.clear()
+        self._safe_round(self.run_drain_round)  # for what has ended last
+
+    def _drain_and_wake(self) -> None:
+        boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)
+        boundary.contain(self._drain)
+        self._round_requested.set()
 
     def _watch_workers(self) -> None:
         boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)
@@ -146,14 +161,15 @@ class MessageWorker(ABC):
         except (errors.Error, OSError) as error:  # tried again, since they are not forgotten
             LOG.warning("takeover aborted: error=%(error)s", {"error": error})
 
-    def _safe_round(self) -> float:
+    def _safe_round(self, run: Callable[[], float]) -> float:
         boundary = ErrorBoundary(BoundaryName.DAEMON, self.components.errors)
-        return boundary.run(self._retried_round, lambda _error, _error_id: _RETRY_ROUND_S)
+        retried = partial(self._retried_round, run)
+        return boundary.run(retried, lambda _error, _error_id: _RETRY_ROUND_S)
 
-    def _retried_round(self) -> float:
+    def _retried_round(self, run: Callable[[], float]) -> float:
         try:
             self._record_heartbeat()
-            return self.run_round()
+            return run()
         except errors.Error as error:
             LOG.warning(
                 "worker round aborted: retry_in_s=%(retry_in_s)s"
@@ -215,6 +231,10 @@ class MessageWorker(ABC):
     @abstractmethod
     def run_round(self) -> float:
         """Do what is due, and return the seconds until the next round."""
+
+    @abstractmethod
+    def run_drain_round(self) -> float:
+        """Do what the work under way needs, and return the seconds until the next round."""
 
     def on_drained(self) -> None:
         """Release resources after the last message."""
@@ -287,6 +307,10 @@ class EngineWorker(MessageWorker):
         self.engine.renew_leases()
         return self.settings.lease_s / 3
 
+    def run_drain_round(self) -> float:
+        """Renew the leases of calls that have not ended."""
+        return self.run_round()
+
     def on_drained(self) -> None:
         """Stop the threads of calls to other services."""
         self._executor.shutdown()
@@ -336,6 +360,11 @@ class ObserverWorker(MessageWorker):
     def run_round(self) -> float:
         """Poll and sweep, and return the seconds until the next round."""
         return min(self.observer.tick(), self.settings.sweep_interval_s)
+
+    def run_drain_round(self) -> float:
+        """Process the observations that have ended."""
+        self.observer.process_results()
+        return self.settings.sweep_interval_s
 
     def on_drained(self) -> None:
         """Stop the threads of observations."""

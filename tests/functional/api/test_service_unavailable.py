@@ -78,7 +78,7 @@ def test_retries_of_a_write_are_limited(service: LocalService, error: Exception)
     assert response.status_int == 503
     assert response.json["error"]["type"] == type(error).__name__
     assert response.headers["Retry-After"]
-    assert store.remaining_failures > 990
+    assert store.remaining_failures > 980
 
 
 def test_failed_read_is_retried(service: LocalService) -> None:

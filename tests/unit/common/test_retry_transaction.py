@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from heat_convergence.common.errors import ConcurrentTransaction, Error, Unavailable
-from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.common.transactions import MAX_CONFLICTS, retry_transaction
 
 
 def failing(*errors: type[Error]) -> Callable[[], str]:
@@ -45,9 +45,16 @@ def test_conflicts_do_not_lengthen_the_pause_of_an_outage() -> None:
     assert pauses_of(ConcurrentTransaction, Unavailable, ConcurrentTransaction) == [0.2]
 
 
-@pytest.mark.parametrize("error", [ConcurrentTransaction, Unavailable])
-def test_last_error_is_raised_without_a_pause(error: type[Error]) -> None:
+def test_outage_that_lasts_is_raised_without_a_further_pause() -> None:
     pauses: list[float] = []
-    with pytest.raises(error):
-        retry_transaction(failing(*[error] * 3), wait=pauses.append, tries=3)
-    assert len(pauses) == (0 if error is ConcurrentTransaction else 2)
+    with pytest.raises(Unavailable):
+        retry_transaction(failing(*[Unavailable] * 3), wait=pauses.append, tries=3)
+    assert len(pauses) == 2
+
+
+def test_conflicts_are_repeated_more_often_than_outages() -> None:
+    """A caller that gives up soon when the database is away still gets its turn."""
+    conflicts = [ConcurrentTransaction] * (MAX_CONFLICTS - 1)
+    assert len(pauses_of(*conflicts, tries=3)) == MAX_CONFLICTS - 3
+    with pytest.raises(ConcurrentTransaction):
+        pauses_of(*conflicts, ConcurrentTransaction, tries=3)
