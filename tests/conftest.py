@@ -6,16 +6,16 @@ answer, its tests fail where the environment has ``CI=true``, and are skipped el
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 import sqlalchemy as sa
 from amqp.exceptions import AMQPError
-from hypothesis import HealthCheck, settings
 from kombu import Connection as BrokerConnection
 from sqlalchemy.engine import make_url
 
@@ -28,14 +28,21 @@ POSTGRESQL = os.environ.get(
 RABBITMQ = os.environ.get("HEAT_CONVERGENCE_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672/")
 CONNECT_TIMEOUT_S = 5
 
-# A slow machine must not fail a test.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-# For tox -e unit, which is to end in seconds; the whole suite tries more examples.
-settings.register_profile("quick", settings.get_profile("any machine"), max_examples=20)
-settings.load_profile("any machine")
 evaluation_guard.reject_evaluation_under_locks()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Keep the garbage collector from visiting the imported modules again and again.
+
+    It would take a fifth of the time of collection, and find nothing to free.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

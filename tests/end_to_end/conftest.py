@@ -24,8 +24,8 @@ from heat_convergence.testing.daemon_processes import ServiceDeployment
 from tests.conftest import MARIADB, fresh_database
 from tests.end_to_end.harness import CloudCredentials, TargetCloud, identity_of
 from tests.end_to_end.recorded_services import EmulatedCloud, RecordingProxies
+from tests.functional.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER
 from tests.integration.harness import drop_all_tables
-from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER
 
 TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
 OWN_SERVICE_TYPES = frozenset({"orchestration", "cloudformation"})

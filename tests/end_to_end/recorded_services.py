@@ -26,7 +26,7 @@ from heat_convergence.testing.openstack.http_adapter import (
     EmulatedHttpAdapter,
     create_emulation,
 )
-from tests.unit.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.fake_keystone import FakeKeystone
 
 HOST = "127.0.0.1"
 _HOP_BY_HOP_HEADERS = frozenset(

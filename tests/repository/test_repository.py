@@ -39,14 +39,19 @@ def _normal(name: str) -> str:
 
 def _imported(paths: list[Path]) -> set[str]:
     """Top-level packages that files import, without those of Python and our own."""
-    found: set[str] = set()
-    for path in paths:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.split(".")[0])
+    found = {name.split(".")[0] for path in paths for name in _modules(path)}
     return found - set(sys.stdlib_module_names) - {"heat_convergence"}
+
+
+def _modules(path: Path) -> set[str]:
+    """Modules that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    return found
 
 
 def test_every_import_is_declared(setup_cfg):
@@ -59,6 +64,13 @@ def test_every_import_is_declared(setup_cfg):
         if not {_normal(dist) for dist in provided_by.get(name, [name])} & declared
     }
     assert undeclared == set()
+
+
+def test_units_run_alone():
+    """A generated example, a server and a daemon take too long for ``tests/unit``."""
+    slow = {"hypothesis", "http.server", "socketserver", "wsgiref.simple_server"}
+    units = [path for path in SOURCES if path.is_relative_to(ROOT / "tests" / "unit")]
+    assert {path.name: found for path in units if (found := _modules(path) & slow)} == {}
 
 
 def test_every_dependency_has_a_comment_with_its_reason():

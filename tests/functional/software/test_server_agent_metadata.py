@@ -12,11 +12,11 @@ from heat_convergence.cli.components.software_store import DatabaseSoftwareStore
 from heat_convergence.resources import custom_constraints
 from heat_convergence.resources.catalog import custom_constraints as cloud_constraints
 from heat_convergence.resources.catalog.resource_types import load_resource_types
+from tests.functional.clients.fake_keystone import FakeKeystone
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import ClockedEmulation
 from tests.functional.project_client import ProjectClient, hot_template
 from tests.functional.software.test_server_agent_users import FakeStackCloud, users_of
-from tests.unit.clients.fake_keystone import FakeKeystone
 
 Json = Any
 TEXT = "echo from-the-deployment"

@@ -34,7 +34,7 @@ from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.template.evaluation.evaluation import ValueAtPath
 from heat_convergence.testing.openstack.emulation import PROJECT_ID
 from heat_convergence.testing.openstack.http_adapter import connect, create_emulation
-from tests.unit.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.fake_keystone import FakeKeystone
 
 Json = Any
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, Verb
 from heat_convergence.convergence.model.resource import Resource
-from heat_convergence.convergence.planning.desired_state import DesiredResource, PlanContext
 from heat_convergence.convergence.planning.incarnations import physical_name
 from heat_convergence.convergence.planning.plan import Plan, plan_action, plan_goal
 from heat_convergence.testing.sample_rows import changed_row
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def plan_context(version: int = 2) -> PlanContext:
-    count = itertools.count(1)
-    return PlanContext(
-        "stack", "web", version, NOW, lambda: f"v{version}-{next(count):04d}-abcdefgh"
-    )
-
-
-def desired_resource(
-    name: str, *requires: str, text: str = "1", draws: bool = True
-) -> DesiredResource:
-    return DesiredResource(
-        name=name,
-        type="T",
-        implementation="T",
-        definition={"type": "T", "text": text},
-        definition_hash=f"{name}:{text}:{sorted(requires)}",
-        requires=frozenset(requires),
-        referenced_names=frozenset(requires if draws else ()),
-    )
-
-
-def desired_by_name(*resources: DesiredResource) -> dict[str, DesiredResource]:
-    return {each.name: each for each in resources}
-
-
-def rows_after_completion(plan: Plan) -> list[Resource]:
-    """Return the rows after all jobs of the plan have succeeded."""
-    rows = [*plan.added, *plan.changed, *plan.rescheduled]
-    return [
-        changed_row(
-            row,
-            job=None,
-            job_state=None,
-            physical_id=f"phys-{row.id}",
-            action=Action.CREATE if row.state.action is Action.INIT else Action.UPDATE,
-            status=Status.COMPLETE,
-            applied_hash=row.desired.definition_hash,
-        )
-        for row in rows
-        if row.desired.state is DesiredState.PRESENT
-    ]
+from tests.unit.convergence.plan_helpers import (
+    NOW,
+    desired_by_name,
+    desired_resource,
+    plan_context,
+    rows_after_completion,
+)
 
 
 def names_of(rows: tuple[Resource, ...]) -> set[str]:
@@ -257,55 +215,6 @@ def test_truncated_physical_name_keeps_its_suffix() -> None:
     name = physical_name("s" * 200, "r" * 200, identifier)
     assert len(name) == 255
     assert name.endswith("-eeeeffff0001")
-
-
-@st.composite
-def two_goals(draw: st.DrawFn) -> tuple[dict[str, DesiredResource], dict[str, DesiredResource]]:
-    def one() -> dict[str, DesiredResource]:
-        order = draw(st.permutations("abcdef"))
-        chosen = [name for name in order if draw(st.booleans())]
-        return desired_by_name(
-            *(
-                desired_resource(
-                    name,
-                    *(other for other in chosen[:at] if draw(st.booleans())),
-                    text=draw(st.sampled_from("12")),
-                    draws=draw(st.booleans()),
-                )
-                for at, name in enumerate(chosen)
-            )
-        )
-
-    return one(), one()
-
-
-@given(two_goals(), st.sampled_from(["complete", "in progress", "failed"]))
-def test_every_plan_can_be_carried_out(
-    goals: tuple[dict[str, DesiredResource], dict[str, DesiredResource]], state: str
-) -> None:
-    rows = rows_after_completion(plan_goal([], goals[0], plan_context(1)))
-    if state == "in progress":
-        rows = [changed_row(r, job=Verb.CONVERGE, status=Status.IN_PROGRESS) for r in rows]
-    elif state == "failed":
-        rows = [changed_row(r, job=Verb.CONVERGE, status=Status.FAILED) for r in rows]
-    second = plan_context()
-    plan = plan_goal(rows, goals[1], second)
-    waiting = {row.id for row in (*plan.added, *plan.changed, *plan.rescheduled)}
-    needs: dict[str, set[str]] = {row_id: set() for row_id in waiting}
-    for edge in plan.edges:
-        if edge.needed_by in needs and not edge.observed_ready:
-            needs[edge.needed_by].add(edge.resource_id)
-    while waiting:
-        leaves = {row_id for row_id in waiting if not needs[row_id] & waiting}
-        assert leaves, "the jobs form a cycle"
-        waiting -= leaves
-    present = [
-        r
-        for r in (*plan.added, *plan.changed, *plan.rescheduled)
-        if r.desired.state is DesiredState.PRESENT
-    ]
-    kept = [row for row in rows if row.id in plan.ready_ids]
-    assert sorted(row.name for row in (*present, *kept)) == sorted(goals[1])
 
 
 @pytest.mark.parametrize("leased", [True, False])

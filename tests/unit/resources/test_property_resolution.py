@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from heat_convergence.common.errors import StackValidationFailed
 from heat_convergence.resources.protocol.schema import (
@@ -342,30 +340,3 @@ def test_changed_property_names(
 ) -> None:
     assert changed_property_names(before, after) == names
     assert (properties_hash(before) == properties_hash(after)) == (not names)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
-    ),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=50)
-@given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
-def test_hash_does_not_depend_on_order(properties: dict[str, Any]) -> None:
-    turned = dict(reversed(properties.items()))
-    assert properties_hash(turned) == properties_hash(properties)
-    assert changed_property_names(properties, turned) == frozenset()
-
-
-@settings(max_examples=50)
-@given(st.sampled_from(list(PropertyType)), json_values)
-def test_any_value_is_converted_or_refused(property_type: PropertyType, value: Any) -> None:
-    schema = one(property_type)
-    mistakes = validate_properties(schema, {"p": value})
-    if not mistakes:
-        once = resolve_properties(schema, {"p": value})
-        assert resolve_properties(schema, once) == once

@@ -4,23 +4,11 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs hide it
 
 from heat_convergence.common.errors import HTTPBadRequest, RequestLimitExceeded
 from heat_convergence.template.limits import TemplateLimits
 from heat_convergence.template.parsing.document_loader import load_document
-
-STORABLE = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(STORABLE, max_size=12),
-    lambda children: (
-        st.lists(children, max_size=4)
-        | st.dictionaries(st.text(STORABLE, max_size=6), children, max_size=4)
-    ),
-    max_leaves=20,
-)
 
 
 def test_scalars_have_the_types_that_clients_expect() -> None:
@@ -54,17 +42,6 @@ def test_anchors_and_merge_keys_are_expanded() -> None:
     assert data["e"] == {"b": 9, "c": 2}
     assert data["f"] == {"b": 1, "c": 2}
     assert data["g"] == "<<"
-
-
-@given(JSON)
-def test_loader_reads_everything_that_yaml_writes(data: Any) -> None:
-    assert load_document(yaml.safe_dump({"k": data})).data == {"k": data}
-
-
-@given(JSON)
-def test_plain_maps_are_not_copied(data: Any) -> None:
-    source = {"k": data}
-    assert load_document(source).data is source
 
 
 def test_yaml_text_is_read_by_the_c_parser(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,13 @@ from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE
 from heat_convergence.clients.keystone import Requester
 from heat_convergence.clients.settings import DeferredAuthMethod
 from heat_convergence.common import errors
-from tests.unit.clients.conftest import (
+from tests.functional.clients.conftest import (
     Build,
     InMemoryCredentialStore,
     acting_token,
     requester_of,
 )
-from tests.unit.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.fake_keystone import FakeKeystone
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

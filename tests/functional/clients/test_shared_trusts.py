@@ -10,8 +10,8 @@ import pytest
 
 from heat_convergence.clients.keystone import Requester
 from heat_convergence.common import errors
-from tests.unit.clients.conftest import Build, FakeTokenAuth, acting_token
-from tests.unit.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.conftest import Build, FakeTokenAuth, acting_token
+from tests.functional.clients.fake_keystone import FakeKeystone
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from oslo_db import options as db_options
 from heat_convergence.cli import config
 from heat_convergence.conf import clients, opts
 
-DOCUMENT = (Path(__file__).parents[3] / "docs" / "configuration.rst").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.rst").read_text()
 # Options with other defaults, each described at the head of the document.
 DIFFERENT_DEFAULTS = {
     ("DEFAULT", "auth_encryption_key"),

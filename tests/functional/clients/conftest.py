@@ -21,7 +21,7 @@ from heat_convergence.clients.delegation import Delegation
 from heat_convergence.clients.keystone import CredentialIssuer, Requester
 from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.conf import opts
-from tests.unit.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, FakeKeystone
+from tests.functional.clients.fake_keystone import SERVICE_PASSWORD, SERVICE_USER, FakeKeystone
 
 Build = Callable[..., tuple[StackCloudCache, Delegation]]
 

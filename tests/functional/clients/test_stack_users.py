@@ -13,7 +13,7 @@ from heat_convergence.clients.settings import ClientSettings
 from heat_convergence.clients.signed_urls import Ec2SignatureVerifier
 from heat_convergence.clients.stack_users import Ec2Keys, StackUser, StackUsers
 from heat_convergence.common import errors
-from tests.unit.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.fake_keystone import FakeKeystone
 
 URL = "http://Heat.Example:8004/v1/signal/arn%3Aopenstack%3Aheat%3A%3Ap%3Astacks/s/1/resources/h"
 SETTINGS = ClientSettings(

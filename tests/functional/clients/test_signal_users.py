@@ -31,8 +31,8 @@ from heat_convergence.resources.builtin.signals.wait_condition_handles import (
     CfnWaitConditionHandle,
     WaitConditionHandle,
 )
-from tests.unit.clients.fake_keystone import FakeKeystone
-from tests.unit.clients.test_stack_users import SETTINGS, signed_request
+from tests.functional.clients.fake_keystone import FakeKeystone
+from tests.functional.clients.test_stack_users import SETTINGS, signed_request
 from tests.unit.resources.conftest import make_context
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
