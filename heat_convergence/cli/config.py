@@ -13,6 +13,7 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
+from heat_convergence.cli.command_lines import print_completion
 from heat_convergence.cli.concurrency import PROJECT_NAME
 from heat_convergence.cli.startup.required_modules import (
     LOGGING_MODULES,
@@ -51,13 +52,11 @@ def load_config(
         StartupProblem: A module that logging needs is not installed, or a value is not of its
             option's type.
         cfg.Error: A file cannot be read.
+        SystemExit: The arguments ask for a completion script, which was printed.
     """
-    conf = cfg.ConfigOpts()
-    opts.register_all_opts(conf)
-    set_library_defaults()
-    conf.register_opts(db_options.database_opts, group="database")
-    log.register_options(conf)
-    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
+    conf = create_options()
+    if print_completion(conf, arguments, prog):
+        raise SystemExit(0)
     conf(
         list(arguments),
         project=PROJECT_NAME,
@@ -71,6 +70,17 @@ def load_config(
     if missing:
         raise StartupProblem(describe_missing(missing))
     configure_logging(conf)
+    return conf
+
+
+def create_options() -> cfg.ConfigOpts:
+    """Return the options of a process, with no values yet."""
+    conf = cfg.ConfigOpts()
+    opts.register_all_opts(conf)
+    set_library_defaults()
+    conf.register_opts(db_options.database_opts, group="database")
+    log.register_options(conf)
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *_QUIET])
     return conf
 
 

@@ -6,6 +6,8 @@ operator's file keeps working. Read by ``cli``, which passes the numbers on.
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from oslo_config import cfg
 
 GROUP = None
@@ -111,7 +113,8 @@ REVISION_GROUP = "revision"
 REVISION_OPTS = [
     cfg.StrOpt(
         "heat_revision",
-        default="unknown",
+        default=version("heat-convergence"),
+        sample_default="<version of the package>",
         help="Build revision that the build information reports.",
     ),
 ]

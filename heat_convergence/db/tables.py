@@ -319,6 +319,7 @@ service = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
+    Column("version", String(64)),  # NULL: a release that did not record it
     **_OPTIONS,
 )
 

@@ -117,5 +117,6 @@ def service_row(service_id: str = "service-1", **values: Any) -> ServiceRecord:
         "topic": "engine",
         "report_interval_s": 10,
         "created_at": START_TIME,
+        "version": "0.1.0",
     }
     return ServiceRecord(**{**defaults, **values})

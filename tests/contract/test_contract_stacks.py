@@ -183,6 +183,9 @@ def test_service_heartbeat(seeder):
         service_row(updated_at=time_at(2)),
         service_row("service-2", updated_at=time_at(3)),
     ]
+    workers.remove_worker("service-1")
+    workers.remove_worker("unknown")
+    assert [each.id for each in seeder.services()] == ["service-2"]
 
 
 def test_overdue_stacks_are_in_progress_past_deadline(store):

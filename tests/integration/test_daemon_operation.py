@@ -31,13 +31,14 @@ def test_the_example_stack_is_created_updated_and_deleted(
     _create_change_delete(user)
     assert query_rows(url, "SELECT id FROM resource") == []
     assert deployment.terminate() == [0] * 5
+    assert query_rows(url, "SELECT id FROM service") == []
     assert error_log_lines(deployment) == []
 
 
 def _all_report(user: HeatUser) -> None:
     wait_until(
-        lambda: [one.status for one in user.heat.services.list()] == ["up"] * 4,
-        "two engines and two observers are up",
+        lambda: [one.status for one in user.heat.services.list()] == ["up"] * 5,
+        "the API, two engines and two observers are up",
     )
 
 

@@ -22,6 +22,7 @@ from heat_convergence.cli.components.assembly import ProcessComponents, create_a
 from heat_convergence.cli.concurrency import EVENTLET
 from heat_convergence.cli.daemons.daemon_service import run_daemon
 from heat_convergence.cli.daemons.eventlet_server import EventletApiServer
+from heat_convergence.cli.daemons.heartbeat import Heartbeat
 from heat_convergence.cli.daemons.http_limits import HttpLimits
 from heat_convergence.cli.daemons.threaded_server import (
     ThreadedApiServer,
@@ -32,8 +33,12 @@ from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupProblem, StartupState
 from heat_convergence.cli.startup.waiting import wait_for_database
+from heat_convergence.common import errors
+from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 
 LOG = logging.getLogger(__name__)
+HEARTBEAT_CHECK_S = 5.0
+BINARY, TOPIC = "heat-convergence-api", "api"
 
 
 class ApiWorker:
@@ -45,7 +50,10 @@ class ApiWorker:
     def __init__(self, components: ProcessComponents, listener: socket.socket) -> None:
         conf = components.conf
         self._components = components
+        self._startup = StartupState()
         self._stopping = threading.Event()
+        self._heartbeat = Heartbeat(components, BINARY, TOPIC, components.ids())
+        self._reporting = threading.Thread(target=self._report, name="report", daemon=True)
         server = EventletApiServer if conf.concurrency == EVENTLET else ThreadedApiServer
         self._server: ThreadedApiServer | EventletApiServer = server(
             listener, create_application(components), http_limits(conf)
@@ -53,23 +61,44 @@ class ApiWorker:
 
     def start(self, startup: StartupState) -> None:
         """Serve requests in the background."""
+        self._startup = startup
         self._server.serve_in_background()
-        threading.Thread(
-            target=self._wait_until_ready, args=(startup,), name="database", daemon=True
-        ).start()
+        self._reporting.start()
         LOG.info(
-            "worker started: binary=heat-convergence-api address=%(address)s port=%(port)s",
-            {"address": self._server.bind_addr[0], "port": self._server.bind_addr[1]},
+            "worker started: binary=%(binary)s address=%(address)s port=%(port)s",
+            {
+                "binary": BINARY,
+                "address": self._server.bind_addr[0],
+                "port": self._server.bind_addr[1],
+            },
         )
 
-    def _wait_until_ready(self, startup: StartupState) -> None:
-        if wait_for_database(self._components.check_database, startup, self._stopping):
-            startup.mark_ready()
+    def _report(self) -> None:
+        """Wait for the database, then write heartbeats until the worker stops."""
+        check = self._components.check_database
+        if not wait_for_database(check, self._startup, self._stopping):
+            return
+        self._startup.mark_ready()
+        boundary = ErrorBoundary(BoundaryName.DAEMON, self._components.errors)
+        while not self._stopping.is_set():
+            boundary.contain(self._write_heartbeat)
+            self._stopping.wait(HEARTBEAT_CHECK_S)
+        self._heartbeat.remove()
+
+    def _write_heartbeat(self) -> None:
+        try:
+            self._heartbeat.write_if_due()
+        except errors.Error as error:
+            LOG.warning(
+                "heartbeat not written: binary=%(binary)s error=%(error)s",
+                {"binary": BINARY, "error": error.log_text},
+            )
 
     def stop(self, *, timeout_s: float) -> None:
         """Finish running requests and stop."""
         self._stopping.set()
         self._server.stop()
+        self._reporting.join(HEARTBEAT_CHECK_S)
 
 
 def run_api(arguments: Sequence[str]) -> int:

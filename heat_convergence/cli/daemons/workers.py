@@ -23,6 +23,7 @@ from heat_convergence.cli.components.assembly import (
     create_stack_services,
 )
 from heat_convergence.cli.components.settings import convergence_settings
+from heat_convergence.cli.daemons.heartbeat import Heartbeat
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
@@ -30,7 +31,6 @@ from heat_convergence.cli.startup.waiting import start_listening, wait_for_datab
 from heat_convergence.common import errors
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.fair_executor import FairExecutor
-from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.engine.takeover import take_over_jobs
@@ -95,7 +95,7 @@ class MessageWorker(ABC):
         self._watch = threading.Thread(target=self._watch_workers, name="watch", daemon=True)
         folder = locks_folder(lock_path(), components.conf.database.connection)
         self._locks = WorkerLocks(folder, self.binary, self.worker_id)
-        self._next_heartbeat = 0.0
+        self._heartbeat = Heartbeat(components, self.binary, self.topic, self.worker_id)
         self._startup = StartupState()
 
     def start(self, startup: StartupState) -> None:
@@ -130,6 +130,7 @@ class MessageWorker(ABC):
             self._round_requested.wait(pause_s)
             self._round_requested.clear()
         self._run_drain()
+        self._heartbeat.remove()
         self._locks.release()
 
     def _run_drain(self) -> None:
@@ -168,7 +169,7 @@ class MessageWorker(ABC):
 
     def _retried_round(self, run: Callable[[], float]) -> float:
         try:
-            self._record_heartbeat()
+            self._heartbeat.write_if_due()
             return run()
         except errors.Error as error:
             LOG.warning(
@@ -199,25 +200,6 @@ class MessageWorker(ABC):
         self._server.stop()
         self._server.wait()
         self.on_drained()
-
-    def _record_heartbeat(self) -> None:
-        now = self.components.clock()
-        if now.timestamp() < self._next_heartbeat:
-            return
-        conf = self.components.conf
-        self._next_heartbeat = now.timestamp() + conf.periodic_interval
-        self.components.store.workers.record_heartbeat(
-            ServiceRecord(
-                id=self.worker_id,
-                binary=self.binary,
-                hostname=conf.host,
-                host=conf.host,
-                topic=self.topic,
-                report_interval_s=conf.periodic_interval,
-                created_at=now,
-            ),
-            now,
-        )
 
     @property
     @abstractmethod

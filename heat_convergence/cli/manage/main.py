@@ -13,6 +13,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 
 from heat_convergence.cli import config
+from heat_convergence.cli.command_lines import add_completion
 from heat_convergence.cli.manage import service_commands, stack_commands
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
             a problem, 2 the database is unreachable, 3 the command cannot be run as
             requested.
     """
-    parsed = _parser().parse_args(arguments)
+    parsed = create_parser().parse_args(arguments)
     try:
         database = _database(parsed)
     except (cfg.Error, errors.Error, StartupProblem) as error:
@@ -105,8 +106,12 @@ def check(database: Database, parsed: argparse.Namespace) -> int:
     return OK
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="heat-convergence-manage")
+def create_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="heat-convergence-manage", description="Manage the database of Heat Convergence."
+    )
+    add_completion(parser)
     parser.add_argument(
         "--config-file", action="append", help="configuration file; may be repeated"
     )

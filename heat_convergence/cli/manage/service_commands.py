@@ -21,7 +21,10 @@ _CHANGES = {
     "encrypt": key_rotation.encrypt_plaintext,
     "decrypt": key_rotation.decrypt_to_plaintext,
 }
-_COLUMNS = ("Hostname", "Binary", "Engine Id", "Host", "Topic", "Status", "Updated At")
+_COLUMNS = (
+    *("Hostname", "Binary", "Engine Id", "Host", "Topic", "Status", "Updated At"),
+    *("Started At", "Version"),
+)
 
 
 def list_services(database: Database, parsed: argparse.Namespace) -> int:
@@ -94,4 +97,6 @@ def _row(found: ServiceRecord, dead: set[str]) -> tuple[str, ...]:
         found.topic,
         status,
         reported_at.isoformat(timespec="seconds"),
+        found.created_at.isoformat(timespec="seconds"),
+        found.version or "unknown",
     )

@@ -19,3 +19,4 @@ class ServiceRecord:
     created_at: datetime
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
+    version: str | None = None

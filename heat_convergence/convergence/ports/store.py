@@ -156,6 +156,9 @@ class WorkerRepository(Protocol):
     def record_heartbeat(self, service: ServiceRecord, now: datetime) -> None:
         """Record that the worker process was alive at ``now``."""
 
+    def remove_worker(self, worker_id: str) -> None:
+        """Remove the record of a worker process that ends orderly."""
+
 
 class Store(Protocol):
     """The rows of all stacks."""

@@ -16,9 +16,10 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.util import CommandError
 
-from heat_convergence.common.errors import NotFound
+from heat_convergence.common.errors import Invalid, NotFound
 from heat_convergence.db.connection.database import Database
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
+from heat_convergence.db.maintenance import schema_revisions
 from heat_convergence.db.tables import metadata
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -34,8 +35,16 @@ def upgrade(database: Database, revision: str = "head") -> None:
     """Upgrade the schema to ``revision``, unless it is there already.
 
     Raises:
-        NotFound: this release does not know ``revision``, or that of the database.
+        Invalid: a later release has upgraded the schema.
+        NotFound: this release does not know ``revision``.
     """
+    found = schema_revisions.get_current_revision(database)
+    if found is not None and found not in schema_revisions.KNOWN_REVISIONS:
+        raise Invalid(
+            f"The schema is at {found}, a revision of a later release, and was not changed. This"
+            f" release, whose newest revision is {schema_revisions.HEAD_REVISION}, works with it."
+            " To change the schema, use heat-convergence-manage of the later release."
+        )
     config = _config()
     with translate_driver_errors(), database.engine.connect() as connection:
         config.attributes["connection"] = connection

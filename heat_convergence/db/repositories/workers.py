@@ -59,3 +59,8 @@ class SqlWorkerRepository(WorkerRepository):
             if found.rowcount == 0:
                 values = {name: getattr(service, name) for name in _FIELDS}
                 connection.execute(service_table.insert(), {**values, "updated_at": now})
+
+    def remove_worker(self, worker_id: str) -> None:
+        """Remove the record of a worker process that ends orderly."""
+        with self._database.write() as connection:
+            connection.execute(service_table.delete().where(service_table.c.id == worker_id))

@@ -183,3 +183,8 @@ class MemoryWorkerRepository(WorkerRepository):
             services = self._session.tables.services
             known = services.get(service.id, service)
             services[service.id] = replace(known, updated_at=now)
+
+    def remove_worker(self, worker_id: str) -> None:
+        """Remove the record of a worker process that ends orderly."""
+        with self._session.transaction():
+            self._session.tables.services.pop(worker_id, None)

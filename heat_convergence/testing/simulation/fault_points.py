@@ -209,6 +209,11 @@ class FaultInjectingWorkers(WorkerRepository):
         with self._store.commit_point():
             self._inner.record_heartbeat(service, now)
 
+    def remove_worker(self, worker_id: str) -> None:
+        """Remove a record as the store does."""
+        with self._store.commit_point():
+            self._inner.remove_worker(worker_id)
+
 
 class FaultInjectingCalls:
     """``resource_types.CallInterceptor`` for the calls of one process."""

@@ -60,7 +60,9 @@ def test_commands_without_schema_name_the_remedy(
     assert "heat-convergence-manage db upgrade" in capsys.readouterr().err
 
 
-def test_schema_of_a_later_release_is_compatible(url: str) -> None:
+def test_schema_of_a_later_release_is_compatible(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     db(url, "upgrade")
     database = database_from_url(url)
     with database.write() as connection:
@@ -68,6 +70,11 @@ def test_schema_of_a_later_release_is_compatible(url: str) -> None:
     database.close()
     assert main.main(["--connection", url, "stack", "check"]) == main.OK
     assert db(url, "check") == main.SCHEMA_DIFFERS
+    capsys.readouterr()
+    assert db(url, "upgrade") == main.REJECTED
+    stderr = capsys.readouterr().err
+    assert "The schema is at later, a revision of a later release, and was not changed." in stderr
+    assert "use heat-convergence-manage of the later release" in stderr
 
 
 def test_unknown_revision_is_rejected(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,7 @@ def test_services_are_listed_and_dead_ones_removed(
     assert managed("service", "list") == 0
     lines = {line.split()[2]: line for line in capsys.readouterr().out.splitlines()[1:]}
     assert " up " in lines["alive"]
+    assert lines["alive"].split()[-1] == "0.1.0"
     assert " down " in lines["dead"]
     assert managed("service", "clean") == 0
     assert "1 dead" in capsys.readouterr().out

@@ -1,0 +1,76 @@
+"""The entry of a worker process in the list of services: written regularly, removed at its end.
+
+Called by the workers of all daemons. A worker that is killed leaves its entry, which the list
+shows as down.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from heat_convergence.cli.components.assembly import ProcessComponents
+from heat_convergence.cli.config import package_version
+from heat_convergence.common import errors
+from heat_convergence.convergence.model.service_record import ServiceRecord
+
+LOG = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """The entry of one worker process.
+
+    Args:
+        components: The components of the process.
+        binary: Name of the daemon.
+        topic: Topic of its messages, or the name of what it serves.
+        worker_id: Unique id of the worker.
+        monotonic: Clock of the interval, which no change of the wall clock moves.
+    """
+
+    def __init__(
+        self,
+        components: ProcessComponents,
+        binary: str,
+        topic: str,
+        worker_id: str,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        conf = components.conf
+        self._components = components
+        self._monotonic = monotonic
+        self._next_s = monotonic()
+        self._record = ServiceRecord(
+            id=worker_id,
+            binary=binary,
+            hostname=conf.host,
+            host=conf.host,
+            topic=topic,
+            report_interval_s=conf.periodic_interval,
+            created_at=components.clock(),
+            version=package_version(),
+        )
+
+    def write_if_due(self) -> None:
+        """Write a heartbeat if the interval since the last one has passed.
+
+        Raises:
+            Error: The database cannot be written to; the next call tries again.
+        """
+        if self._monotonic() < self._next_s:
+            return
+        workers = self._components.store.workers
+        workers.record_heartbeat(self._record, self._components.clock())
+        self._next_s = self._monotonic() + self._record.report_interval_s
+
+    def remove(self) -> None:
+        """Remove the entry; if the database does not answer, the entry remains."""
+        try:
+            self._components.store.workers.remove_worker(self._record.id)
+        except errors.Error as error:
+            LOG.warning(
+                "worker remains in the list of services: worker=%(worker)s error=%(error)s",
+                {"worker": self._record.id, "error": error.log_text},
+            )
