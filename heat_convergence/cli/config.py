@@ -6,6 +6,7 @@ libraries.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -25,6 +26,8 @@ from heat_convergence.conf import opts
 from heat_convergence.db.connection import database
 from heat_convergence.rpc import transport
 
+LOG = logging.getLogger(__name__)
+LOG_FILE_OPTIONS = ("log_dir", "log_file", "use_stderr")
 _QUIET = [
     "alembic=WARNING",
     "amqp=WARNING",
@@ -105,5 +108,32 @@ def set_library_defaults() -> None:
 
 
 def configure_logging(conf: cfg.ConfigOpts) -> None:
-    """Set up the levels, targets and format of ``conf``, in place of earlier ones."""
+    """Set up the levels, targets and format of ``conf``, in place of earlier ones.
+
+    A log file that cannot be written is replaced by standard error.
+
+    Raises:
+        StartupProblem: The file of ``log_config_append`` cannot be used.
+    """
+    problem = _set_up_log(conf)
+    if problem is None:
+        return
+    for name, value in zip(LOG_FILE_OPTIONS, (None, None, True), strict=True):
+        conf.set_override(name, value)
     log.setup(conf, PROJECT_NAME)
+    LOG.warning(
+        "configuration: the log goes to standard error, since %(path)s cannot be written:"
+        " %(error)s; create the directory, owned by the user of the daemons",
+        {"path": problem.filename, "error": problem.strerror},
+    )
+
+
+def _set_up_log(conf: cfg.ConfigOpts) -> OSError | None:
+    """Set up the log, and return the error of a file that cannot be written."""
+    try:
+        log.setup(conf, PROJECT_NAME)
+    except log.LogConfigError as error:
+        raise StartupProblem(f"[DEFAULT] log_config_append: {error}") from error
+    except OSError as error:
+        return error
+    return None

@@ -45,6 +45,13 @@ def manage() -> int:
     return int(import_module("heat_convergence.cli.manage.main").main(sys.argv[1:]))
 
 
+def status() -> int:
+    """Run ``heat-convergence-status``, as the status programs of other services."""
+    concurrency.set_up_backend(concurrency.THREADING)
+    module = import_module("heat_convergence.cli.manage.upgrade_status")
+    return int(module.main(sys.argv[1:]))
+
+
 def heat_convergence() -> int:
     """Run ``heat-convergence COMMAND``."""
     commands: dict[str, Callable[[list[str]], int]] = {

@@ -14,10 +14,10 @@ from oslo_config import cfg
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import assemble_components
 from heat_convergence.cli.daemons.api_daemon import create_application as build
-from heat_convergence.cli.daemons.api_daemon import register_token_options
 from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem
+from heat_convergence.cli.startup.token_options import register_token_options
 
 CONFIG_ENV_VARIABLE = "OS_HEAT_CONVERGENCE_CONFIG"
 

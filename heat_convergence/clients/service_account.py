@@ -44,6 +44,16 @@ class ServiceAccount:
         with translate_keystone_errors("the service's user could not log in"):
             return str(self._session.get_user_id())
 
+    def find_endpoint(self, service_type: str) -> str | None:
+        """Return the URL of a service in the catalog of the account, or None."""
+        with translate_keystone_errors("Keystone did not list the services"):
+            found = self._session.get_endpoint(
+                service_type=service_type,
+                interface=self._settings.interface.removesuffix("URL"),
+                region_name=self._settings.region,
+            )
+        return None if found is None else str(found)
+
     def list_trusts(self, region: str | None) -> list[dict[str, Json]]:
         """Return the trusts that were given to the service; none if it may not list them."""
         query = {"trustee_user_id": self.user_id}
@@ -129,6 +139,11 @@ class DomainAdministrator:
             return self._settings.stack_user_domain_id
         session: Any = self._client.session
         return str(session.auth.get_access(session).domain_id)
+
+    def check_access(self) -> str:
+        """Log in, find the role of stacks' users, and return the id of the domain."""
+        self.list_projects("")
+        return self.domain_id if self._role_id else ""
 
     # -- projects
 

@@ -30,8 +30,12 @@ ALLOWED = {
         "clients/settings.py",
         "cli/components/settings.py",
     },
-    "ServiceAccount": {"clients/keystone.py", "clients/signed_urls.py"},
-    "DomainAdministrator": {"clients/stack_users.py"},
+    "ServiceAccount": {
+        "clients/identity_probe.py",
+        "clients/keystone.py",
+        "clients/signed_urls.py",
+    },
+    "DomainAdministrator": {"clients/identity_probe.py", "clients/stack_users.py"},
 }
 
 

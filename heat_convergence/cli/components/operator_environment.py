@@ -21,7 +21,25 @@ def load_operator_environment(directory: str, *, limits: TemplateLimits) -> Envi
 
     Later files override earlier ones.
     """
+    found, invalid = _merge_files(directory, limits)
+    for path, error in invalid:
+        LOG.error(
+            "environment file is invalid, ignored: path=%(path)s error=%(error)s",
+            {"path": path, "error": error},
+        )
+    return found
+
+
+def find_invalid_files(directory: str, *, limits: TemplateLimits) -> list[tuple[Path, Exception]]:
+    """Return the files that the service ignores, with their errors."""
+    return _merge_files(directory, limits)[1]
+
+
+def _merge_files(
+    directory: str, limits: TemplateLimits
+) -> tuple[Environment | None, list[tuple[Path, Exception]]]:
     found: Environment | None = None
+    invalid: list[tuple[Path, Exception]] = []
     folder = Path(directory)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not path.is_file() or path.name.startswith("."):
@@ -29,8 +47,5 @@ def load_operator_environment(directory: str, *, limits: TemplateLimits) -> Envi
         try:
             found = Environment.parse(path.read_bytes(), base=found, limits=limits)
         except (OSError, errors.Error) as error:
-            LOG.error(
-                "environment file is invalid, ignored: path=%(path)s error=%(error)s",
-                {"path": path, "error": error},
-            )
-    return found
+            invalid.append((path, error))
+    return found, invalid

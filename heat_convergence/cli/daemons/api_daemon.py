@@ -11,7 +11,6 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from keystonemiddleware.opts import list_auth_token_opts
 from oslo_config import cfg
 
 from heat_convergence.api.app import build_app
@@ -32,6 +31,7 @@ from heat_convergence.cli.daemons.threaded_server import (
 from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupProblem, StartupState
+from heat_convergence.cli.startup.token_options import register_token_options
 from heat_convergence.cli.startup.waiting import wait_for_database
 from heat_convergence.common import errors
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
@@ -134,12 +134,6 @@ def listen(host: str, port: int, *, backlog: int) -> socket.socket:
             f"the API cannot listen at port {port} of {host}: {error.strerror or error}",
             EXIT_REFUSED,
         ) from error
-
-
-def register_token_options(conf: cfg.ConfigOpts) -> None:
-    """Register the options of keystonemiddleware, which does so with the first request only."""
-    for group, options in list_auth_token_opts():
-        conf.register_opts(options, group=group)
 
 
 def create_application(components: ProcessComponents) -> WsgiApplication:

@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.command_lines import add_completion
-from heat_convergence.cli.manage import service_commands, stack_commands
+from heat_convergence.cli.manage import doctor_commands, service_commands, stack_commands
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
 from heat_convergence.db.connection.database import Database, create_database
@@ -34,7 +34,10 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parsed = create_parser().parse_args(arguments)
     try:
-        database = _database(parsed)
+        conf = _load_config(parsed)
+        if parsed.noun in doctor_commands.NOUNS:
+            return int(parsed.run(conf, parsed))
+        database = _database(conf)
     except (cfg.Error, errors.Error, StartupProblem) as error:
         print(error, file=sys.stderr)
         return REJECTED
@@ -50,13 +53,19 @@ def main(arguments: list[str] | None = None) -> int:
         database.close()
 
 
-def _database(parsed: argparse.Namespace) -> Database:
+def _load_config(parsed: argparse.Namespace) -> cfg.ConfigOpts:
     arguments = [f"--config-file={name}" for name in parsed.config_file or ()]
     arguments += [f"--config-dir={name}" for name in parsed.config_dir or ()]
     arguments += ["--debug"] if parsed.debug else []
     conf = config.load_config(arguments, prog="heat-convergence-manage")
+    conf.set_default("use_stderr", True)  # standard output has the result, perhaps as JSON
+    config.configure_logging(conf)
     if parsed.connection:
         conf.set_override("connection", parsed.connection, group="database")
+    return conf
+
+
+def _database(conf: cfg.ConfigOpts) -> Database:
     database = create_database(conf)
     attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
     return database
@@ -135,6 +144,7 @@ def create_parser() -> argparse.ArgumentParser:
             verb.add_argument("revision", nargs="?", default="head")
     stack_commands.add_commands(nouns)
     service_commands.add_commands(nouns)
+    doctor_commands.add_commands(nouns)
     return parser
 
 

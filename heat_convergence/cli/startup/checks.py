@@ -41,16 +41,30 @@ def check_configuration(
     Raises:
         StartupProblem: The daemon cannot work with these options.
     """
-    for warning in (*find_unknown_options(conf), *_weak_keys(conf)):
+    for warning in find_warnings(conf):
         LOG.warning("configuration: %(warning)s", {"warning": warning})
     missing = describe_missing(find_missing(conf, required))
     if missing:
         raise StartupProblem(missing)
-    problems = [*_key_problems(conf), *_database_problems(conf)]
-    if transport_url is None:
-        problems += [*_transport_problems(conf)]
+    problems = [*find_problems(conf, transport_url=transport_url)]
     if problems:
         raise StartupProblem("; ".join(problems))
+
+
+def find_warnings(conf: cfg.ConfigOpts) -> list[str]:
+    """Return a sentence for each odd line of the configuration."""
+    return [*find_unknown_options(conf), *_weak_keys(conf)]
+
+
+def find_problems(conf: cfg.ConfigOpts, *, transport_url: str | None = None) -> Iterator[str]:
+    """Yield a sentence for each mistake with which no daemon can work.
+
+    Each begins with the option; the remedy follows a colon.
+    """
+    yield from _key_problems(conf)
+    yield from _database_problems(conf)
+    if transport_url is None:
+        yield from _transport_problems(conf)
 
 
 def _key_problems(conf: cfg.ConfigOpts) -> Iterator[str]:

@@ -101,6 +101,27 @@ def rewrite_encrypted_values(
     return KeyRotationResult(changed, unreadable)
 
 
+def count_unreadable(database: Database, keyring: Keyring, limit: int) -> int:
+    """Return how many values of the newest rows no key decrypts.
+
+    Args:
+        database: The database.
+        keyring: The keys.
+        limit: The number of rows that are read of each table whose values are always encrypted.
+    """
+    verify, unreadable = verify_keys(keyring), 0
+    for table, columns in list_encryptable_columns():
+        if table.name not in _ALWAYS:
+            continue
+        (key,) = table.primary_key.columns
+        raw = [sa.type_coerce(table.c[name], sa.Text).label(name) for name in columns]
+        query = sa.select(key.label("key_"), sa.literal(True).label("sensitive_"), *raw)
+        with database.read() as conn:
+            rows = conn.execute(query.order_by(key.desc()).limit(limit)).all()
+        unreadable += sum(_rewrite(database, table, columns, row, verify)[1] for row in rows)
+    return unreadable
+
+
 def list_encryptable_columns() -> list[tuple[sa.Table, tuple[str, ...]]]:
     """Return (table, columns) that may hold encrypted values."""
     found = []

@@ -20,6 +20,7 @@ from heat_convergence.cli.startup.required_modules import (
     find_missing,
 )
 from heat_convergence.cli.startup.startup_state import StartupProblem
+from heat_convergence.cli.startup.token_options import register_token_options
 
 MYSQL = "[database]\nconnection = mysql+pymysql://u:p@db/heat\n"
 MEMCACHED = "[keystone_authtoken]\nmemcached_servers = 127.0.0.1:11211\n"
@@ -40,7 +41,7 @@ def load(tmp_path: Path) -> LoadConfig:
         path = tmp_path / "heat.conf"
         path.write_text(text)
         conf = config.load_config([], prog="p", files=[str(path)])
-        api_daemon.register_token_options(conf)
+        register_token_options(conf)
         return conf
 
     return load

@@ -111,3 +111,18 @@ def test_first_problem_of_a_worker_is_the_exit_code(caplog: pytest.LogCaptureFix
     assert startup.exit_code == EXIT_REFUSED
     assert "first" in caplog.text
     assert "second" not in caplog.text
+
+
+def test_log_goes_to_standard_error_if_its_file_cannot_be_written(
+    load: LoadConfig, capfd: pytest.CaptureFixture[str]
+) -> None:
+    conf = load("[DEFAULT]\nlog_dir = /proc/nowhere\n")
+    assert conf.log_dir is None
+    logged = capfd.readouterr().err
+    assert logged.count("\n") == 1
+    assert "the log goes to standard error, since /proc/nowhere" in logged
+
+
+def test_unusable_log_configuration_is_a_problem(load: LoadConfig) -> None:
+    with pytest.raises(StartupProblem, match="log_config_append"):
+        load("[DEFAULT]\nlog_config_append = /proc/nowhere\n")

@@ -1,0 +1,1 @@
+"""Checks of a whole installation, which ``heat-convergence-manage doctor`` prints."""
