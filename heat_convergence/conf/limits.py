@@ -134,19 +134,20 @@ YAQL_OPTS = [
     ),
     cfg.FloatOpt(
         "time_limit",
-        default=2.0,
+        default=1.0,
         min=0.05,
-        help="Processor time, in seconds, that all YAQL expressions of one template, or of one"
-        " value that is read, may take together. An expression that exceeds it is ended, and"
-        " the request or the resource that needs it fails.",
+        help="Processor time, in seconds, that all YAQL expressions of one API request, or of"
+        " one resource's job, may take together. An expression that exceeds it is ended, and"
+        " the request or the resource that needs it fails. A request waits half a second longer"
+        " for them by the clock, and is answered with 503 then.",
     ),
     cfg.IntOpt(
         "processes",
         default=2,
         min=1,
         help="Most child processes in which each API, engine and observer process evaluates"
-        " YAQL expressions. They are started when the first expression comes. With more than"
-        " one, a project leaves one to the others.",
+        " YAQL expressions, apart from the one that forks them. They are started when the first"
+        " expression comes. With more than one, a project leaves one to the others.",
     ),
     cfg.IntOpt(
         "process_memory",

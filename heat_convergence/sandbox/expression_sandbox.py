@@ -11,24 +11,24 @@ from __future__ import annotations
 import json
 import logging
 import os
-import socket
-import subprocess
-import sys
+import signal
 import threading
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 
 from oslo_context.context import get_current
 
+from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
+from heat_convergence.sandbox.fork_server_client import ExpressionProcess, ForkServerClient
 from heat_convergence.sandbox.frames import receive_frame, send_frame
 from heat_convergence.sandbox.project_slots import ProjectSlots
+from heat_convergence.sandbox.remembered_failures import RememberedFailures
 from heat_convergence.template.limits import YaqlCall, YaqlResult
 
 LOG = logging.getLogger(__name__)
-_WORKER = "heat_convergence.sandbox.expression_worker"
-_START_TIMEOUT_S = 20.0
 _STARVATION_FACTOR = 10.0  # wall-clock time for a second of processor time on a busy machine
+_ANSWER_ALLOWANCE_S = 0.25  # for an answer that was under way when its time ended
 _MAX_ANSWER_BYTES = 1 << 27
-_PASSED_VARIABLES = ("PATH", "LANG", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,84 +49,109 @@ class ExpressionSandbox:
     def __init__(self, settings: SandboxSettings) -> None:
         self._settings = settings
         self._slots = ProjectSlots(settings.max_children)
-        self._idle: list[_Child] = []
+        self._idle: list[ExpressionProcess] = []
+        self._server = ForkServerClient(settings.memory_bytes)
+        self._failures = RememberedFailures()
         self._owner_pid = os.getpid()
         self._guard = threading.Lock()
 
+    def start(self) -> None:
+        """Start what the first expression would have to wait for."""
+        self._server.start()
+
     def run(self, call: YaqlCall) -> YaqlResult:
-        """Return the result of the expression, or the reason why there is none."""
-        request = json.dumps(asdict(call)).encode()
-        with self._slots.hold(_current_project()):
-            child = self._take()
-            try:
-                result = child.ask(request, call.max_seconds)
-            except (OSError, EOFError, ValueError) as error:
-                child.kill()
-                return _killed(call, error)
-            except BaseException:
-                child.kill()
-                raise
-            with self._guard:
-                self._idle.append(child)
-            return result
+        """Return the result of the expression, or the reason why there is none.
+
+        Raises:
+            EvaluationUnavailable: The time by the clock has passed, not that of the processor,
+                or no process can be started.
+        """
+        known = self._failures.find(call)
+        if known is not None:
+            return known
+        started_s = time.monotonic()
+        with self._slots.hold(_current_project(), call.max_wall_seconds):
+            call = _with_wall_limit(call, time.monotonic() - started_s)
+            result = self._run(call)
+        self._failures.add(call, result)
+        return replace(result, wall_seconds=time.monotonic() - started_s)
 
     def close(self) -> None:
-        """End the children that have nothing to do."""
+        """End the children."""
         with self._guard:
-            children, self._idle = self._idle, []
-        for child in children:
-            child.kill()
+            workers, self._idle = self._idle, []
+        for worker in workers:
+            self._server.end(worker)
+        self._server.close()
 
-    def _take(self) -> _Child:
+    def _run(self, call: YaqlCall) -> YaqlResult:
+        try:
+            worker = self._take()
+        except (OSError, EOFError) as error:
+            raise EvaluationUnavailable("no process can be started for it") from error
+        try:
+            result = _ask(worker, call)
+        except TimeoutError as error:
+            self._server.end(worker)
+            raise _late(call) from error
+        except (OSError, EOFError, ValueError):
+            return _killed(call, self._server.end(worker))
+        except BaseException:
+            self._server.end(worker)
+            raise
+        with self._guard:
+            self._idle.append(worker)
+        return result
+
+    def _take(self) -> ExpressionProcess:
         """Return a child that is alive: an idle one, or a new one."""
         with self._guard:
             if self._owner_pid != os.getpid():  # a fork has copied the parent's children
                 self._owner_pid, self._idle = os.getpid(), []
-            while self._idle:
-                child = self._idle.pop()
-                if child.is_alive:
-                    return child
-                child.kill()
-        return _Child(self._settings.memory_bytes)
+                self._server = ForkServerClient(self._settings.memory_bytes)
+            idle = self._idle.pop() if self._idle else None
+        if idle is None:
+            return self._server.fork()
+        if not _has_ended(idle):
+            return idle
+        self._server.end(idle)
+        return self._take()
 
 
-class _Child:
-    """One child process and the socket that leads to it."""
+def _has_ended(worker: ExpressionProcess) -> bool:
+    """Return whether an idle child has ended; it sends nothing unless it is asked."""
+    return worker.connection.fileno() < 0 or _is_readable(worker)
 
-    def __init__(self, memory_bytes: int) -> None:
-        self._connection, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(  # nosec B603  # this package
-                [sys.executable, "-m", _WORKER, str(memory_bytes)],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=_child_environment(),
-                start_new_session=True,  # a terminal's interrupt is for the daemon
-            )
-        self._answered = False
 
-    @property
-    def is_alive(self) -> bool:
-        """False when the process has ended, for example for want of memory."""
-        return self._process.poll() is None
+def _is_readable(worker: ExpressionProcess) -> bool:
+    worker.connection.settimeout(0.0)
+    try:
+        worker.connection.recv(1)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
-    def ask(self, request: bytes, max_seconds: float) -> YaqlResult:
-        """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""
-        start_s = 0.0 if self._answered else _START_TIMEOUT_S
-        self._connection.settimeout(max_seconds * _STARVATION_FACTOR + start_s)
-        send_frame(self._connection, request)
-        frame = receive_frame(self._connection, _MAX_ANSWER_BYTES)
-        if frame is None:
-            raise EOFError
-        self._answered = True
-        return YaqlResult(**json.loads(frame))
 
-    def kill(self) -> None:
-        """End the child at once and wait for it, so that no zombie is left."""
-        self._connection.close()
-        self._process.kill()
-        self._process.wait()
+def _with_wall_limit(call: YaqlCall, waited_s: float) -> YaqlCall:
+    """Return the call with what is left of its time by the clock."""
+    if call.max_wall_seconds is None:
+        return replace(call, max_wall_seconds=call.max_seconds * _STARVATION_FACTOR)
+    left_s = call.max_wall_seconds - waited_s
+    if left_s <= 0:
+        raise _late(call)
+    return replace(call, max_wall_seconds=left_s)
+
+
+def _ask(worker: ExpressionProcess, call: YaqlCall) -> YaqlResult:
+    """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""
+    worker.connection.settimeout((call.max_wall_seconds or 0) + _ANSWER_ALLOWANCE_S)
+    send_frame(worker.connection, json.dumps(asdict(call)).encode())
+    frame = receive_frame(worker.connection, _MAX_ANSWER_BYTES)
+    if frame is None:
+        raise EOFError
+    return YaqlResult(**json.loads(frame))
 
 
 def _current_project() -> str | None:
@@ -135,17 +160,24 @@ def _current_project() -> str | None:
     return None if context is None else context.project_id
 
 
-def _child_environment() -> dict[str, str]:
-    """Return the variables that a child needs: none that may hold a secret."""
-    passed = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-    return {**passed, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+def _killed(call: YaqlCall, signal_number: int) -> YaqlResult:
+    """Return the answer for an expression whose child was ended.
 
-
-def _killed(call: YaqlCall, error: Exception) -> YaqlResult:
-    """Return the answer for an expression whose child was ended."""
+    Raises:
+        EvaluationUnavailable: The child did not get its processor time.
+    """
     LOG.warning(
-        "expression exceeded its limits: max_seconds=%(max_seconds)s error_type=%(error_type)s",
-        {"max_seconds": call.max_seconds, "error_type": type(error).__name__},
+        "expression exceeded its limits: max_seconds=%(max_seconds)s signal=%(signal)s",
+        {"max_seconds": call.max_seconds, "signal": signal_number},
     )
+    if signal_number == signal.SIGALRM:
+        raise _late(call)
     reason = f"it takes more than {call.max_seconds:g} s of processor time, or too much memory"
     return YaqlResult(None, error=reason, steps_left=0, seconds=call.max_seconds)
+
+
+def _late(call: YaqlCall) -> EvaluationUnavailable:
+    """Return the error for a call that did not get its processor time; a retry may."""
+    return EvaluationUnavailable(
+        f"it has not ended within {call.max_wall_seconds:.1f} s, for it waited for others"
+    )

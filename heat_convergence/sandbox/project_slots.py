@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
+
 
 @dataclass(eq=False, slots=True)
 class _Ticket:
@@ -35,17 +37,29 @@ class ProjectSlots:
         self._guard = threading.Lock()
 
     @contextmanager
-    def hold(self, project_id: str | None) -> Iterator[None]:
-        """Wait for a slot, and hold it in the block."""
+    def hold(self, project_id: str | None, timeout_s: float | None = None) -> Iterator[None]:
+        """Wait for a slot, and hold it in the block.
+
+        Raises:
+            EvaluationUnavailable: There was none within the time.
+        """
         ticket = _Ticket(project_id)
         with self._guard:
             self._waiting.append(ticket)
             self._grant()
         try:
-            ticket.granted.wait()
+            if not ticket.granted.wait(timeout_s):
+                raise EvaluationUnavailable(
+                    f"{timeout_s:.1f} s were spent on the project's others"
+                )
             yield
         finally:
             self._release(ticket)
+
+    def held_by(self, project_id: str | None) -> int:
+        """Return how many slots the project holds."""
+        with self._guard:
+            return self._held[project_id]
 
     def _release(self, ticket: _Ticket) -> None:
         """Free the slot of a ticket, or forget one whose wait was interrupted."""

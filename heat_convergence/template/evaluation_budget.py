@@ -18,7 +18,7 @@ from typing import Any
 from heat_convergence.common.errors import RequestLimitExceeded
 from heat_convergence.common.evaluation_guard import check_no_locks_held
 from heat_convergence.template.expression import Expression
-from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits
+from heat_convergence.template.limits import DEFAULT_LIMITS, TemplateLimits, YaqlResult
 
 STEPS_PER_SECOND = 1_000_000
 EVALUATIONS_PER_REQUEST = 10  # that use all of their steps
@@ -26,15 +26,23 @@ CHARS_PER_STEP = 512  # to copy, search or hash
 SLOW_CHARS_PER_STEP = 4  # to parse or to escape, one character at a time
 STEPS_PER_TEXT = 3  # to write a value as JSON, apart from its members
 _MAX_HINTS = 10
+_SHORT_WAIT_S = 0.05  # for one expression; not charged
 _LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 class RequestBudget:
-    """The work of all evaluations of one request together."""
+    """The work of all evaluations of one request together.
 
-    def __init__(self, max_steps: int) -> None:
-        self._max_steps = max_steps
-        self._steps_left = max_steps
+    Attributes:
+        yaql_seconds_left: The processor time that YAQL expressions may still take.
+        yaql_wall_seconds_left: The time by the clock that the request may still wait for them.
+    """
+
+    def __init__(self, limits: TemplateLimits) -> None:
+        self._max_steps = EVALUATIONS_PER_REQUEST * limits.max_evaluation_steps
+        self._steps_left = self._max_steps
+        self.yaql_seconds_left = limits.yaql_max_seconds
+        self.yaql_wall_seconds_left = limits.yaql_max_wall_seconds
 
     def charge(self, steps: int) -> None:
         """Account for work of one evaluation; raises ``RequestLimitExceeded``."""
@@ -44,6 +52,12 @@ class RequestBudget:
                 "The evaluations of the request and its nested stacks take more than"
                 f" {self._max_steps} steps together (max_template_evaluation_steps)"
             )
+
+    def charge_yaql(self, seconds: float, wall_seconds: float) -> None:
+        """Account for an expression; a short wait is that of a busy machine."""
+        self.yaql_seconds_left -= seconds
+        self.yaql_wall_seconds_left -= max(0.0, wall_seconds - _SHORT_WAIT_S)
+        self.charge(round(seconds * STEPS_PER_SECOND))
 
 
 class EvaluationBudget:
@@ -60,7 +74,7 @@ class EvaluationBudget:
         self.location: tuple[str | int, ...] = ()
         self.hints_left = _MAX_HINTS
         self.yaql_steps_left = limits.yaql_max_steps
-        self.yaql_seconds_left = limits.yaql_max_seconds
+        self._yaql_seconds_left = limits.yaql_max_seconds
         self.steps_left = limits.max_evaluation_steps
         self._size_left = limits.max_result_size
 
@@ -79,12 +93,24 @@ class EvaluationBudget:
         if self._request is not None:
             self._request.charge(steps)
 
-    def charge_yaql(self, steps_left: int, seconds: float) -> None:
+    @property
+    def yaql_seconds_left(self) -> float:
+        """The processor time that expressions of this evaluation may still take."""
+        if self._request is None:
+            return self._yaql_seconds_left
+        return min(self._yaql_seconds_left, self._request.yaql_seconds_left)
+
+    @property
+    def yaql_wall_seconds_left(self) -> float | None:
+        """The time by the clock that a request may still wait; None outside of requests."""
+        return None if self._request is None else self._request.yaql_wall_seconds_left
+
+    def charge_yaql(self, result: YaqlResult) -> None:
         """Account for an expression that was evaluated outside of this process."""
-        self.yaql_steps_left = steps_left
-        self.yaql_seconds_left -= seconds
+        self.yaql_steps_left = result.steps_left
+        self._yaql_seconds_left -= result.seconds
         if self._request is not None:
-            self._request.charge(round(seconds * STEPS_PER_SECOND))
+            self._request.charge_yaql(result.seconds, result.wall_seconds)
 
     def charge_value(self, value: Any) -> bool:
         """Account for a value with all its members; a shared member counts each time.
@@ -150,7 +176,7 @@ _BUDGET: ContextVar[EvaluationBudget | None] = ContextVar("evaluation_budget", d
 @contextmanager
 def request_budget(limits: TemplateLimits) -> Iterator[None]:
     """Bound all evaluations in the block together, for a request with many templates."""
-    token = _REQUEST.set(RequestBudget(EVALUATIONS_PER_REQUEST * limits.max_evaluation_steps))
+    token = _REQUEST.set(RequestBudget(limits))
     try:
         yield
     finally:

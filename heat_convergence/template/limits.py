@@ -12,24 +12,38 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class YaqlCall:
-    """A YAQL expression with its data, and what its evaluation may take."""
+    """A YAQL expression with its data, and what its evaluation may take.
+
+    Attributes:
+        max_seconds: The processor time.
+        max_wall_seconds: The time by the clock; None where nobody waits for the answer.
+        syntax_only: Whether the expression is parsed and not evaluated.
+    """
 
     expression: str
     data: Any
     limit_iterators: int
     memory_quota_bytes: int
     max_steps: int
-    max_seconds: float  # of processor time
+    max_seconds: float
+    max_wall_seconds: float | None = None
+    syntax_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class YaqlResult:
-    """The value of an expression, or the reason why it has none."""
+    """The value of an expression, or the reason why it has none.
+
+    Attributes:
+        seconds: The processor time that it took.
+        wall_seconds: The time by the clock that the caller waited.
+    """
 
     value: Any
     error: str | None = None
     steps_left: int = 0
-    seconds: float = 0.0  # of processor time taken
+    seconds: float = 0.0
+    wall_seconds: float = 0.0
 
 
 class YaqlRunner(Protocol):
@@ -52,8 +66,9 @@ class TemplateLimits:
         max_result_size: The characters of new text of all functions in one evaluation.
         yaql_max_steps: Function calls of all YAQL expressions of a template together; a
             step takes about 25 microseconds.
-        yaql_max_seconds: The processor time of all YAQL expressions of a template together, where
-            ``yaql_runner`` enforces it.
+        yaql_max_seconds: The processor time of all YAQL expressions of a request, a job, or a
+            value that is read together, where ``yaql_runner`` enforces it.
+        yaql_max_wall_seconds: The time by the clock that a request waits for its expressions.
         yaql_runner: Evaluates expressions in processes that can be killed.  None evaluates
             them in this process, where only steps are counted: for trusted templates.
         regex_timeout_s: The time that one match of a regular expression may take; a slow one
@@ -71,7 +86,8 @@ class TemplateLimits:
     yaql_memory_quota_bytes: int = 10_000
     yaql_max_steps: int = 400_000
     yaql_max_expression_size: int = 65_536
-    yaql_max_seconds: float = 2.0
+    yaql_max_seconds: float = 1.0
+    yaql_max_wall_seconds: float = 60.0
     yaql_runner: YaqlRunner | None = field(default=None, compare=False)
     regex_timeout_s: float = 0.2
 

@@ -1,4 +1,4 @@
-"""Processor time and memory of this process and of its children, as Linux reports them."""
+"""Processor time and memory of this process and of its descendants, as Linux reports them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def processor_seconds() -> float:
-    """Return the processor time taken so far, with that of children that are alive."""
-    return time.process_time() + sum(_seconds_of(pid) for pid in _children())
+    """Return the processor time taken so far, with that of descendants that are alive."""
+    return time.process_time() + sum(_seconds_of(pid) for pid in _descendants())
 
 
 def resident_mib() -> float:
@@ -21,14 +21,14 @@ def resident_mib() -> float:
     return pages * _PAGE_BYTES / 2**20
 
 
-def _children() -> list[str]:
-    found: list[str] = []
-    for task in Path("/proc/self/task").iterdir():
+def _descendants(pid: str = "self") -> list[str]:
+    children: list[str] = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
-            found += (task / "children").read_text().split()
+            children += (task / "children").read_text().split()
         except OSError:  # the thread has ended
             continue
-    return found
+    return [found for child in children for found in (child, *_descendants(child))]
 
 
 def _seconds_of(pid: str) -> float:

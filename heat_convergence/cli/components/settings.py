@@ -18,6 +18,8 @@ from heat_convergence.sandbox.expression_sandbox import SandboxSettings
 from heat_convergence.stacks.services import StackOptions
 from heat_convergence.template.limits import TemplateLimits, YaqlRunner
 
+_EXPRESSION_WAIT_S = 0.5  # of a request for processor time
+
 
 def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
     """Return the settings of engines and observers."""
@@ -48,6 +50,7 @@ def template_limits(conf: cfg.ConfigOpts, yaql_runner: YaqlRunner | None = None)
         yaql_limit_iterators=conf.yaql.limit_iterators,
         yaql_memory_quota_bytes=conf.yaql.memory_quota,
         yaql_max_seconds=conf.yaql.time_limit,
+        yaql_max_wall_seconds=conf.yaql.time_limit + _EXPRESSION_WAIT_S,
         yaql_runner=yaql_runner,
     )
 

@@ -139,6 +139,7 @@ def listen(host: str, port: int, *, backlog: int) -> socket.socket:
 def create_application(components: ProcessComponents) -> WsgiApplication:
     """Return the API as a WSGI application."""
     auth = AuthStrategy(components.conf.heat_api.auth_strategy)
+    components.expression_sandbox.start()  # no request waits for it
     return build_app(
         create_api_services(components),
         auth=auth,

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from oslo_context.context import RequestContext
 
+from heat_convergence.sandbox.evaluation_errors import EvaluationUnavailable
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
+from heat_convergence.sandbox.remembered_failures import RememberedFailures
+from heat_convergence.template.functions import yaql
 from heat_convergence.template.limits import TemplateLimits, YaqlCall, YaqlResult
 from tests.functional.harness import LocalService
 
@@ -29,6 +34,7 @@ ENDLESS = [
     "range(0, 30000).select(range(0, 30000).select($).sum()).sum()",
 ]
 # No steps, no iterator limits: nothing but the sandbox ends these.
+URL = "http://localhost/v1/p"
 UNLIMITED = {"limit_iterators": -1, "memory_quota_bytes": -1, "max_steps": 10**12}
 
 
@@ -91,8 +97,9 @@ def test_results_that_cannot_be_stored_are_errors(
 def test_idle_child_that_has_ended_is_replaced(sandbox: ExpressionSandbox) -> None:
     assert sandbox.run(call("1")).value == 1
     for child in sandbox._idle:
-        os.kill(child._process.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, child._process.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(child.process_id, signal.SIGKILL)
+        child.connection.settimeout(10)
+        assert child.connection.recv(1, socket.MSG_PEEK) == b""  # the process has ended
     assert [sandbox.run(call("1 + 1")).value for _ in range(3)] == [2, 2, 2]
 
 
@@ -100,7 +107,8 @@ EVENTLET_PROGRAM = """
 import eventlet
 eventlet.monkey_patch()
 import time
-from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
+from heat_convergence.sandbox.expression_sandbox import (
+    ExpressionSandbox, SandboxSettings, _has_ended)
 from heat_convergence.template.limits import YaqlCall
 
 sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
@@ -109,7 +117,7 @@ for number in range(4):
     assert result.value == number + 1, result
     child = sandbox._idle[0]
     time.sleep(0.3)  # the child waits for its next request meanwhile
-    assert sandbox._idle == [child] and child.is_alive
+    assert sandbox._idle == [child] and not _has_ended(child)
 sandbox.close()
 """
 
@@ -139,9 +147,9 @@ def run_as(sandbox: ExpressionSandbox, project_id: str, request: YaqlCall) -> Ya
 def test_endless_expressions_of_a_project_leave_a_child_to_the_others(
     sandbox: ExpressionSandbox,
 ) -> None:
-    endless = call("sequence().len()", None, 0.2)
+    endless = [call(f"sequence({number}).len()", None, 0.2) for number in range(4)]
     with ThreadPoolExecutor(5) as pool:
-        attacks = [pool.submit(run_as, sandbox, "p", endless) for _ in range(4)]
+        attacks = [pool.submit(run_as, sandbox, "p", each) for each in endless]
         answers = [
             pool.submit(run_as, sandbox, "q", call("$.data + 1", number)).result().value
             for number in range(20)
@@ -150,6 +158,147 @@ def test_endless_expressions_of_a_project_leave_a_child_to_the_others(
     assert answers == list(range(1, 21))
     assert len(unfinished) >= 2  # with both children they would have been before these answers
     assert all(each.result().error for each in attacks)
+
+
+def test_request_does_not_wait_for_all_expressions_of_its_project(
+    sandbox: ExpressionSandbox,
+) -> None:
+    endless = call("sequence(50).len()", None, 3.0)
+    with ThreadPoolExecutor(1) as pool:
+        attack = pool.submit(run_as, sandbox, "p", endless)
+        while not sandbox._slots.held_by("p"):
+            time.sleep(0.01)
+        with pytest.raises(EvaluationUnavailable, match="the project's others"):
+            run_as(sandbox, "p", call("1", max_wall_seconds=0.1))
+        assert not attack.done()
+        assert run_as(sandbox, "q", call("1", max_wall_seconds=10)).value == 1
+        assert attack.result().error
+
+
+def test_expression_that_gets_no_processor_time_is_ended(sandbox: ExpressionSandbox) -> None:
+    with pytest.raises(EvaluationUnavailable, match=r"within 0\.2 s"):
+        sandbox.run(call("sequence(60).len()", None, 60, max_wall_seconds=0.2))
+    assert sandbox.run(call("1 + 1")).value == 2
+
+
+def test_failure_that_took_long_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
+    evaluated: list[YaqlCall] = []
+    run = sandbox._run
+
+    def counted(call: YaqlCall) -> YaqlResult:
+        evaluated.append(call)
+        return run(call)
+
+    monkeypatch.setattr(sandbox, "_run", counted)
+    expression = "sequence($.data).len()"
+    first = sandbox.run(call(expression, 1))
+    assert sandbox.run(call(expression, 1)) == replace(first, wall_seconds=0.0)
+    assert sandbox.run(call(expression, 1, max_seconds=0.2)).error == first.error
+    assert len(evaluated) == 1
+    sandbox.run(call(expression, 2))  # other data
+    sandbox.run(call(expression, 1, max_seconds=0.4))  # more time
+    assert len(evaluated) == 3
+    for _ in range(2):
+        sandbox.run(call("1"))  # no failure
+        sandbox.run(call("$.nothing.of.this"))  # takes no time
+    assert len(evaluated) == 7
+    sandbox.close()
+
+
+def test_number_of_remembered_failures_is_bounded() -> None:
+    failures = RememberedFailures()
+    result = YaqlResult(None, error="why", seconds=1.0)
+    for number in range(5_000):
+        failures.add(call("$", number), result)
+    assert sum(failures.find(call("$", number)) is not None for number in range(5_000)) == 1_024
+    assert failures.find(call("$", 4_999)) == result
+
+
+def test_ended_child_is_replaced_by_the_same_server(sandbox: ExpressionSandbox) -> None:
+    sandbox.run(call("1"))
+    server = sandbox._server._process
+    assert sandbox.run(call("sequence(70).len()")).error
+    assert sandbox.run(call("1 + 1")).value == 2
+    assert sandbox._server._process is server
+
+
+def test_ended_server_is_replaced(sandbox: ExpressionSandbox) -> None:
+    sandbox.run(call("1"))
+    server = sandbox._server._process
+    assert server is not None
+    server.kill()
+    server.wait()
+    assert sandbox.run(call("sequence(80).len()")).error  # its child was alive
+    assert [sandbox.run(call("1 + 1")).value for _ in range(3)] == [2, 2, 2]
+    assert sandbox._server._process is not server
+
+
+def test_without_a_process_an_expression_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", fail)
+        with pytest.raises(EvaluationUnavailable, match="no process"):
+            sandbox.run(call("1"))
+    assert sandbox.run(call("1")).value == 1
+    sandbox.close()
+
+
+def test_long_expression_is_parsed_in_the_child(
+    tmp_path: Path, sandbox: ExpressionSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parser takes seconds for a long list, and nothing could stop it in the daemon."""
+    parsed: list[str] = []
+    parse = yaql._parsed
+
+    def recorded(expression: str) -> Any:
+        parsed.append(expression)
+        return parse(expression)
+
+    monkeypatch.setattr(yaql, "_parsed", recorded)
+    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
+    service = LocalService(f"sqlite:///{tmp_path}/parser.sqlite", limits=limits)
+    answers = [
+        service.send("POST", "/stacks/preview", {"stack_name": "s", "template": template_of(each)})
+        for each in ("[" + "1," * 30_000 + "1]", "[" + "1," * 1_000 + "]]", "[1, 2]]")
+    ]
+    assert [each.status_int for each in answers] == [400, 400, 400]
+    messages = [each.json["error"]["message"] for each in answers]
+    assert "more than 0.3 s of processor time" in messages[0]
+    assert "Bad expression Parse error" in messages[1]
+    assert "Bad expression Parse error" in messages[2]
+    assert parsed == ["[1, 2]]"]
+
+
+def test_all_expressions_of_a_request_share_its_time(
+    tmp_path: Path, sandbox: ExpressionSandbox
+) -> None:
+    limits = TemplateLimits(yaql_max_seconds=0.3, yaql_runner=sandbox)
+    service = LocalService(f"sqlite:///{tmp_path}/request.sqlite", limits=limits)
+    endless = {
+        "expression": "sequence($.data.len()).len()",
+        "data": {"get_attr": ["a", "value"]},
+    }
+    template = {
+        "heat_template_version": "2018-08-31",
+        "resources": {"a": {"type": "OS::Heat::RandomString"}},
+        "outputs": {name: {"value": {"yaql": endless}} for name in "bcd"},
+    }
+    service.send("POST", "/stacks", {"stack_name": "s", "template": template})
+    shown = service.send("GET", service.send("GET", "/stacks/s").location[len(URL) :])
+    errors = [each["output_error"] for each in shown.json["stack"]["outputs"]]
+    assert "it takes more than 0.3 s" in errors[0]
+    assert "expressions take more than 0.3 s of processor time together" in errors[1]
+
+
+def template_of(expression: str) -> Any:
+    """Return a template with the expression as an output."""
+    value = {"yaql": {"expression": expression, "data": {}}}
+    return {"heat_template_version": "2018-08-31", "outputs": {"o": {"value": value}}}
 
 
 def test_fork_does_not_share_children(sandbox: ExpressionSandbox) -> None:
