@@ -25,13 +25,14 @@ from keystoneauth1.session import Session
 
 from heat_convergence.testing.daemon_processes import (
     ConfigOptions,
-    ServiceDeployment,
     free_port,
     wait_until,
 )
 
 Json = Any
 TESTBED_VARIABLE = "HEAT_CONVERGENCE_TEST_CLOUD"
+# Real Heat's endpoint up to ``/v1``, beside the cloud.
+HEAT_VARIABLE = "HEAT_CONVERGENCE_TEST_HEAT"
 KEYSTONE_START_TIMEOUT_S = 60.0
 
 
@@ -176,17 +177,21 @@ def dedicated_region(cloud_testbed: CloudTestbed, orchestration_url: str) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class DeployedService:
-    """The service under test, and the region that it is registered in."""
+    """The service under test, and the region that it is registered in.
+
+    Attributes:
+        endpoint: the API's address without version and project.
+    """
 
     cloud_testbed: CloudTestbed
-    deployment: ServiceDeployment
+    endpoint: str
     region: str
 
     def request(
         self, auth: Session, method: str, path: str, body: Json = None, **headers: str
     ) -> requests.Response:
         """Send a request without a client library; follow one redirect."""
-        url = f"{self.deployment.endpoint}/v1/{auth.get_project_id()}{path}"
+        url = f"{self.endpoint}/v1/{auth.get_project_id()}{path}"
         sent = {"X-Auth-Token": str(auth.get_token()), "X-Region-Name": self.region, **headers}
         for _ in range(2):  # a name redirects to the id
             response = requests.request(

@@ -1,25 +1,43 @@
-"""The service on the cloud of ``HEAT_CONVERGENCE_TEST_CLOUD``, and other projects' clients."""
+"""This service and real Heat on the cloud, and other projects' clients.
+
+Heat is tested, too, where ``HEAT_CONVERGENCE_TEST_HEAT`` names it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cloud.clients.client_software import CLIENTS_VARIABLE, ClientSoftware
-from tests.cloud.conftest import DeployService
-from tests.cloud.testbed import CloudTestbed, DeployedService
+from tests.cloud.testbed import (
+    HEAT_VARIABLE,
+    CloudTestbed,
+    DeployedService,
+    dedicated_region,
+)
 
 FindSoftware = Callable[[str], ClientSoftware]
 
 
-@pytest.fixture(scope="module")
-def deployed_service(deploy: DeployService) -> DeployedService:
-    return deploy()
+@pytest.fixture(scope="module", params=["heat-convergence", "heat"])
+def deployed_service(
+    request: pytest.FixtureRequest, cloud_testbed: CloudTestbed
+) -> Iterator[DeployedService]:
+    """Yield this service, then Heat; only the first one is started here."""
+    if request.param == "heat-convergence":
+        yield request.getfixturevalue("deploy")()
+        return
+    heat_url = os.environ.get(HEAT_VARIABLE)
+    if not heat_url:
+        pytest.skip(f"{HEAT_VARIABLE} names no real Heat")
+    endpoint = heat_url.removesuffix("/v1")
+    with dedicated_region(cloud_testbed, endpoint) as region:
+        yield DeployedService(cloud_testbed, endpoint, region)
 
 
 @pytest.fixture(scope="session")

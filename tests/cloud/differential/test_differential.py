@@ -17,9 +17,8 @@ from tests.cloud.differential.generation import generate_stories
 from tests.cloud.differential.projects import SidePair, side_pairs
 from tests.cloud.differential.report import describe, run_stories
 from tests.cloud.differential.story import Story, load_stories
-from tests.cloud.testbed import CloudTestbed
+from tests.cloud.testbed import HEAT_VARIABLE, CloudTestbed
 
-HEAT_VARIABLE = "HEAT_CONVERGENCE_TEST_HEAT"
 SEED = 1
 GENERATED = 100
 
@@ -30,7 +29,7 @@ def pairs(cloud_testbed: CloudTestbed, deploy: DeployService) -> Iterator[list[S
     if not heat_url:
         pytest.skip(f"{HEAT_VARIABLE} names no real Heat")
     service = deploy(hidden_stack_tags="hidden", stack_scheduler_hints=True)
-    ours_url = f"{service.deployment.endpoint}/v1"
+    ours_url = f"{service.endpoint}/v1"
     with side_pairs(cloud_testbed, heat_url, ours_url, service.region) as found:
         yield found
 

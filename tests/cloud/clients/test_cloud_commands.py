@@ -7,6 +7,7 @@ the tests prepare nothing for it.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,12 @@ from openstackclient import shell
 
 from heat_convergence.testing.daemon_processes import wait_until
 from tests import openstack_commands
-from tests.cloud.conftest import DeployService
 from tests.cloud.testbed import CloudTestbed, DeployedService
 from tests.openstack_commands import TEMPLATE, OpenStackShell, TemplateDirectory
 
 Json = Any
-EXECUTED_COMMANDS: set[str] = set()
-
-
-@pytest.fixture(scope="module")
-def deployed_service(deploy: DeployService) -> DeployedService:
-    return deploy()
+# The commands that have run on a service, by its region.
+EXECUTED_COMMANDS: dict[str, set[str]] = defaultdict(set)
 
 
 @pytest.fixture
@@ -41,7 +37,7 @@ def run(
         monkeypatch.setenv(name, value)
     run = OpenStackShell(shell.main, lambda: _output(capsys))
     yield run
-    EXECUTED_COMMANDS.update(run.executed_commands)
+    EXECUTED_COMMANDS[deployed_service.region].update(run.executed_commands)
 
 
 def _output(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
@@ -136,10 +132,10 @@ def test_stack_hidden_from_other_projects(run: OpenStackShell, tmp_path: Path) -
     run("stack", "delete", "--yes", "--wait", "mine")
 
 
-@pytest.mark.usefixtures("cloud_testbed")
-def test_every_command_was_executed() -> None:
+def test_every_command_was_executed(deployed_service: DeployedService) -> None:
     """Runs last, and checks what the tests above have executed."""
-    assert openstack_commands.all_commands() - EXECUTED_COMMANDS == set()
+    executed = EXECUTED_COMMANDS[deployed_service.region]
+    assert openstack_commands.all_commands() - executed == set()
 
 
 class TestOpenstackSdk:
