@@ -60,6 +60,17 @@ TYPE_SPECS = (
             "metadata_values": "metadata",
             "attachments_list": "attachments",
         },
+        live_attributes=frozenset(
+            {
+                "show",
+                "status",
+                "size",
+                "metadata",
+                "metadata_values",
+                "attachments",
+                "attachments_list",
+            }
+        ),
         subresources=(VOLUME_METADATA, READ_ONLY_FLAG),
         deletes_asynchronously=True,
     ),

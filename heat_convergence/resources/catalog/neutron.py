@@ -71,6 +71,7 @@ TYPE_SPECS = (
     _spec(
         "Net",
         "network",
+        live_attributes=frozenset({"subnets", "segments"}),
         arguments={**_QOS},
         status_mapping=NETWORK_STATUS,
         subresources=(DHCP_AGENT_SCHEDULING, TAGS),
@@ -114,6 +115,9 @@ TYPE_SPECS = (
     _spec(
         "Port",
         "port",
+        live_attributes=frozenset(
+            {"fixed_ips", "device_id", "device_owner", "dns_assignment", "subnets"}
+        ),
         arguments=PORT_ARGUMENTS,
         aliases={"network_id": "network", "fixed_ips.subnet_id": "subnet"},
         implicit_dependencies=(ImplicitDependency("network", SUBNET, "network"),),
@@ -124,6 +128,7 @@ TYPE_SPECS = (
     _spec(
         "Router",
         "router",
+        live_attributes=frozenset({"external_gateway_info"}),
         arguments={
             "external_gateway_info.network": ArgumentMapping("network_id", "neutron.network"),
             "external_gateway_info.external_fixed_ips.subnet": ArgumentMapping(
@@ -159,6 +164,7 @@ TYPE_SPECS = (
     _spec(
         "FloatingIP",
         "floatingip",
+        live_attributes=frozenset({"router_id", "fixed_ip_address", "port_id"}),
         arguments={
             "floating_network": ArgumentMapping("floating_network_id", "neutron.network"),
             "floating_subnet": ArgumentMapping("subnet_id", "neutron.subnet"),

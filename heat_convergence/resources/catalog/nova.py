@@ -46,6 +46,9 @@ TYPE_SPECS = (
     _spec(
         "Server",
         "server",
+        live_attributes=frozenset(
+            {"show", "tags", "addresses", "networks", "first_address", "accessIPv4", "accessIPv6"}
+        ),
         arguments={
             "image": ArgumentMapping("imageRef", "glance.image"),
             "flavor": ArgumentMapping("flavorRef", "nova.flavor"),

@@ -104,6 +104,7 @@ TYPE_SPECS = (
     _provisioned(
         "LoadBalancer",
         "loadbalancer",
+        live_attributes=frozenset({"pools"}),
         arguments={
             **_PROJECT,
             "vip_subnet": ArgumentMapping("vip_subnet_id", "neutron.subnet"),
@@ -119,7 +120,12 @@ TYPE_SPECS = (
             "default_pool": ArgumentMapping("default_pool_id", "octavia.pool"),
         },
     ),
-    _provisioned("Pool", "pool", arguments={**_LOAD_BALANCER, **_LISTENER}),
+    _provisioned(
+        "Pool",
+        "pool",
+        arguments={**_LOAD_BALANCER, **_LISTENER},
+        live_attributes=frozenset({"healthmonitor_id", "listeners", "members"}),
+    ),
     _provisioned(
         "PoolMember",
         "member",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from heat_convergence.common.errors import Error as AnyError
@@ -28,7 +29,7 @@ from heat_convergence.resources.driver.declarative_steps import DeclarativeSteps
 from heat_convergence.resources.driver.ownership_marks import DESCRIPTION
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import OwnershipMarkField
-from heat_convergence.resources.driver.type_spec import PhysicalResource
+from heat_convergence.resources.driver.type_spec import ALWAYS_LIVE, PhysicalResource
 from heat_convergence.resources.protocol.resource_type import (
     ResourceContext,
     VerbResult,
@@ -251,6 +252,25 @@ class DeclarativeType(DeclarativeSteps):
         key = context.resource_id
         return self.with_related_objects([context], {key: result})[key]
 
+    @cached_property
+    def live_attributes(self) -> frozenset[str]:
+        """The attributes that others change; none where more than an id finds the object."""
+        names = ALWAYS_LIVE if self._is_read_by_id else frozenset()
+        return (names | self.spec.live_attributes) & self.schema.all_attributes.keys()
+
+    def read_live_attributes(self, context: ResourceContext) -> Mapping[str, Json]:
+        """Read the object and what other lists tell about it; nothing is changed."""
+        body = self.client(context).get(self._id(context))
+        attributes = {**context.attributes, **self.recorded_attributes(context, body)}
+        result = VerbResult(ObservedState.READY, context.physical_id, attributes)
+        key = context.resource_id
+        return self.with_related_objects([context], {key: result})[key].attributes or {}
+
+    @property
+    def _is_read_by_id(self) -> bool:
+        plain = type(self).observe is DeclarativeType.observe
+        return plain and "%(" not in self.spec.rest_resource.path_template
+
     def check_external(self, physical_id: str) -> None:
         """Read the external resource as the requesting user.
 
@@ -258,11 +278,7 @@ class DeclarativeType(DeclarativeSteps):
             StackValidationFailed: There is none.
         """
         cloud, rest_resource = request_cloud.current_cloud(), self.spec.rest_resource
-        plain = (
-            type(self).observe is DeclarativeType.observe
-            and "%(" not in rest_resource.path_template
-        )
-        if cloud is None or not plain:
+        if cloud is None or not self._is_read_by_id:
             return
         try:
             RestResourceClient(cloud, rest_resource).get(self.path_id(physical_id))

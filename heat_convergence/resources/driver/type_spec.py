@@ -57,6 +57,7 @@ class StatusMapping:
 
 
 NO_STATUS = StatusMapping(body_key=None)
+ALWAYS_LIVE = frozenset({"show", "status", "tags"})  # of every type that has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ class TypeSpec:
         updated_together: Properties of which an update sends all when it sends one.
         update_argument_names: Argument of a create → the argument's name in an update.
         attribute_paths: Attribute → key in the body where they differ; dots separate nested keys.
+        live_attributes: Attributes that requests of others change, beside ``ALWAYS_LIVE``.
         deletes_asynchronously: The service deletes after it has responded.
     """
 
@@ -134,6 +136,7 @@ class TypeSpec:
     update_argument_names: Mapping[str, str] = field(default_factory=dict)
     status_mapping: StatusMapping = NO_STATUS
     attribute_paths: Mapping[str, str] = field(default_factory=dict)
+    live_attributes: frozenset[str] = frozenset()
     subresources: tuple[SubResource, ...] = ()
     deletes_asynchronously: bool = False
     has_name: bool = True

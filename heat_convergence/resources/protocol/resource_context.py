@@ -6,7 +6,7 @@ Called by engines, observers and the api; no other module builds a context. It m
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -133,17 +133,27 @@ def dependency_context(found: InputResource, stack: Stack, now: datetime) -> Res
     )
 
 
+def _as_recorded(resource: InputResource, _name: str | None) -> InputResource:
+    """Return the resource unchanged."""
+    return resource
+
+
 @dataclass(frozen=True, slots=True)
 class RowInputs:
     """References and attributes read from rows, as ``template.evaluate.Inputs``.
 
     A resource without a row reads as null, as one that has not been created does.
+
+    Attributes:
+        refresh: Returns a resource as it is for the reader of the named attribute; None for all
+            attributes.
     """
 
     rows: Mapping[str, InputResource]
     stack: Stack
     registry: ResourceTypeFinder
     now: datetime
+    refresh: Callable[[InputResource, str | None], InputResource] = _as_recorded
 
     def reference_id(self, resource: str) -> Any:
         """Return the reference id (``get_resource``) of a resource, or None without a row."""
@@ -158,6 +168,7 @@ class RowInputs:
         found = self.rows.get(resource)
         if found is None:
             return None
+        found = self.refresh(found, name)
         resource_type, context = self._type(found), self._context(found)
         if name is None:
             names = resource_type.attribute_names(context)

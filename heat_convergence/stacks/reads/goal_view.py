@@ -1,20 +1,22 @@
 """A stored goal as clients read it: outputs, environment, template.
 
-Called by the controllers that show stacks.  Evaluates outputs from the rows passed in;
-must not read the database or ask the cloud.
+Called by the controllers that show stacks.  Evaluates outputs from the rows passed in, and from
+attributes that others change, which are read anew; must not read the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heat_convergence.common import errors
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_context import RowInputs
+from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader, live_read_limit
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
@@ -35,12 +37,19 @@ class OutputResolver:
     rows: Mapping[str, InputResource]
     services: StackServices
 
-    def resolve_all(self, goal: Goal) -> list[dict[str, Json]]:
-        """Return every output of the goal, as ``resolve`` does."""
-        return [self.resolve(output) for output in output_definitions(goal)]
+    def resolve_all(self, outputs: Iterable[OutputDefinition]) -> list[dict[str, Json]]:
+        """Return the outputs with their values, or with the errors that evaluating them gave.
 
-    def resolve(self, output: OutputDefinition) -> dict[str, Json]:
-        """Return the output with its value, or with the error that evaluating it gave."""
+        Attributes of a COMPLETE stack's resources are read anew if others change them.
+        """
+        services = self.services
+        inputs = RowInputs(self.rows, self.stack, services.registry, services.clock())
+        if self.stack.status is Status.COMPLETE:
+            inputs = replace(inputs, refresh=LiveAttributeReader(self.stack, services).refresh)
+        with live_read_limit():
+            return [self._resolve(output, inputs) for output in outputs]
+
+    def _resolve(self, output: OutputDefinition, inputs: RowInputs) -> dict[str, Json]:
         shown: dict[str, Json] = {
             "output_key": output.name,
             "description": output.description,
@@ -49,14 +58,13 @@ class OutputResolver:
         if not output.enabled:
             return shown
         try:
-            shown["output_value"] = self._value(output)
+            shown["output_value"] = self._value(output, inputs)
         except errors.Error as error:
             shown["output_error"] = str(error)
         return shown
 
-    def _value(self, output: OutputDefinition) -> Json:
+    def _value(self, output: OutputDefinition, inputs: RowInputs) -> Json:
         services = self.services
-        inputs = RowInputs(self.rows, self.stack, services.registry, services.clock())
         where = f"outputs.{output.name}.value"
         return resolve_value(
             output.value,

@@ -1,7 +1,6 @@
 """Attributes of resources, as their views show them.
 
-Called by the controllers that show them; works on rows passed in and must not ask the
-database or the cloud.
+Called by the controllers that show them; works on rows passed in and must not ask the database.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from heat_convergence.resources.protocol.resource_context import dependency_cont
 from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
 from heat_convergence.resources.redaction import redact_attributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
+from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader
 
 Json = Any
 _SHOW = "show"
@@ -33,6 +33,7 @@ class AttributeReader:
     Attributes:
         shows_secrets: False for users who may not read secrets.
         errors: the log of unexpected errors of resource types.
+        live: reads attributes anew that others change; None shows them as they were recorded.
     """
 
     stack: Stack
@@ -40,6 +41,7 @@ class AttributeReader:
     now: datetime
     shows_secrets: bool = True
     errors: ErrorLog = field(default_factory=ErrorLog)
+    live: LiveAttributeReader | None = None
 
     def read_attributes(self, row: ResourceRow, extra: Iterable[str] = ()) -> dict[str, Json]:
         """Return the attributes of a resource by name; null for values that cannot be read.
@@ -60,7 +62,10 @@ class AttributeReader:
     def _read(
         self, row: ResourceRow, resource_type: ResourceType, extra: Iterable[str]
     ) -> dict[str, Json]:
-        view = dependency_context(input_from_row(row), self.stack, self.now)
+        resource = input_from_row(row)
+        if self.live is not None:
+            resource = self.live.refresh(resource, None)
+        view = dependency_context(resource, self.stack, self.now)
         requested = {name: self._attribute(resource_type, view, name) for name in extra}
         shown = self._attribute(resource_type, view, _SHOW)
         if isinstance(shown, Mapping):

@@ -7,7 +7,7 @@ its length, and is sent while it is encoded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import webob
@@ -41,6 +41,7 @@ from heat_convergence.resources.reference_scope import (
     require_own_resource,
 )
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
+from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader, live_read_limit
 from heat_convergence.stacks.reads.nested_attributes import read_nested_attributes
 from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
 from heat_convergence.template.evaluation.evaluation import resolve_value
@@ -107,7 +108,10 @@ class ResourcesController(Controller):
         if detail is not None:
             shown["definition"] = format_definition(row.definition, texts)
         shows_secrets = may_read_secrets(request, self._enforcer)
-        details = self._detail(row, stack, extra, shows_secrets=shows_secrets)
+        reader = self._attribute_reader(stack, shows_secrets=shows_secrets)
+        with live_read_limit():
+            reader = replace(reader, live=LiveAttributeReader(stack, self.services))
+            details = _detail(reader, row, extra)
         if not shows_secrets and row.definition.get("sensitive"):
             nested_attributes = mask_values(nested_attributes)
         details["attributes"] |= {
@@ -206,23 +210,22 @@ class ResourcesController(Controller):
                 nested_stack=found.nested.get(place),
             )
             if query.with_detail:
-                item |= self._detail(row, stack, (), shows_secrets=found.shows_secrets)
+                reader = self._attribute_reader(stack, shows_secrets=found.shows_secrets)
+                item |= _detail(reader, row, ())
             yield item
 
-    def _detail(
-        self, row: ResourceRow, stack: Stack, extra: Sequence[str], *, shows_secrets: bool
-    ) -> dict[str, Json]:
-        viewer = AttributeReader(
-            stack,
-            self.services.registry,
-            self.services.clock(),
-            shows_secrets,
-            self.services.errors,
+    def _attribute_reader(self, stack: Stack, *, shows_secrets: bool) -> AttributeReader:
+        services = self.services
+        return AttributeReader(
+            stack, services.registry, services.clock(), shows_secrets, services.errors
         )
-        return {
-            "description": row.definition.get("description", ""),
-            "attributes": viewer.read_attributes(row, extra),
-        }
+
+
+def _detail(reader: AttributeReader, row: ResourceRow, extra: Sequence[str]) -> dict[str, Json]:
+    return {
+        "description": row.definition.get("description", ""),
+        "attributes": reader.read_attributes(row, extra),
+    }
 
 
 def _named(conn: Any, stack: Stack, resource_name: str) -> ResourceRow:

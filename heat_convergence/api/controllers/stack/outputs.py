@@ -45,7 +45,7 @@ class OutputsController(Controller):
                 stack.id, referenced_resources(output.value, self.services.functions)
             )
         reader = OutputResolver(stack, rows, self.services)
-        return json_response({"output": reader.resolve(output)})
+        return json_response({"output": reader.resolve_all([output])[0]})
 
 
 def _outputs(conn: Any, stack: Stack) -> dict[str, OutputDefinition]:

@@ -87,7 +87,7 @@ class StackReadsController(Controller):
         shown = self._shown(request, stack, goal)
         if resolve:
             reader = OutputResolver(stack, rows, self.services)
-            shown["outputs"] = reader.resolve_all(goal)
+            shown["outputs"] = reader.resolve_all(goal_view.output_definitions(goal))
         return json_response({"stack": shown})
 
     def template(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:

@@ -2,7 +2,7 @@
 
 Nova names the networks of an address but neither their ids nor the ports.  An observation that
 finds servers ready reads the ports of all of them from Neutron by one list, and records them with
-the servers' attributes: no read of an attribute makes a call.
+the servers' attributes; a view of one server reads them anew.
 Source: Heat's ``OS::Nova::Server``, attributes ``addresses`` and ``networks``.
 """
 
