@@ -108,7 +108,7 @@ class TraversalContext:
             reason=reason,
             created_at=self.now,
             properties=properties,
-            sensitive=row.desired.sensitive,
+            sensitive=_has_sensitive_properties(row),
         )
 
     def stack_event(self, stack: Stack, status: Status, reason: str) -> Event:
@@ -125,6 +125,15 @@ class TraversalContext:
             reason=reason,
             created_at=self.now,
         )
+
+
+def _has_sensitive_properties(row: Resource) -> bool:
+    """Return whether properties may have secrets; all may where the definition is not loaded.
+
+    A row may be sensitive for its attributes or its nested stack alone.
+    """
+    definition = row.desired.definition
+    return bool(definition.get("sensitive")) if definition else row.desired.sensitive
 
 
 def _stack_change(stack: Stack, status: Status, reason: str) -> str:

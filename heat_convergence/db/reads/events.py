@@ -6,7 +6,7 @@ Called by the API alone; one statement each, and one more for a marker.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -69,20 +69,22 @@ def get(conn: Connection, stack_id: str, event_id: str) -> Event | None:
     if row is None:
         return None
     own = row.properties is not None or row.physical_id == row.stack_id
-    wide = {"properties": row.properties if own else _started_with(conn, row)}
+    start = row if own else _newest_start(conn, row)
+    wide = {"properties": None if start is None else start.properties}
     value_dedup.load_shared(conn, [wide])
-    return _from_row(row, wide["properties"])
+    sensitive = row.sensitive if start is None else start.sensitive
+    return replace(_from_row(row, wide["properties"]), sensitive=sensitive)
 
 
-def _started_with(conn: Connection, event: Row[Any]) -> Any:
-    """Return the stored properties of the newest start of an action before an event."""
-    query = sa.select(t.c.properties).where(
+def _newest_start(conn: Connection, event: Row[Any]) -> Any:
+    """Return properties and sensitivity of the newest start before an event, or None."""
+    query = sa.select(t.c.properties, t.c.sensitive).where(
         t.c.stack_id == event.stack_id,
         t.c.id < event.id,
         t.c.resource_name == event.resource_name,
         t.c.properties.is_not(None),
     )
-    return conn.execute(query.order_by(t.c.id.desc()).limit(1)).scalar()
+    return conn.execute(query.order_by(t.c.id.desc()).limit(1)).first()
 
 
 def _order(at: EventQuery) -> tuple[list[sa.ColumnElement[Any]], bool]:

@@ -160,7 +160,7 @@ def test_lists_of_resources_ask_no_service(service: LocalService, cloud: Countin
     assert cloud.sent == []
 
 
-def test_service_that_fails_is_asked_once_and_the_recorded_value_shown(
+def test_failing_service_receives_one_request_and_recorded_values_stay(
     service: LocalService, cloud: CountingCloud
 ) -> None:
     names = ("one", "two")
