@@ -32,6 +32,7 @@ from heat_convergence.api.controllers.software.software_configs import SoftwareC
 from heat_convergence.api.controllers.software.software_deployments import (
     SoftwareDeploymentsController,
 )
+from heat_convergence.api.controllers.stack.drift import DriftController
 from heat_convergence.api.controllers.stack.export import ExportController
 from heat_convergence.api.controllers.stack.outputs import OutputsController
 from heat_convergence.api.controllers.stack.previews import PreviewsController
@@ -125,6 +126,7 @@ def _read_retry(services: ApiServices) -> ReadRetry:
 def _controllers(services: ApiServices, enforcer: PolicyEnforcer) -> dict[str, Any]:
     return {
         "build_info": BuildInfoController(services),
+        "drift": DriftController(services, enforcer),
         "events": EventsController(services),
         "export": ExportController(services),
         "outputs": OutputsController(services),

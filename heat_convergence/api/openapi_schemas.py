@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from heat_convergence.convergence.drift.observation import DriftStatus
+
 Schema = Mapping[str, Any]
 
 _TEXT: Schema = {"type": "string"}
@@ -37,6 +39,7 @@ def _words(*names: str) -> dict[str, Schema]:
 
 
 _LINKS = _list(_object(href=_TEXT, rel=_TEXT))
+_DRIFT_STATUS: Schema = {"type": "string", "enum": list(DriftStatus)}
 _DIRECTION: Schema = {"type": "string", "enum": ["asc", "desc"]}
 
 ERROR_ENVELOPE: Schema = _object(
@@ -65,6 +68,8 @@ QUERIES: Mapping[str, Mapping[str, Schema]] = {
         "with_detail": _FLAG,
         **_words("type", "status", "name", "action", "id", "physical_resource_id"),
     },
+    "stack_drift": {"status": _list(_DRIFT_STATUS)},
+    "drift": {"status": _list(_DRIFT_STATUS), "limit": _COUNT, "marker": _TEXT},
     "events": {
         "limit": _COUNT,
         "nested_depth": _COUNT,
@@ -228,6 +233,21 @@ _RESOURCE: dict[str, Schema] = {
     "creation_time": _MAYBE,
     "updated_time": _MAYBE,
     "required_by": _list(_TEXT),
+    "drift_status": _DRIFT_STATUS,
+    "observed_at": _MAYBE,
+}
+_DRIFT_ENTRY: dict[str, Schema] = {
+    "resource_name": _TEXT,
+    "resource_type": _TEXT,
+    "physical_resource_id": _TEXT,
+    "stack_id": _TEXT,
+    "stack_name": _TEXT,
+    "drift_status": _DRIFT_STATUS,
+    "observed_at": _MAYBE,
+    "drift_since": _MAYBE,
+    "drift_reason": _TEXT,
+    "observation_source": _TEXT,
+    "properties": _list(_object(property=_TEXT, applied=_ANY, observed=_ANY)),
 }
 _EVENT: dict[str, Schema] = {
     "id": _TEXT,
@@ -309,8 +329,19 @@ RESPONSES: Mapping[str, Schema] = {
             **_SHOWN_STACK,
             stack_status=_TEXT,
             stack_status_reason=_TEXT,
+            drift_status=_DRIFT_STATUS,
         )
     ),
+    "stack_drift": _object(
+        drift=_object(
+            stack_id=_TEXT,
+            stack_name=_TEXT,
+            drift_status=_DRIFT_STATUS,
+            resource_counts={"type": "object", "additionalProperties": _COUNT},
+            resources=_list(_object(**_DRIFT_ENTRY)),
+        )
+    ),
+    "drift": _object(resources=_list(_object(resource_id=_TEXT, **_DRIFT_ENTRY))),
     "update_preview": _object(
         {"plan": _RAW_LIST},
         resource_changes=_object(

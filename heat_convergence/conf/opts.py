@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from heat_convergence.conf import api, clients, engine, limits, observer, rpc, service
+from heat_convergence.conf import api, clients, drift, engine, limits, observer, rpc, service
 
 _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (service.GROUP, service.OPTS),
@@ -18,6 +18,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (engine.GROUP, engine.OPTS),
     (engine.ENGINE_GROUP, engine.ENGINE_OPTS),
     (observer.GROUP, observer.OPTS),
+    (drift.GROUP, drift.OPTS),
     (api.GROUP, api.OPTS),
     (rpc.GROUP, rpc.OPTS),
     (limits.REVISION_GROUP, limits.REVISION_OPTS),

@@ -20,6 +20,7 @@ from heat_convergence.convergence.model.notification_events import (
 )
 from heat_convergence.convergence.ports.store import Transaction
 from heat_convergence.db.connection.database import Database
+from heat_convergence.db.drift.watch_repository import SqlWatchRepository
 from heat_convergence.db.repositories.contents import SqlContentRepository
 from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.repositories.goals import SqlGoalRepository
@@ -76,6 +77,7 @@ class SqlStore:
         self.database = database
         self.sweeps = SqlSweepRepository(database)
         self.workers = SqlWorkerRepository(database)
+        self.watch = SqlWatchRepository(database)
         self._notify = notify
         self._boundary = ErrorBoundary(BoundaryName.NOTIFICATION, errors or ErrorLog())
 

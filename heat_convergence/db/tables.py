@@ -17,6 +17,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -28,6 +29,7 @@ from sqlalchemy import (
     false,
 )
 
+from heat_convergence.convergence.drift.observation import DriftStatus, ObservationSource
 from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, JobState, ObservedState, Verb
 from heat_convergence.db.column_types import (
@@ -320,6 +322,41 @@ service = Table(
     Column("updated_at", UtcTime),
     Column("deleted_at", UtcTime),
     Column("version", String(64)),  # NULL: a release that did not record it
+    **_OPTIONS,
+)
+
+# The resources of one type in one project, which the watch reads together.
+watch_group = Table(
+    "watch_group",
+    metadata,
+    Column("project_id", String(64), primary_key=True),
+    Column("implementation", String(255), primary_key=True),
+    Column("interval_s", Float, nullable=False),
+    Column("next_at", UtcTime, nullable=False, index=True),
+    Column("observed_at", UtcTime),
+    Column("reason", ReasonText, nullable=False),
+    **_OPTIONS,
+)
+
+# No foreign key points at the resource: the watch deletes rows whose resource is gone.
+observation = Table(
+    "observation",
+    metadata,
+    Column("resource_id", _ID, primary_key=True),
+    Column("stack_id", _ID, nullable=False),
+    Column("project_id", String(64), nullable=False),
+    Column("implementation", String(255), nullable=False),
+    Column("status", EnumText(DriftStatus), nullable=False),
+    Column("properties", JsonText, nullable=False),
+    Column("values_hash", String(64), nullable=False),
+    Column("reason", ReasonText, nullable=False),
+    Column("source", EnumText(ObservationSource), nullable=False),
+    Column("since", UtcTime, nullable=False),
+    Column("observed_at", UtcTime, nullable=False),
+    Column("resource_updated_at", UtcTime),
+    Column("sensitive", Boolean, nullable=False),
+    Index("ix_observation_stack_id_status", "stack_id", "status"),
+    Index("ix_observation_project_id_implementation", "project_id", "implementation"),
     **_OPTIONS,
 )
 

@@ -38,8 +38,7 @@ def _run_lifecycle(
     )
     results = driven.type.observe_many([driven.context])
     assert results[driven.context.resource_id].observed is ObservedState.READY
-    if driven.type.supports_check:
-        driver.run_action(SUBJECT, Action.CHECK)
+    driver.run_action(SUBJECT, Action.CHECK)
     for properties in case.properties_after_updates():
         before = driven.context.properties
         driver.update(SUBJECT, cloud_testbed.substitute(dict(properties)))

@@ -11,6 +11,7 @@ from oslo_policy import policy
 from heat_convergence.api.policies import (
     base,
     cloudformation,
+    drift,
     resource_types,
     resources,
     service,
@@ -25,6 +26,7 @@ def list_rules() -> list[policy.RuleDefault]:
         *base.list_rules(),
         *stacks.list_rules(),
         *resources.list_rules(),
+        *drift.list_rules(),
         *resource_types.list_rules(),
         *service.list_rules(),
         *software.list_rules(),

@@ -58,6 +58,14 @@ TEMPLATE_AND_TYPE_ROUTES = [
 BUILD_AND_SERVICE_ROUTES = [
     Route(
         "GET",
+        "/drift",
+        "drift.index",
+        "drift:index",
+        query_schema="drift",
+        response_schema="drift",
+    ),
+    Route(
+        "GET",
         "/build_info",
         "build_info.build_info",
         "build_info:build_info",

@@ -58,6 +58,14 @@ STACK_PART_ROUTES = [
         response_schema="output_show",
     ),
     Route(
+        "GET",
+        STACK_PATH + "/drift",
+        "drift.show",
+        "drift:show",
+        query_schema="stack_drift",
+        response_schema="stack_drift",
+    ),
+    Route(
         "POST",
         STACK_PATH + "/actions",
         "stack_actions.action",

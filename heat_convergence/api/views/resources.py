@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heat_convergence.api.views.drift import format_resource_drift
 from heat_convergence.api.views.formats import format_status, format_time
 from heat_convergence.api.views.links import make_link, resource_url, stack_url
 from heat_convergence.convergence.model.job import DesiredState
@@ -51,6 +52,7 @@ def format_resource(
         "updated_time": format_time(row.updated_at or row.created_at),
         "physical_resource_id": row.physical_id or "",
         "required_by": list(required_by),
+        **format_resource_drift(row.drift),
     }
     if stack.parent_resource is not None:
         shown["parent_resource"] = stack.parent_resource

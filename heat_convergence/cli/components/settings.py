@@ -39,6 +39,8 @@ def convergence_settings(conf: cfg.ConfigOpts) -> ConvergenceSettings:
         observation_limit_s=conf.observer.poll_timeout,
         sweep_interval_s=conf.observer.sweep_interval,
         sweep_limit=conf.observer.sweep_limit,
+        watch_interval_s=conf.drift.interval if conf.drift.enabled else 0.0,
+        watch_interval_max_s=max(conf.drift.interval, conf.drift.interval_max),
     )
 
 

@@ -34,6 +34,7 @@ from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
 from heat_convergence.engine.takeover import take_over_jobs
+from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.observer.observer import Observer
 from heat_convergence.observer.poll_pool import ConcurrentPollPool
 from heat_convergence.rpc import messages
@@ -309,13 +310,16 @@ class ObserverWorker(MessageWorker):
         super().__init__(components)
         poll_threads = components.conf.observer.poll_threads
         self._executor = FairExecutor(ContextExecutor(poll_threads, "poll"), poll_threads)
+        services, pool = self.create_daemon_services(), ConcurrentPollPool(self._executor)
+        evaluation = _create_evaluation_services(components)
         self.observer = Observer(
-            self.create_daemon_services(),
-            _create_evaluation_services(components),
+            services,
+            evaluation,
             rebuild=StackBuilder(create_stack_services(components)).rebuild,
             request_tick=self.request_round,
-            pool=ConcurrentPollPool(self._executor),
+            pool=pool,
         )
+        self.watch = DriftWatch(services, evaluation, request_tick=self.request_round, pool=pool)
         self._periodic = threading.Thread(
             target=self._run_periodic_tasks, name="periodic", daemon=True
         )
@@ -340,8 +344,9 @@ class ObserverWorker(MessageWorker):
         )
 
     def run_round(self) -> float:
-        """Poll and sweep, and return the seconds until the next round."""
-        return min(self.observer.tick(), self.settings.sweep_interval_s)
+        """Poll, sweep and watch, and return the seconds until the next round."""
+        next_tick_s = min(self.observer.tick(), self.watch.tick())
+        return min(next_tick_s, self.settings.sweep_interval_s)
 
     def run_drain_round(self) -> float:
         """Process the observations that have ended."""

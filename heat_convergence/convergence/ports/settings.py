@@ -29,6 +29,9 @@ class ConvergenceSettings:
     observation_limit_s: float = 30.0  # of all requests of one observation
     sweep_interval_s: float = 3.0
     sweep_limit: int = 500
+    watch_interval_s: float = 15.0  # between reads of a group that has changed; 0: no watch
+    watch_interval_max_s: float = 60.0  # of a group in which nothing changes
+    watch_groups_limit: int = 100  # groups whose reads start together
 
     def backoff_s(self, tries: int, requested_s: float | None = None) -> float:
         """Return how long to wait before the next try.

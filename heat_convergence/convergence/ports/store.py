@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from heat_convergence.convergence.drift.repository import WatchRepository
 from heat_convergence.convergence.model.job import JobRef
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.service_record import ServiceRecord
@@ -170,6 +171,10 @@ class Store(Protocol):
     @property
     def workers(self) -> WorkerRepository:
         """Reports of worker processes."""
+
+    @property
+    def watch(self) -> WatchRepository:
+        """The watch of resources whose stacks are complete."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction: commit at the end of the block, roll back on an exception."""

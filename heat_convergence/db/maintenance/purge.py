@@ -24,6 +24,7 @@ from heat_convergence.db.tables import (
     content,
     event,
     goal,
+    observation,
     physical_dependency,
     resource,
     resource_graph,
@@ -36,7 +37,16 @@ from heat_convergence.db.tables import (
 )
 
 # Deleted in this order.
-_OF_A_STACK = (event, snapshot, goal, stack_tag, resource_graph, physical_dependency, resource)
+_OF_A_STACK = (
+    event,
+    snapshot,
+    goal,
+    stack_tag,
+    resource_graph,
+    physical_dependency,
+    observation,
+    resource,
+)
 _CHUNK = 500
 MAX_TRANSACTION_S = 60.0
 

@@ -18,6 +18,12 @@ from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState
 from heat_convergence.convergence.model.json_value import Json
 from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.db.drift.reads import (
+    DRIFT_COLUMNS,
+    RESOURCES_WITH_DRIFT,
+    ResourceDrift,
+    read_drift,
+)
 from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.statements.resource_rows import COLUMNS, from_rows
 from heat_convergence.db.tables import resource as t
@@ -37,6 +43,7 @@ _NARROW = (
     t.c.updated_at,
     t.c.requires,
     t.c.desired,
+    *DRIFT_COLUMNS,
 )
 _WIDE = (t.c.definition, t.c.properties, t.c.attributes, t.c.data)
 _FILTERS: Mapping[str, sa.ColumnElement[Any]] = {
@@ -66,6 +73,7 @@ class ResourceRow:
     updated_at: datetime | None
     requires: tuple[str, ...]
     desired: DesiredState
+    drift: ResourceDrift = field(default_factory=ResourceDrift)
     definition: Mapping[str, Json] = field(default_factory=dict)
     properties: Mapping[str, Json] = field(default_factory=dict)
     attributes: Mapping[str, Json] = field(default_factory=dict)
@@ -88,7 +96,8 @@ def list_by_stacks(
     Of several incarnations the desired one is returned, else the newest.
     """
     columns = (*_NARROW, *_WIDE) if detailed else _NARROW
-    query = sa.select(*columns).where(t.c.stack_id.in_(stack_ids))
+    query = sa.select(*columns).select_from(RESOURCES_WITH_DRIFT)
+    query = query.where(t.c.stack_id.in_(stack_ids))
     query = query.order_by(t.c.stack_id, t.c.name, _desired_first(), t.c.id.desc())
     rows: list[Row[Any]] = []
     last = None
@@ -116,6 +125,7 @@ def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | Non
     """Return the resource of that name, its desired incarnation first, with wide columns."""
     query = (
         sa.select(*_NARROW, *_WIDE)
+        .select_from(RESOURCES_WITH_DRIFT)
         .where(t.c.stack_id == stack_id, t.c.name == name)
         .order_by(_desired_first(), t.c.id.desc())
         .limit(1)
@@ -125,9 +135,8 @@ def get_by_name(conn: Connection, stack_id: str, name: str) -> ResourceRow | Non
 
 def get_by_physical_id(conn: Connection, stack_id: str, physical_id: str) -> ResourceRow | None:
     """Return the resource of that physical id, with wide columns."""
-    query = sa.select(*_NARROW, *_WIDE).where(
-        t.c.stack_id == stack_id, t.c.physical_id == physical_id
-    )
+    query = sa.select(*_NARROW, *_WIDE).select_from(RESOURCES_WITH_DRIFT)
+    query = query.where(t.c.stack_id == stack_id, t.c.physical_id == physical_id)
     return _first(conn, query.order_by(_desired_first()).limit(1))
 
 
@@ -202,5 +211,6 @@ def _from_row(row: Row[Any], wide_columns: dict[str, Any]) -> ResourceRow:
         updated_at=row.updated_at,
         requires=tuple(row.requires),
         desired=DesiredState(row.desired),
+        drift=read_drift(row),
         **wide_columns,
     )

@@ -20,6 +20,7 @@ from heat_convergence.resources.catalog import (
     swift,
 )
 from heat_convergence.resources.catalog.descriptions import DESCRIPTIONS
+from heat_convergence.resources.catalog.property_comparisons import with_comparisons
 from heat_convergence.resources.catalog.rest_resources import REST_RESOURCES
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.declarative_steps import DriverContext
@@ -111,7 +112,8 @@ def create_driver_context() -> DriverContext:
 def load_resource_types() -> Iterator[ResourceType]:
     """Yield one object for each type, hidden ones included."""
     context = create_driver_context()
-    for spec in TYPE_SPECS:
+    for declared in TYPE_SPECS:
+        spec = with_comparisons(declared)
         yield IMPLEMENTATIONS.get(spec.name, DeclarativeType)(spec, context)
     for service in sorted({spec.schema_file for spec in TYPE_SPECS}):
         yield from load_hidden_types(service)

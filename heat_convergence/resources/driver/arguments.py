@@ -65,19 +65,6 @@ class ArgumentBuilder:
         arg = self._spec.arguments.get(path)
         return path not in self._spec.unset_when_blank and (arg is None or arg.entity is None)
 
-    def build_scalars(self, properties: Mapping[str, Json]) -> dict[str, tuple[str, Json]]:
-        """Return property → argument's name and value, of single values that need no lookup."""
-        found = {}
-        for name, value in properties.items():
-            arg = self._spec.arguments.get(name, ArgumentMapping(name))
-            if (
-                arg.argument is not None
-                and arg.entity is None
-                and isinstance(value, str | int | float)
-            ):
-                found[name] = (arg.argument, value)
-        return found
-
     def resolve_id(self, entity: str, value: Json, path: str) -> str:
         """Return the id of the entity that ``value`` names; errors show the property's path.
 

@@ -25,7 +25,7 @@ from heat_convergence.resources.driver import (
     request_cloud,
 )
 from heat_convergence.resources.driver.bulk_reads import read_bodies
-from heat_convergence.resources.driver.declarative_steps import DeclarativeSteps
+from heat_convergence.resources.driver.drift_detection import DriftDetection
 from heat_convergence.resources.driver.ownership_marks import DESCRIPTION
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import OwnershipMarkField
@@ -38,7 +38,7 @@ from heat_convergence.resources.protocol.resource_type import (
 Json = Any
 
 
-class DeclarativeType(DeclarativeSteps):
+class DeclarativeType(DriftDetection):
     """A resource type whose instances differ in their specification."""
 
     observes_across_stacks: ClassVar[bool] = True
@@ -137,17 +137,16 @@ class DeclarativeType(DeclarativeSteps):
         return self.apply_change(context, fields) if fields else body
 
     def drifted_properties(self, context: ResourceContext, result: VerbResult) -> frozenset[str]:
-        """Return drifted properties, of single values that the body shows under their argument."""
-        if type(self).update is not DeclarativeType.update:
-            return frozenset()  # the body need not show what such an update sends
-        shown = (result.attributes or {}).get("show") or {}
-        sent = self.argument_builder(context).build_scalars(context.properties)
+        """Return the names of properties that differ and that an update can restore."""
+        # The body need not show what an update of its own sends: there the declared ones count.
+        declared_only = type(self).update is not DeclarativeType.update
+        differing = self.compare(context, self.comparable_values(context, result))
         return frozenset(
-            name
-            for name, (key, value) in sent.items()
-            if name in self._sendable
-            and self.schema.update_allowed(name)
-            and not matches_sent_value(shown.get(key), value)
+            drift.name
+            for drift in differing
+            if self.schema.update_allowed(drift.name)
+            and (drift.name in self.spec.comparisons or not declared_only)
+            and self.spec.is_restorable(drift.name)
         )
 
     def apply_change(
@@ -244,8 +243,6 @@ class DeclarativeType(DeclarativeSteps):
 
     def check(self, context: ResourceContext) -> VerbResult | None:
         """Observe the object; a missing one is FAILED."""
-        if not self.supports_check:
-            return None
         result = self.observe(context)
         if result.observed is ObservedState.ABSENT:
             return replace(result, observed=ObservedState.FAILED, reason="it is gone")
@@ -308,8 +305,3 @@ class DeclarativeType(DeclarativeSteps):
                 f"HEAT-E99001 Service {self.spec.service} is not available for resource type"
                 f" {self.name}, reason: Service endpoint not in service catalog."
             )
-
-
-def matches_sent_value(shown: Json, sent: Json) -> bool:
-    """Return whether an object shows the value that was sent; a missing value matches."""
-    return shown is None or str(shown).lower() == str(sent).lower()

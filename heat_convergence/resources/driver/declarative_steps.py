@@ -62,7 +62,6 @@ class DeclarativeSteps(ResourceType):
         )
         self.physical_name_limit = head.get("name_limit", 255)  # type: ignore[misc]
         handlers = frozenset(head.get("handlers", ()))
-        self.supports_check = "check" in handlers
         self.update_repairs_failure = head.get("mended", False)  # type: ignore[misc]
         self.allows_snapshot_on_delete = "snapshot_delete" in handlers  # type: ignore[misc]
         self.implicit_dependencies = spec.implicit_dependencies  # type: ignore[misc]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from heat_convergence.convergence.drift.comparison import PropertyComparison
 from heat_convergence.resources.driver.id_lookup import IdLookup
 from heat_convergence.resources.driver.resource_client import RestResourceClient
 from heat_convergence.resources.driver.rest_resources import RestResource
@@ -115,6 +116,8 @@ class TypeSpec:
         attribute_paths: Attribute → key in the body where they differ; dots separate nested keys.
         live_attributes: Attributes that requests of others change, beside ``ALWAYS_LIVE``.
         deletes_asynchronously: The service deletes after it has responded.
+        comparisons: Property → how the watch compares its observed value.
+        is_listed: The service lists its objects with all that is compared.
     """
 
     name: str
@@ -140,5 +143,12 @@ class TypeSpec:
     subresources: tuple[SubResource, ...] = ()
     deletes_asynchronously: bool = False
     has_name: bool = True
+    comparisons: Mapping[str, PropertyComparison] = field(default_factory=dict)
+    is_listed: bool = True
     implicit_dependencies: tuple[ImplicitDependency, ...] = ()
     test_environment: str = "emulation"
+
+    def is_restorable(self, name: str) -> bool:
+        """Return whether an update can restore the property after others have changed it."""
+        rule = self.comparisons.get(name)
+        return rule is None or rule.is_restorable

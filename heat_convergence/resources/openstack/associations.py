@@ -30,6 +30,11 @@ class Association(DeclarativeType):
     ``resolve_arguments`` returns what is associated, as ids; all other methods take its result.
     """
 
+    @property
+    def is_watched(self) -> bool:
+        """False: no list shows the associations."""
+        return False
+
     @abstractmethod
     def resolve_arguments(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -119,6 +124,10 @@ class Association(DeclarativeType):
                 if error.retry is Retry.NEVER:
                     results[context.resource_id] = VerbResult.from_error(error)
         return results
+
+    def comparable_values(self, context: ResourceContext, result: VerbResult) -> dict[str, Json]:
+        """Return nothing: an association has its properties, or does not exist."""
+        return {}
 
     def find(self, context: ResourceContext) -> str | None:
         """Return the physical id if the association exists; None without properties."""

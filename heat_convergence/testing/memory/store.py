@@ -7,6 +7,7 @@ results.  It must not be cleverer than its reader.
 
 from __future__ import annotations
 
+from heat_convergence.testing.memory.drift.watch_repository import MemoryWatchRepository
 from heat_convergence.testing.memory.sweeps import MemorySweepRepository, MemoryWorkerRepository
 from heat_convergence.testing.memory.transaction import MemorySession
 
@@ -19,3 +20,4 @@ class MemoryStore(MemorySession):
         super().__init__()
         self.sweeps = MemorySweepRepository(self)
         self.workers = MemoryWorkerRepository(self)
+        self.watch = MemoryWatchRepository(self)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from heat_convergence.convergence.drift.observation import ResourceObservation, WatchGroup
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import Resource
@@ -53,6 +54,8 @@ class MemoryTables:
     physical_dependencies: dict[tuple[str, str, str], None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     services: dict[str, ServiceRecord] = field(default_factory=dict)
+    watch_groups: dict[tuple[str, str], WatchGroup] = field(default_factory=dict)
+    observations: dict[str, ResourceObservation] = field(default_factory=dict)
 
     def copy(self) -> MemoryTables:
         """Return tables with the same rows."""
@@ -67,6 +70,8 @@ class MemoryTables:
             physical_dependencies=dict(self.physical_dependencies),
             events=list(self.events),
             services=dict(self.services),
+            watch_groups=dict(self.watch_groups),
+            observations=dict(self.observations),
         )
 
     def resources_by_id(self, ids: Collection[str]) -> list[Resource]:

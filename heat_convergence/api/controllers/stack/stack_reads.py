@@ -22,6 +22,7 @@ from heat_convergence.api.views.links import make_link, stacks_url
 from heat_convergence.common.errors import HTTPBadRequest, RowsContradict
 from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.drift import reads as drift_reads
 from heat_convergence.db.reads import stacks
 from heat_convergence.db.reads.stacks import StackFilter
 from heat_convergence.db.reads.tree_templates import find_tree_templates
@@ -84,7 +85,9 @@ class StackReadsController(Controller):
                 else ()
             )
             rows = SqlIncarnationRepository(conn).get_inputs(stack.id, names)
+            drift_counts = drift_reads.count_by_status(conn, stack)
         shown = self._shown(request, stack, goal)
+        shown["drift_status"] = str(drift_reads.summarize(drift_counts))
         if resolve:
             reader = OutputResolver(stack, rows, self.services)
             shown["outputs"] = reader.resolve_all(goal_view.output_definitions(goal))

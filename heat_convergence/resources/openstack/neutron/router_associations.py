@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from heat_convergence.common.errors import PropertyUnspecifiedError
 from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.resources.openstack.associations import Association
 from heat_convergence.resources.protocol.resource_type import ResourceContext, VerbResult
 
 Json = Any
+# A gateway port may be on the same subnet as an interface.
+_INTERFACE_OWNERS = ("network:router_interface", "network:ha_router_replicated_interface")
 
 
 class RouterInterface(Association):
     """The interface of a router on a subnet or port."""
+
+    @property
+    def is_watched(self) -> bool:
+        """True: the list of ports shows all interfaces."""
+        return True
+
+    def read_many(self, contexts: Sequence[ResourceContext]) -> Mapping[str, VerbResult]:
+        """Read the ports of all routers by one list call."""
+        arguments = {
+            context.resource_id: self.resolve_arguments(context, context.properties)
+            for context in contexts
+        }
+        routers = sorted({each["router_id"] for each in arguments.values()})
+        ports = self.client_for(contexts[0], "neutron.port").list(device_id=routers)
+        attached: dict[tuple[str, str], Mapping[str, Json]] = {}
+        for port in ports:
+            if str(port.get("device_owner")).startswith(_INTERFACE_OWNERS):
+                attached[port["device_id"], f"port_id={port['id']}"] = port
+                for address in port.get("fixed_ips") or ():
+                    attached[port["device_id"], f"subnet_id={address.get('subnet_id')}"] = port
+        results = {}
+        for context in contexts:
+            router_id, target = _split_id(arguments[context.resource_id])
+            shown = attached.get((router_id, target))
+            state = ObservedState.ABSENT if shown is None else ObservedState.READY
+            results[context.resource_id] = VerbResult(state, context.physical_id, {"show": shown})
+        return results
 
     def resolve_arguments(
         self, context: ResourceContext, properties: Mapping[str, Json]
@@ -34,8 +64,7 @@ class RouterInterface(Association):
 
     def association_id(self, arguments: Mapping[str, Json]) -> str:
         """Return the router's id and the port's or subnet's."""
-        key = _target_key(arguments)
-        return f"{arguments['router_id']}:{key}={arguments[key]}"
+        return ":".join(_split_id(arguments))
 
     def associate(self, context: ResourceContext, arguments: Mapping[str, Json]) -> None:
         """Add the interface."""
@@ -57,10 +86,12 @@ class RouterInterface(Association):
         ports_on_subnet = ports.list(
             device_id=router_id, fixed_ips=f"subnet_id={arguments['subnet_id']}"
         )
-        # A gateway port may be on the same subnet.
-        owners = ("network:router_interface", "network:ha_router_replicated_interface")
         return next(
-            (port for port in ports_on_subnet if str(port.get("device_owner")).startswith(owners)),
+            (
+                port
+                for port in ports_on_subnet
+                if str(port.get("device_owner")).startswith(_INTERFACE_OWNERS)
+            ),
             None,
         )
 
@@ -78,6 +109,12 @@ class RouterInterface(Association):
 
 def _target_key(arguments: Mapping[str, Json]) -> str:
     return "port_id" if "port_id" in arguments else "subnet_id"
+
+
+def _split_id(arguments: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the router's id, and the port's or subnet's with its key."""
+    key = _target_key(arguments)
+    return arguments["router_id"], f"{key}={arguments[key]}"
 
 
 class RouterGateway(Association):

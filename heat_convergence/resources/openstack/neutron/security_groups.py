@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from heat_convergence.common.errors import StackValidationFailed
+from heat_convergence.convergence.drift.comparison import PropertyComparison
 from heat_convergence.resources.driver.declarative import DeclarativeType
 from heat_convergence.resources.driver.type_spec import PhysicalResource, SubResource
 from heat_convergence.resources.openstack.subresources import delete_if_exists
+from heat_convergence.resources.protocol.resource_type import ResourceContext
 
 Json = Any
 RULES = "rules"
@@ -72,6 +74,21 @@ class SecurityGroupRules(SubResource):
 class SecurityGroup(DeclarativeType):
     """A security group of the network service."""
 
+    def applied_value(self, context: ResourceContext, name: str) -> Json:
+        """Return the value of a property, rules in the form that duplicates have in common."""
+        if name != RULES:
+            return super().applied_value(context, name)
+        group = PhysicalResource(
+            self.client(context), self._id(context), {}, self.id_lookup(context), context
+        )
+        return [_rule_text(rule) for rule in _desired_rules(group, context.properties[RULES])]
+
+    def observed_value(self, name: str, value: Json, rule: PropertyComparison) -> Json:
+        """Return the value of a property, rules in the form that duplicates have in common."""
+        if name != RULES:
+            return super().observed_value(name, value, rule)
+        return sorted(_rule_text(each) for each in value or ())
+
     def validate(self, properties: Mapping[str, Json], timeout_s: float | None) -> None:
         """Reject the name ``default``, which Neutron reserves."""
         if properties.get("name") == "default":
@@ -110,6 +127,12 @@ def _rule_key(rule: Mapping[str, Json]) -> tuple[str, ...]:
     values["remote_ip_prefix"] = _normalized_prefix(values["remote_ip_prefix"])
     values["protocol"] = str(values["protocol"] or "").lower()
     return tuple("" if values[key] is None else str(values[key]) for key in _KEYS)
+
+
+def _rule_text(rule: Mapping[str, Json]) -> str:
+    """Return a rule as text, equal for rules that Neutron treats as duplicates."""
+    pairs = zip(_KEYS, _rule_key(rule), strict=True)
+    return " ".join(f"{key}={value}" for key, value in pairs if value)
 
 
 def _normalized_prefix(value: Json) -> str | None:

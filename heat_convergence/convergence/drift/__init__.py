@@ -1,0 +1,1 @@
+"""Drift: physical resources that differ from the properties applied last."""

@@ -1,0 +1,61 @@
+"""The rows of the watch: groups of resources that are read together, and observations.
+
+Implemented by ``db.drift`` and in memory. Each method is a transaction of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Protocol
+
+from heat_convergence.convergence.drift.observation import (
+    WatchedResources,
+    WatchGroup,
+    WatchResult,
+)
+
+
+class WatchRepository(Protocol):
+    """The watch groups and observations of all projects."""
+
+    def add_groups(
+        self,
+        stack_ids: Collection[str],
+        implementations: Collection[str],
+        next_at: datetime,
+        interval_s: float,
+    ) -> int:
+        """Add the missing groups of the stacks' resources.
+
+        Args:
+            stack_ids: the stacks.
+            implementations: the resource types that can be watched.
+            next_at: when a new group is read first.
+            interval_s: the interval of a new group.
+
+        Returns:
+            The number of new groups.
+        """
+
+    def list_complete_stacks(self, after: str, limit: int) -> list[str]:
+        """Return ids of COMPLETE stacks that follow ``after``, in order."""
+
+    def take_due_groups(self, now: datetime, until: datetime, limit: int) -> list[WatchGroup]:
+        """Take groups whose ``next_at`` has come, and postpone it to ``until``."""
+
+    def get_next_time(self) -> datetime | None:
+        """Return the earliest ``next_at`` of all groups."""
+
+    def list_watched(self, project_id: str, implementations: Collection[str]) -> WatchedResources:
+        """Return a project's resources of the types, in COMPLETE stacks, that nothing acts on."""
+
+    def record(self, group: WatchGroup, result: WatchResult) -> int:
+        """Record what a read has found, and the group's times and reason.
+
+        An observation is dropped when an action on its resource has begun since it was listed.
+        A group that has no resource any more is deleted.
+
+        Returns:
+            The number of observations written.
+        """

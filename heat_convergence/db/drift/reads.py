@@ -1,0 +1,173 @@
+"""Reads of drift for the API: of resources in lists, of a stack's tree, and of a project.
+
+Called by the API alone; one statement each, whatever the number of resources. An observation that
+was made before the last action on its resource says nothing and is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from heat_convergence.convergence.drift.observation import (
+    DRIFTED,
+    DriftStatus,
+    ResourceObservation,
+)
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.db.drift import observation_rows
+from heat_convergence.db.tables import observation, resource, stack, watch_group
+
+_OF_GROUP = sa.and_(
+    watch_group.c.project_id == observation.c.project_id,
+    watch_group.c.implementation == observation.c.implementation,
+)
+# NULL equals NULL here: a resource that no action has changed since its creation.
+_VALID = sa.or_(
+    observation.c.resource_updated_at == resource.c.updated_at,
+    sa.and_(observation.c.resource_updated_at.is_(None), resource.c.updated_at.is_(None)),
+)
+
+RESOURCES_WITH_DRIFT = resource.outerjoin(
+    observation, sa.and_(observation.c.resource_id == resource.c.id, _VALID)
+).outerjoin(watch_group, _OF_GROUP)
+"""Resources with their valid observations, to select ``DRIFT_COLUMNS`` from."""
+
+DRIFT_COLUMNS = (
+    observation.c.status.label("drift_status"),
+    observation.c.observed_at.label("drift_observed_at"),
+    watch_group.c.observed_at.label("group_observed_at"),
+    resource.c.observed_at.label("action_observed_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDrift:
+    """The drift of a resource, and when that was observed.
+
+    Attributes:
+        observed_at: None for a resource that was never observed.
+    """
+
+    status: DriftStatus = DriftStatus.NOT_CHECKED
+    observed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DriftEntry:
+    """A resource with its observation, as the drift of a stack or project lists it."""
+
+    observation: ResourceObservation
+    drift: ResourceDrift
+    resource_name: str
+    resource_type: str
+    physical_id: str
+    stack_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriftPage:
+    """The page of a project's observations to list.
+
+    Attributes:
+        statuses: Those that are shown.
+        marker: The id of the resource after which the page begins.
+    """
+
+    statuses: frozenset[DriftStatus]
+    limit: int | None = None
+    marker: str | None = None
+
+
+def read_drift(row: Any) -> ResourceDrift:
+    """Return the drift of a row with ``DRIFT_COLUMNS``."""
+    status = row.drift_status
+    if status is None:
+        return ResourceDrift(observed_at=row.action_observed_at)
+    times = [row.drift_observed_at]
+    # The time of the group is not that of a resource which its last read has not shown.
+    if status is not DriftStatus.UNKNOWN and row.group_observed_at is not None:
+        times.append(row.group_observed_at)
+    return ResourceDrift(status, max(times))
+
+
+def count_by_status(conn: Connection, of_stack: Stack) -> Mapping[DriftStatus, int]:
+    """Return how many resources of the stack, and of those below a root, have each status."""
+    query = (
+        sa.select(observation.c.status, sa.func.count())
+        .join(resource, sa.and_(resource.c.id == observation.c.resource_id, _VALID))
+        .where(_of_tree(of_stack))
+        .group_by(observation.c.status)
+    )
+    return {DriftStatus(status): number for status, number in conn.execute(query)}
+
+
+def summarize(counts: Mapping[DriftStatus, int]) -> DriftStatus:
+    """Return the status of a stack from those of its resources.
+
+    A difference counts before a resource that cannot be read, and that before the others.
+    """
+    if any(counts.get(status) for status in DRIFTED):
+        return DriftStatus.MODIFIED
+    if counts.get(DriftStatus.UNKNOWN):
+        return DriftStatus.UNKNOWN
+    return DriftStatus.IN_SYNC if counts.get(DriftStatus.IN_SYNC) else DriftStatus.NOT_CHECKED
+
+
+def list_by_tree(
+    conn: Connection, of_stack: Stack, statuses: Collection[DriftStatus]
+) -> list[DriftEntry]:
+    """Return the observations of a stack, and of those below a root, by stack and name."""
+    query = _entries(statuses).where(_of_tree(of_stack))
+    return _read_entries(conn, query.order_by(stack.c.depth, stack.c.id, resource.c.name))
+
+
+def list_by_project(conn: Connection, project_id: str, page: DriftPage) -> list[DriftEntry]:
+    """Return a page of a project's observations, by the id of the resource."""
+    query = _entries(page.statuses).where(observation.c.project_id == project_id)
+    if page.marker is not None:
+        query = query.where(observation.c.resource_id > page.marker)
+    return _read_entries(conn, query.order_by(observation.c.resource_id).limit(page.limit))
+
+
+def _entries(statuses: Collection[DriftStatus]) -> sa.Select[Any]:
+    return (
+        sa.select(
+            *observation_rows.COLUMNS,
+            *DRIFT_COLUMNS,
+            resource.c.name.label("resource_name"),
+            resource.c.type.label("resource_type"),
+            resource.c.physical_id,
+            stack.c.name.label("stack_name"),
+        )
+        .select_from(RESOURCES_WITH_DRIFT.join(stack, stack.c.id == resource.c.stack_id))
+        .where(observation.c.status.in_(sorted(statuses)))
+    )
+
+
+def _read_entries(conn: Connection, query: sa.Select[Any]) -> list[DriftEntry]:
+    width = len(observation_rows.COLUMNS)
+    return [
+        DriftEntry(
+            observation_rows.from_row(row[:width]),
+            read_drift(row),
+            row.resource_name,
+            row.resource_type,
+            row.physical_id or "",
+            row.stack_name,
+        )
+        for row in conn.execute(query)
+    ]
+
+
+def _of_tree(of_stack: Stack) -> sa.ColumnElement[bool]:
+    own = observation.c.stack_id == of_stack.id
+    if of_stack.owner_id is not None:
+        return own
+    descendants = sa.select(stack.c.id).where(stack.c.root_id == of_stack.id)
+    return sa.or_(own, observation.c.stack_id.in_(descendants))

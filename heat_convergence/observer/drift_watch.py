@@ -1,0 +1,239 @@
+"""The watch: it compares the resources of complete stacks with the cloud.
+
+Called by the daemon's timer through ``tick``. Decides when which resources are read and what is
+recorded of them. All resources of one type in one project and region are read together; a group in
+which nothing changes is read less often. It must not change anything in the cloud, and nothing
+else depends on it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from heat_convergence.common.errors import Unavailable
+from heat_convergence.common.transactions import retry_transaction
+from heat_convergence.convergence.drift.observation import (
+    WatchedResource,
+    WatchGroup,
+    WatchResult,
+)
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.observer.drift_observations import WatchMember, WatchRead, read_group
+from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
+from heat_convergence.observer.stack_boundary import StackBoundary
+from heat_convergence.resources.protocol.call_groups import call_groups
+from heat_convergence.resources.protocol.resource_context import (
+    VerbInputs,
+    build_context,
+    with_name_limit,
+)
+from heat_convergence.resources.protocol.resource_type import ResourceType
+from heat_convergence.resources.protocol.watchable import Watchable
+from heat_convergence.stacks.daemon_services import (
+    DEFAULT_EVALUATION,
+    DaemonServices,
+    EvaluationServices,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupRead:
+    """A group, what is known of it, and the members that are read."""
+
+    group: WatchGroup
+    members: Sequence[WatchMember]
+    started_at: datetime
+    obsolete: tuple[str, ...] = ()
+    is_empty: bool = False
+    result: WatchRead = field(default_factory=WatchRead)
+
+
+class DriftWatch:
+    """The part of the watch that one worker process does."""
+
+    def __init__(
+        self,
+        services: DaemonServices,
+        evaluation: EvaluationServices = DEFAULT_EVALUATION,
+        *,
+        request_tick: Callable[[], None] = lambda: None,
+        pool: PollPool | None = None,
+    ) -> None:
+        self._watch = services.store.watch
+        self._registry = services.registry
+        self._clock = services.clock
+        self._settings = services.settings
+        self._wait = services.wait
+        self._errors = services.errors
+        self._cloud_of = evaluation.cloud_of
+        self._request_tick = request_tick
+        self._boundary = StackBoundary(services.errors)
+        self._reads = PollsInProgress(
+            pool or InlinePollPool(), services.settings.observation_limit_s
+        )
+        self._done: deque[_GroupRead] = deque()
+        self._implementations = sorted(
+            each.name
+            for each in services.registry
+            if isinstance(each, Watchable) and each.is_watched
+        )
+        self._last_stack_id = ""
+        self._next_discovery_at = self._next_read_at = services.clock()
+
+    def tick(self) -> float:
+        """Do what is due; return the seconds until something may be due again."""
+        interval_s = self._settings.watch_interval_s
+        if not interval_s or not self._implementations:
+            return self._settings.watch_interval_max_s
+        try:
+            return self._run_due(self._clock(), interval_s)
+        except Unavailable as error:
+            LOG.warning(
+                "watch aborted, database unavailable: retry_in_s=%(seconds)s error=%(error)s",
+                {"seconds": interval_s, "error": error.log_text},
+            )
+            return interval_s
+
+    def _run_due(self, now: datetime, interval_s: float) -> float:
+        if now >= self._next_discovery_at:
+            self._next_discovery_at = now + timedelta(seconds=interval_s)
+            self._boundary.search(partial(self._discover_groups, now))
+            self._next_read_at = now
+        if now >= self._next_read_at:
+            self._next_read_at = now + timedelta(seconds=interval_s)
+            self._boundary.search(partial(self._start_due_reads, now))
+        self._boundary.search(self._record_results)
+        next_at = min(self._next_read_at, self._next_discovery_at)
+        return max(0.0, (next_at - self._clock()).total_seconds())
+
+    def _discover_groups(self, now: datetime) -> None:
+        """Add the groups of another page of stacks; in time of all, whoever completed them."""
+        limit = self._settings.sweep_limit
+        stack_ids = self._watch.list_complete_stacks(self._last_stack_id, limit)
+        self._last_stack_id = stack_ids[-1] if len(stack_ids) == limit else ""
+        if stack_ids:
+            interval_s = self._settings.watch_interval_s
+            add = partial(
+                self._watch.add_groups, stack_ids, self._implementations, now, interval_s
+            )
+            retry_transaction(add, wait=self._wait)
+
+    def _start_due_reads(self, now: datetime) -> None:
+        # A group whose worker dies is read again after the time that its read may take.
+        until = now + timedelta(
+            seconds=self._settings.observation_limit_s + self._settings.watch_interval_s
+        )
+        limit = self._settings.watch_groups_limit
+        groups = retry_transaction(
+            partial(self._watch.take_due_groups, now, until, limit), wait=self._wait
+        )
+        by_project: dict[str, list[WatchGroup]] = {}
+        for group in groups:
+            by_project.setdefault(group.project_id, []).append(group)
+        for project_id, some in sorted(by_project.items()):
+            self._boundary.run(project_id, partial(self._start_reads, project_id, some, now))
+        next_at = self._watch.get_next_time()
+        if next_at is not None and next_at < self._next_read_at:
+            self._next_read_at = next_at
+
+    def _start_reads(self, project_id: str, groups: Sequence[WatchGroup], now: datetime) -> None:
+        names = [group.implementation for group in groups]
+        found = self._watch.list_watched(project_id, names)
+        by_type: dict[str, list[WatchedResource]] = {}
+        for each in found.resources:
+            by_type.setdefault(each.row.desired.implementation, []).append(each)
+        for group in groups:
+            name = group.implementation
+            resource_type = self._registry.find(name)
+            read = _GroupRead(
+                group,
+                [] if resource_type is None else self._members(resource_type, by_type, name, now),
+                now,
+                found.obsolete.get(name, ()),
+                name not in found.existing,
+            )
+            if resource_type is None or not read.members:
+                self._done.append(read)
+                continue
+            slots = call_groups(resource_type, read.members[0].context)
+            key = ("watch", *group.key)
+            self._reads.start(key, slots, partial(self._read, resource_type, read))
+
+    def _members(
+        self,
+        resource_type: ResourceType,
+        by_type: dict[str, list[WatchedResource]],
+        name: str,
+        now: datetime,
+    ) -> list[WatchMember]:
+        members = []
+        for each in by_type.get(name, ()):
+            # The action decides what an observation may change: a check changes nothing.
+            action = Action.SUSPEND if each.row.physical.suspended else Action.CHECK
+            inputs = VerbInputs(cloud=self._cloud_of(each.stack.tree_id))
+            context = build_context(each.row, each.stack, action, now, inputs)
+            context = with_name_limit(context, resource_type.physical_name_limit)
+            members.append(WatchMember(each, context))
+        return members
+
+    def _read(self, resource_type: ResourceType, read: _GroupRead) -> None:
+        """Read a group, perhaps in another thread; the next round records the result."""
+        result = read_group(resource_type, read.members, read.started_at, self._errors)
+        self._done.append(replace(read, result=result))
+        self._request_tick()
+
+    def _record_results(self) -> None:
+        while self._done:
+            read = self._done.popleft()
+            self._boundary.run(read.group.project_id, partial(self._record, read))
+
+    def _record(self, read: _GroupRead) -> None:
+        interval_s = self._next_interval_s(read)
+        group = replace(
+            read.group,
+            interval_s=interval_s,
+            next_at=read.started_at + timedelta(seconds=interval_s),
+            observed_at=read.group.observed_at if read.result.reason else read.started_at,
+            reason=read.result.reason,
+        )
+        result = WatchResult(read.result.changed, read.obsolete, read.is_empty)
+        retry_transaction(partial(self._watch.record, group, result), wait=self._wait)
+        self._log(read)
+
+    def _next_interval_s(self, read: _GroupRead) -> float:
+        """Return the shortest interval while something changes, else twice the last one."""
+        shortest_s = self._settings.watch_interval_s
+        longest_s = self._settings.watch_interval_max_s
+        recent = read.started_at - timedelta(seconds=longest_s)
+        if read.result.changed or any(_changed_since(each, recent) for each in read.members):
+            return shortest_s
+        return min(2 * read.group.interval_s, longest_s)
+
+    def _log(self, read: _GroupRead) -> None:
+        if read.result.reason and read.result.reason != read.group.reason:
+            LOG.warning(
+                "resources could not be read: project=%(project)s type=%(type)s error=%(error)s",
+                {
+                    "project": read.group.project_id,
+                    "type": read.group.implementation,
+                    "error": read.result.reason,
+                },
+            )
+        for each in read.result.changed:
+            if each.properties or each.reason:
+                LOG.info(
+                    "drift observed: stack=%(stack)s resource=%(resource)s status=%(status)s",
+                    {"stack": each.stack_id, "resource": each.resource_id, "status": each.status},
+                )
+
+
+def _changed_since(member: WatchMember, time: datetime) -> bool:
+    row = member.watched.row
+    return (row.state.updated_at or row.identity.created_at) > time

@@ -1,0 +1,117 @@
+"""The comparison of observed properties with applied ones, by resource type.
+
+A property that the template does not set is never compared, so that the service's own choice is
+no drift. Single values that a call sends are compared without a declaration, ``name`` exactly and
+others apart from case and notation; lists and maps only if they are declared here. What a body
+does not show is not compared.
+
+Source: the services' API references; docs/drift.rst lists what follows from this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from heat_convergence.convergence.drift.comparison import Comparison, PropertyComparison
+from heat_convergence.resources.driver.type_spec import TypeSpec
+
+EXACT = PropertyComparison(Comparison.EXACT)
+NORMALIZED = PropertyComparison(Comparison.NORMALIZED)
+SUBSET = PropertyComparison(Comparison.SUBSET)
+SET_BY_SERVICE = PropertyComparison(Comparison.SET_BY_SERVICE)
+NOT_READABLE = PropertyComparison(Comparison.NOT_READABLE)
+
+_NAME = {"name": EXACT}
+_TAGGED = {**_NAME, "tags": SUBSET}
+
+COMPARISONS: Mapping[str, Mapping[str, PropertyComparison]] = {
+    "OS::Nova::Server": {
+        **_TAGGED,
+        "metadata": SUBSET,
+        "flavor": PropertyComparison(Comparison.EXACT, "flavor.id"),
+        "image": PropertyComparison(Comparison.EXACT, "image.id", is_restorable=False),
+        "key_name": EXACT,
+        "availability_zone": SET_BY_SERVICE,  # of the host, after a move
+        "config_drive": SET_BY_SERVICE,  # forced by the operator's configuration
+        "admin_pass": NOT_READABLE,
+        "user_data": NOT_READABLE,
+    },
+    "OS::Nova::Flavor": {
+        "extra_specs": SUBSET,
+        "flavorid": SET_BY_SERVICE,  # "auto" lets the service choose
+    },
+    "OS::Nova::HostAggregate": {"metadata": SUBSET},
+    "OS::Neutron::Net": {
+        **_TAGGED,
+        "shared": SET_BY_SERVICE,  # true by an RBAC policy
+        "value_specs": NOT_READABLE,
+    },
+    "OS::Neutron::ProviderNet": {**_TAGGED, "shared": SET_BY_SERVICE},
+    "OS::Neutron::Subnet": {
+        **_TAGGED,
+        "dns_nameservers": EXACT,  # their order matters
+        "host_routes": NORMALIZED,
+        "allocation_pools": NORMALIZED,
+        "segment": SET_BY_SERVICE,
+    },
+    "OS::Neutron::SubnetPool": {**_TAGGED, "prefixes": SUBSET},  # the service merges neighbors
+    "OS::Neutron::Port": {
+        **_TAGGED,
+        "admin_state_up": EXACT,
+        "fixed_ips": SUBSET,
+        "security_groups": NORMALIZED,
+        "allowed_address_pairs": SUBSET,
+        "device_id": SET_BY_SERVICE,  # by the compute service
+        "device_owner": SET_BY_SERVICE,
+        "dns_name": SET_BY_SERVICE,
+        "value_specs": NOT_READABLE,
+    },
+    "OS::Neutron::Router": {**_TAGGED, "external_gateway_info": SUBSET},
+    "OS::Neutron::SecurityGroup": {
+        **_NAME,
+        "rules": PropertyComparison(Comparison.SUBSET, "security_group_rules"),
+    },
+    "OS::Neutron::FloatingIP": {"floating_ip_address": NORMALIZED, "dns_name": NORMALIZED},
+    "OS::Neutron::FirewallPolicy": {"firewall_rules": EXACT},  # their order matters
+    "OS::Cinder::Volume": {
+        **_NAME,
+        "description": EXACT,
+        "size": PropertyComparison(Comparison.EXACT, is_restorable=False),  # it cannot shrink
+        "volume_type": EXACT,
+        "metadata": SUBSET,
+        "availability_zone": SET_BY_SERVICE,
+        "image": NOT_READABLE,
+    },
+    "OS::Cinder::VolumeType": {
+        "metadata": PropertyComparison(Comparison.SUBSET, "extra_specs"),
+    },
+    "OS::Glance::WebImage": {**_NAME, "tags": SUBSET, "location": NOT_READABLE},
+    "OS::Octavia::Pool": {"session_persistence": SUBSET},
+    "OS::Octavia::LoadBalancer": {"vip_address": NORMALIZED},
+    "OS::Octavia::Listener": {"allowed_cidrs": NORMALIZED},
+    "OS::Keystone::User": {"password": NOT_READABLE},
+}
+
+UNLISTED = frozenset(
+    {
+        "OS::Cinder::EncryptedVolumeType",
+        "OS::Cinder::QoSAssociation",
+        "OS::Cinder::Quota",
+        "OS::Keystone::GroupRoleAssignment",
+        "OS::Keystone::UserRoleAssignment",
+        "OS::Neutron::Quota",
+        "OS::Nova::KeyPair",  # a list shows those of one user
+        "OS::Nova::Quota",
+        "OS::Octavia::Quota",
+        "OS::Swift::Container",  # a list shows no headers
+    }
+)
+"""Types whose objects no list of the service shows with what is compared."""
+
+
+def with_comparisons(spec: TypeSpec) -> TypeSpec:
+    """Return the specification with its comparisons."""
+    return replace(
+        spec, comparisons=COMPARISONS.get(spec.name, {}), is_listed=spec.name not in UNLISTED
+    )

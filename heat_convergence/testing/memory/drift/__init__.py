@@ -1,0 +1,1 @@
+"""The watch in memory."""

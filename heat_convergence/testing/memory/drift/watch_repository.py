@@ -1,0 +1,134 @@
+"""The watch in memory: every method is a loop over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from heat_convergence.convergence.drift.observation import (
+    ResourceObservation,
+    WatchedResource,
+    WatchedResources,
+    WatchGroup,
+    WatchResult,
+)
+from heat_convergence.convergence.drift.repository import WatchRepository
+from heat_convergence.convergence.model.action import Status
+from heat_convergence.convergence.model.job import DesiredState
+from heat_convergence.convergence.model.resource import Resource
+from heat_convergence.testing.memory.transaction import MemorySession
+
+
+class MemoryWatchRepository(WatchRepository):
+    """The watch over dictionaries."""
+
+    def __init__(self, session: MemorySession) -> None:
+        """Use the tables of ``session``."""
+        self._session = session
+
+    def add_groups(
+        self,
+        stack_ids: Collection[str],
+        implementations: Collection[str],
+        next_at: datetime,
+        interval_s: float,
+    ) -> int:
+        """Add the missing groups of the stacks' resources."""
+        with self._session.transaction():
+            tables = self._session.tables
+            found = {
+                (row.identity.project_id, row.desired.implementation)
+                for row in tables.resources.values()
+                if row.stack_id in stack_ids
+                and row.desired.implementation in implementations
+                and _exists(row)
+            }
+            missing = sorted(found - tables.watch_groups.keys())
+            for project_id, implementation in missing:
+                tables.watch_groups[project_id, implementation] = WatchGroup(
+                    project_id=project_id,
+                    implementation=implementation,
+                    interval_s=interval_s,
+                    next_at=next_at,
+                )
+        return len(missing)
+
+    def list_complete_stacks(self, after: str, limit: int) -> list[str]:
+        """Return ids of COMPLETE stacks that follow ``after``, in order."""
+        stacks = self._session.tables.stacks.values()
+        found = [each.id for each in stacks if each.id > after and self._is_complete(each.id)]
+        return sorted(found)[:limit]
+
+    def take_due_groups(self, now: datetime, until: datetime, limit: int) -> list[WatchGroup]:
+        """Take groups whose ``next_at`` has come, and postpone it to ``until``."""
+        with self._session.transaction():
+            groups = self._session.tables.watch_groups
+            due = [group for group in groups.values() if group.next_at <= now]
+            taken = sorted(due, key=lambda group: (group.next_at, group.key))[:limit]
+            for group in taken:
+                groups[group.key] = replace(group, next_at=until)
+        return taken
+
+    def get_next_time(self) -> datetime | None:
+        """Return the earliest ``next_at`` of all groups."""
+        groups = self._session.tables.watch_groups.values()
+        return min((group.next_at for group in groups), default=None)
+
+    def list_watched(self, project_id: str, implementations: Collection[str]) -> WatchedResources:
+        """Return a project's resources of the types, in COMPLETE stacks, that nothing acts on."""
+        tables = self._session.tables
+        rows = {
+            row.id: row
+            for _id, row in sorted(tables.resources.items())
+            if row.identity.project_id == project_id
+            and row.desired.implementation in implementations
+        }
+        obsolete: dict[str, tuple[str, ...]] = {}
+        for key, each in sorted(tables.observations.items()):
+            of_types = each.project_id == project_id and each.implementation in implementations
+            if of_types and key not in rows:
+                name = each.implementation
+                obsolete[name] = (*obsolete.get(name, ()), key)
+        return WatchedResources(
+            tuple(
+                WatchedResource(row, tables.stacks[row.stack_id], tables.observations.get(row.id))
+                for row in rows.values()
+                if self._is_at_rest(row)
+            ),
+            obsolete,
+            frozenset(row.desired.implementation for row in rows.values()),
+        )
+
+    def record(self, group: WatchGroup, result: WatchResult) -> int:
+        """Record what a read has found, and the group's times and reason."""
+        with self._session.transaction():
+            tables = self._session.tables
+            valid = [each for each in result.changed if self._is_unchanged(each)]
+            tables.observations.update({each.resource_id: each for each in valid})
+            for key in result.obsolete:
+                tables.observations.pop(key, None)
+            if result.is_empty:
+                tables.watch_groups.pop(group.key, None)
+            elif group.key in tables.watch_groups:
+                tables.watch_groups[group.key] = group
+        return len(valid)
+
+    def _is_unchanged(self, observation: ResourceObservation) -> bool:
+        row = self._session.tables.resources.get(observation.resource_id)
+        at_rest = row is not None and self._is_at_rest(row)
+        return (
+            at_rest and row is not None and row.state.updated_at == observation.resource_updated_at
+        )
+
+    def _is_complete(self, stack_id: str) -> bool:
+        stack = self._session.tables.stacks[stack_id]
+        return stack.status is Status.COMPLETE and stack.deleted_at is None
+
+    def _is_at_rest(self, row: Resource) -> bool:
+        at_rest = row.job.state is None and row.state.status is Status.COMPLETE
+        return at_rest and self._is_complete(row.stack_id) and _exists(row)
+
+
+def _exists(row: Resource) -> bool:
+    return row.desired.state is DesiredState.PRESENT and row.physical.id is not None

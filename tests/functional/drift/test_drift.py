@@ -1,0 +1,331 @@
+"""Drift of complete stacks: what others change in the cloud is seen and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import LocalService
+from tests.functional.openstack_types.emulated_service import (
+    ClockedEmulation,
+    create_stack,
+    emulation_service,
+    physical_id,
+    port,
+    server,
+    template,
+    update_stack,
+)
+
+Json = Any
+INTERVAL_S = 15.0
+
+
+@pytest.fixture
+def emulated_cloud() -> ClockedEmulation:
+    return ClockedEmulation()
+
+
+@pytest.fixture
+def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
+    service = emulation_service(emulated_cloud, tmp_path)
+    service.use_settings(watch_interval_s=INTERVAL_S)
+    yield service
+    service.close()
+
+
+def watch(service: LocalService, seconds: float = 120.0) -> None:
+    """Let the watch run for some time."""
+    for _ in range(int(seconds / INTERVAL_S)):
+        service.clock.advance(INTERVAL_S)
+        service.watch.tick()
+
+
+def drift(service: LocalService, path: str) -> Json:
+    answer = service.send("GET", f"{path}/drift")
+    assert answer.status_int == 200, answer.text
+    return answer.json["drift"]
+
+
+def entry(service: LocalService, path: str) -> Json:
+    """Return the only resource that differs, as status and properties."""
+    (found,) = drift(service, path)["resources"]
+    return found["resource_name"], found["drift_status"], found["properties"]
+
+
+def template_with_everything() -> Json:
+    volume = {"type": "OS::Cinder::Volume", "properties": {"size": 1, "metadata": {"tier": "a"}}}
+    rules = [
+        {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
+        {"remote_mode": "remote_group_id"},
+    ]
+    group = {"type": "OS::Neutron::SecurityGroup", "properties": {"rules": rules}}
+    router = {
+        "type": "OS::Neutron::Router",
+        "properties": {"external_gateway_info": {"network": "public"}},
+    }
+    interface = {
+        "type": "OS::Neutron::RouterInterface",
+        "properties": {
+            "router": {"get_resource": "router"},
+            "subnet": {"get_resource": "subnet"},
+        },
+    }
+    address = {
+        "type": "OS::Neutron::FloatingIP",
+        "properties": {"floating_network": "public"},
+        "depends_on": "interface",
+    }
+    named = port(name="front", security_groups=[{"get_resource": "group"}])
+    return template(
+        volume=volume,
+        group=group,
+        router=router,
+        interface=interface,
+        address=address,
+        port=named,
+        server=server(name="web", metadata={"role": "web"}),
+    )
+
+
+def test_unchanged_resources_are_in_sync(service, emulated_cloud):
+    path = create_stack(service, template_with_everything())
+    assert drift(service, path)["drift_status"] == "NOT_CHECKED"
+    watch(service)
+    found = drift(service, path)
+    assert found["resources"] == []
+    assert found["drift_status"] == "IN_SYNC"
+    assert found["resource_counts"]["IN_SYNC"] == 9
+    assert service.send("GET", path).json["stack"]["drift_status"] == "IN_SYNC"
+    shown = service.send("GET", f"{path}/resources").json["resources"]
+    assert {each["drift_status"] for each in shown} == {"IN_SYNC"}
+    assert all(each["observed_at"] > each["creation_time"] for each in shown)
+
+
+def ours(cloud: ClockedEmulation, noun: str, object_id: str) -> Json:
+    return cloud.emulation.get_existing(noun, object_id).body
+
+
+def _remove_interface(cloud: ClockedEmulation, _id: str) -> None:
+    (found,) = [
+        each
+        for each in cloud.bodies("neutron.port")
+        if each.get("device_owner") == "network:router_interface"
+    ]
+    cloud.emulation.collection("neutron.port").remove(found["id"])
+
+
+CHANGES: dict[str, tuple[str, Callable[[ClockedEmulation, str], Any], str, list[str]]] = {
+    "server deleted": (
+        "server",
+        lambda cloud, key: cloud.emulation.collection("nova.server").remove(key),
+        "DELETED",
+        [],
+    ),
+    "server stopped": (
+        "server",
+        lambda cloud, key: ours(cloud, "nova.server", key).update(status="SHUTOFF"),
+        "ERROR",
+        [],
+    ),
+    "server's metadata changed": (
+        "server",
+        lambda cloud, key: ours(cloud, "nova.server", key).update(metadata={"role": "db"}),
+        "MODIFIED",
+        ["metadata"],
+    ),
+    "port renamed": (
+        "port",
+        lambda cloud, key: ours(cloud, "neutron.port", key).update(name="other"),
+        "MODIFIED",
+        ["name"],
+    ),
+    "port's groups changed": (
+        "port",
+        lambda cloud, key: ours(cloud, "neutron.port", key).update(security_groups=[]),
+        "MODIFIED",
+        ["security_groups"],
+    ),
+    "rule removed": (
+        "group",
+        lambda cloud, key: ours(cloud, "neutron.security_group", key)[
+            "security_group_rules"
+        ].pop(),
+        "MODIFIED",
+        ["rules"],
+    ),
+    "volume retyped and extended": (
+        "volume",
+        lambda cloud, key: ours(cloud, "cinder.volume", key).update(size=2),
+        "MODIFIED",
+        ["size"],
+    ),
+    "interface detached": ("interface", _remove_interface, "DELETED", []),
+    "gateway cleared": (
+        "router",
+        lambda cloud, key: ours(cloud, "neutron.router", key).update(external_gateway_info=None),
+        "MODIFIED",
+        ["external_gateway_info"],
+    ),
+}
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES))
+def test_change_by_others_is_shown(service, emulated_cloud, change):
+    name, make, status, properties = CHANGES[change]
+    path = create_stack(service, template_with_everything())
+    watch(service)
+    make(emulated_cloud, physical_id(service, path, name))
+    watch(service, 60)
+    found_name, found_status, found = entry(service, path)
+    assert (found_name, found_status) == (name, status)
+    assert [each["property"] for each in found] == properties
+    assert drift(service, path)["drift_status"] == "MODIFIED"
+    shown = service.send("GET", f"{path}/resources/{name}").json["resource"]
+    assert shown["drift_status"] == status
+    listed = service.send("GET", "/drift").json["resources"]
+    assert [each["resource_name"] for each in listed] == [name]
+
+
+def test_entries_that_others_add_are_no_drift(service, emulated_cloud):
+    path = create_stack(service, template_with_everything())
+    key = physical_id(service, path, "server")
+    ours(emulated_cloud, "nova.server", key)["metadata"]["agent"] = "7"
+    group = ours(emulated_cloud, "neutron.security_group", physical_id(service, path, "group"))
+    rule = {"direction": "ingress", "ethertype": "IPv4", "protocol": "udp"}
+    group["security_group_rules"].append(rule)
+    address = physical_id(service, path, "address")
+    ours(emulated_cloud, "neutron.floatingip", address)["port_id"] = "somewhere"
+    watch(service)
+    assert drift(service, path)["drift_status"] == "IN_SYNC"
+
+
+def test_own_update_is_no_drift(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    watch(service)
+    assert update_stack(service, path, template(port=port(name="two"))) == "UPDATE_COMPLETE"
+    counts = drift(service, path)["resource_counts"]
+    assert (counts["MODIFIED"], counts["IN_SYNC"]) == (0, 2)  # the port was not read since
+    watch(service, 60)
+    assert drift(service, path)["resource_counts"]["IN_SYNC"] == 3
+
+
+def test_value_that_others_restore_is_in_sync_again(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "two"
+    watch(service)
+    assert entry(service, path) == (
+        "port",
+        "MODIFIED",
+        [{"property": "name", "applied": "one", "observed": "two"}],
+    )
+    body["name"] = "one"
+    watch(service, 60)
+    assert drift(service, path)["drift_status"] == "IN_SYNC"
+
+
+def test_one_list_call_for_each_type_whatever_the_number_of_stacks(service, emulated_cloud):
+    for number in range(3):
+        create_stack(service, template(), stack_name=f"s{number}")
+    watch(service, 300)
+    emulated_cloud.emulation.request_counts.clear()
+    service.clock.advance(60)
+    service.watch.tick()
+    assert dict(emulated_cloud.emulation.request_counts) == {
+        "GET network /networks": 1,
+        "GET network /subnets": 1,
+    }
+
+
+def test_watch_never_writes_to_the_cloud(service, emulated_cloud):
+    path = create_stack(service, template_with_everything())
+    key = physical_id(service, path, "server")
+    emulated_cloud.emulation.request_counts.clear()
+    for status in ("VERIFY_RESIZE", "ERROR", "DELETED", "ACTIVE"):
+        ours(emulated_cloud, "nova.server", key)["status"] = status
+        watch(service, 120)
+    methods = {each.split()[0] for each in emulated_cloud.emulation.request_counts}
+    assert methods == {"GET"}
+
+
+def test_mass_loss_is_not_believed(service, emulated_cloud):
+    resources = {
+        f"net{number}": {"type": "OS::Neutron::Net", "properties": {}} for number in range(12)
+    }
+    path = create_stack(service, {"heat_template_version": "2016-10-14", "resources": resources})
+    watch(service)
+    for name in resources:
+        key = physical_id(service, path, name)
+        emulated_cloud.emulation.collection("neutron.network").remove(key)
+    watch(service, 60)
+    found = drift(service, path)
+    assert found["resource_counts"]["UNKNOWN"] == 12
+    assert found["drift_status"] == "UNKNOWN"
+    reasons = {each["drift_reason"] for each in found["resources"]}
+    assert reasons == {"12 of 12 resources of the type are missing at once"}
+
+
+def test_failing_service_delays_only_its_own_resources(service, emulated_cloud):
+    body = template_with_everything()
+    path = create_stack(service, body)
+    watch(service)
+    emulated_cloud.emulation.inject_failure("GET", "/servers", 500, times=1000)
+    ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))["name"] = "other"
+    watch(service)
+    assert entry(service, path)[0] == "port"
+    web = service.send("GET", f"{path}/resources/server").json["resource"]
+    front = service.send("GET", f"{path}/resources/port").json["resource"]
+    assert web["drift_status"] == "IN_SYNC"
+    assert web["observed_at"] < front["observed_at"]
+
+
+def test_nested_stacks_are_part_of_the_root(service, emulated_cloud):
+    group = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {
+            "count": 2,
+            "resource_def": {"type": "OS::Neutron::Net", "properties": {"name": "net-%index%"}},
+        },
+    }
+    body = {"heat_template_version": "2016-10-14", "resources": {"group": group}}
+    path = create_stack(service, body)
+    (changed,) = [e for e in emulated_cloud.bodies("neutron.network") if e["name"] == "net-1"]
+    changed["name"] = "other"
+    watch(service)
+    (found,) = drift(service, path)["resources"]
+    assert found["resource_name"] == "1"
+    assert found["stack_name"].startswith("s-group-")
+
+
+def test_other_projects_see_nothing(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    body = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    body["name"] = "two"
+    watch(service)
+    assert len(service.send("GET", "/drift").json["resources"]) == 1
+    assert service.send("GET", "/drift", project="q").json["resources"] == []
+    assert service.send("GET", f"{path}/drift", project="q").status_int == 404
+
+
+def test_deleted_stack_leaves_nothing(service, emulated_cloud):
+    path = create_stack(service, template())
+    watch(service)
+    assert service.send("DELETE", path).status_int == 204
+    service.run_until_idle()
+    watch(service)
+    assert service.services.store.watch.get_next_time() is None
+    every = "&".join(f"status={name}" for name in ("IN_SYNC", "MODIFIED", "UNKNOWN", "DELETED"))
+    assert service.send("GET", f"/drift?{every}").json["resources"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [("status=BAD", "must be one of"), ("limit=x", "limit"), ("other=1", "other")],
+)
+def test_bad_query_is_refused(service, query, text):
+    answer = service.send("GET", f"/drift?{query}")
+    assert answer.status_int == 400
+    assert text in answer.text
