@@ -1,8 +1,9 @@
 """Seconds from the kill of a process until its work goes on.
 
-Starts the daemons on a database and a virtual host of its own, creates stacks whose resources are
-in progress for a long time, kills one process, and reads from the database when the first new step
-follows and when nothing is left that waits for the process. Prints one JSON line per kill.
+Starts the daemons of two hosts on a database and a virtual host of their own, and creates stacks
+whose resources are in progress for a long time in a cloud of files; some calls take long, too.
+Then kills one process after the other, and reads from the database when the first new step follows
+and when nothing is left that waits for the process. Prints one JSON line per kill.
 
     python benchmarks/recovery.py --stacks 50 --resources 200
 """
@@ -12,11 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,62 +32,111 @@ from urllib3.exceptions import HTTPError
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.tables import event, resource
+from heat_convergence.testing import file_cloud
 from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER, ServiceDeployment
 
 TIMEOUT_S = 600
 OVERDUE_S = 1.0
-BUSY_S = 40  # at most, of a resource; the next one of its chain follows
-CHAIN = 20
+CHAIN = 2  # resources that follow each other
+SLOW_SHARE = 20  # one resource of so many has slow calls
+HOST = "host"  # its engine and its observer; it shares no folder of locks with the other
 ROLES = {"api": API, "engine": ENGINE, "observer": OBSERVER}
-VICTIMS = [f"{role} {process}" for role in ROLES for process in ("worker", "parent")]
+VICTIMS = [*(f"{role} {process}" for role in ROLES for process in ("worker", "parent")), HOST]
+_WORKER = re.compile(r" (\d+) INFO .* worker started: .* worker=(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class HostPair:
+    """The daemons of two hosts on one database and one bus."""
+
+    first: ServiceDeployment
+    second: ServiceDeployment
+
+    def workers(self) -> dict[int, str]:
+        """Return the worker ids of the process ids of engines and observers."""
+        daemons = (*self.first.daemons, *self.second.daemons)
+        logs = [daemon.log.read_text(errors="replace") for daemon in daemons]
+        return {int(pid): worker for log in logs for pid, worker in _WORKER.findall(log)}
 
 
 def main() -> None:
     """Measure the kill of each process."""
+    arguments = _parser().parse_args()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        os.environ[file_cloud.FOLDER_VARIABLE] = str(folder / "cloud")
+        plugin = file_cloud.write_entry_point(folder / "plugin")
+        os.environ["PYTHONPATH"] = f"{plugin}:{os.environ.get('PYTHONPATH', '')}"
+        url = stack.enter_context(temporary_database(arguments.database, folder))
+        broker = stack.enter_context(temporary_vhost(arguments.broker))
+        hosts = start_hosts(folder, url, broker, stack)
+        database = database_from_url(url)
+        stack.callback(database.close)
+        create_stacks(hosts.first, arguments)
+        expected = 0.95 * arguments.stacks * arguments.resources
+        until(lambda: count_busy(database) >= expected, time.monotonic())
+        until(lambda: nothing_waits(database, datetime.now(UTC), set()), time.monotonic())
+        for victim in arguments.victims:
+            print(json.dumps(measure(victim, hosts, database)), flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", default="mariadb")
     parser.add_argument("--broker", default=DEFAULT_BROKER_URL)
-    parser.add_argument("--stacks", type=int, default=50)
+    parser.add_argument("--stacks", type=int, default=50, help="each in a project of its own")
     parser.add_argument("--resources", type=int, default=200, help="busy resources of a stack")
+    parser.add_argument("--busy", type=float, default=300, help="seconds of the first to end")
+    parser.add_argument("--call", type=float, default=20, help="seconds of a slow call")
     parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=VICTIMS)
-    arguments = parser.parse_args()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(temporary_database(arguments.database, folder))
-        broker = stack.enter_context(temporary_vhost(arguments.broker))
+    return parser
+
+
+def start_hosts(folder: Path, url: str, broker: str, stack: ExitStack) -> HostPair:
+    """Start an API, two engine workers and two observer workers, and half of that elsewhere."""
+    key = "recovery-benchmark-recovery-benchmark"
+    shared: dict[str, Any] = {"database_url": url, "transport_url": broker}
+    found = []
+    for name, workers in (("first", 2), ("second", 1)):
+        (folder / name).mkdir()
         options = {
-            "DEFAULT": {"num_engine_workers": 2, "max_stacks_per_tenant": -1},
-            "observer": {"workers": 2},
+            "DEFAULT": {"num_engine_workers": workers, "auth_encryption_key": key},
+            "observer": {"workers": workers},
         }
-        service = stack.enter_context(
-            ServiceDeployment(folder, database_url=url, transport_url=broker, options=options)
-        )
-        service.upgrade_database()
-        service.start()
-        database = database_from_url(url)
-        stack.callback(database.close)
-        create_stacks(service, arguments)
-        expected = 0.8 * arguments.stacks * arguments.resources
-        until(lambda: count_busy(database) >= expected, time.monotonic())
-        for victim in arguments.victims:
-            print(json.dumps(measure(victim, service, database)), flush=True)
+        service = ServiceDeployment(folder / name, options=options, **shared)
+        found.append(stack.enter_context(service))
+    hosts = HostPair(*found)
+    hosts.first.upgrade_database()
+    hosts.first.start()
+    start_second_host(hosts)
+    return hosts
+
+
+def start_second_host(hosts: HostPair) -> None:
+    """Start the daemons of the second host again, or for the first time."""
+    service = hosts.second
+    daemons = service.daemons or [service.add_daemon(role) for role in (ENGINE, OBSERVER)]
+    for daemon in daemons:
+        daemon.start(wait=False)
+    for daemon in daemons:
+        daemon.wait_until_started()
 
 
 def create_stacks(service: ServiceDeployment, arguments: argparse.Namespace) -> None:
-    """Create stacks of chains, of which one resource is BUSY and polled at any time."""
-    client = StackClient(service.endpoint, "benchmark")
+    """Create stacks of short chains, of which one resource is in progress at any time."""
     resources = {}
     for chain in range(arguments.resources):
+        build_s = arguments.busy * (1 + 2 * chain / arguments.resources)
         for link in range(CHAIN):
-            needed = {"depends_on": f"r{chain}-{link - 1}"} if link else {}
+            slow = (chain + link) % SLOW_SHARE == 0
             resources[f"r{chain}-{link}"] = {
-                "type": "OS::Heat::TestResource",
-                "properties": {"action_wait_secs": {"create": 2 + chain % BUSY_S}},
-                **needed,
+                "type": file_cloud.FILE_TYPE,
+                "properties": {"build_s": build_s, "latency_s": arguments.call if slow else 0},
+                **({"depends_on": f"r{chain}-{link - 1}"} if link else {}),
             }
     template = {"heat_template_version": "2021-04-16", "resources": resources}
     for number in range(arguments.stacks):
-        client.create(f"stack-{number}", template)
+        StackClient(service.endpoint, f"project-{number}").create("stack", template)
 
 
 def count_busy(database: Database) -> int:
@@ -93,25 +145,58 @@ def count_busy(database: Database) -> int:
     return read(database, sa.select(sa.func.count()).where(resource.c.job_state.in_(states)))
 
 
-def measure(victim: str, service: ServiceDeployment, database: Database) -> dict[str, Any]:
-    """Kill a process and return how long its work stood still."""
+def measure(victim: str, hosts: HostPair, database: Database) -> dict[str, Any]:
+    """Kill a process, return how long its work stood still, and wait until it is replaced."""
+    jobs, killed_at = count_busy(database), datetime.now(UTC)
+    running = sa.select(sa.func.count()).where(resource.c.job_state == JobState.RUNNING)
+    calls, began = read(database, running), time.monotonic()
+    dead, replace = kill(victim, hosts)
+    client = StackClient(hosts.first.endpoint, "project-0")
+    conditions = {
+        "first_step_s": lambda: has_step(database, killed_at),
+        "api_answers_s": lambda: answers(client),
+        "all_resumed_s": lambda: nothing_waits(database, killed_at, dead),
+    }
+    found: dict[str, Any] = {
+        "killed": victim,
+        "jobs_in_progress": jobs,
+        "calls_under_way": calls,
+    }
+    met: set[str] = set()
+    while len(met) < len(conditions):
+        if time.monotonic() - began > TIMEOUT_S:
+            raise TimeoutError("the work does not go on")
+        new = {name for name in conditions if name not in met and conditions[name]()}
+        found |= dict.fromkeys(new, round(time.monotonic() - began, 2))
+        met |= new
+        time.sleep(0.05)
+    replace()
+    return found
+
+
+def kill(victim: str, hosts: HostPair) -> tuple[set[str], Callable[[], None]]:
+    """Kill it; return the ids of its workers, and what waits until others stand in its place."""
+    before = hosts.workers()
+    if victim == HOST:
+        pids = {child for daemon in hosts.second.daemons for child in children_of(daemon.pid)}
+        hosts.second.close()
+        return {before[pid] for pid in pids}, lambda: start_second_host(hosts)
     role, process = victim.split()
-    daemon = service.daemons_with_role(ROLES[role])[0]
-    client = StackClient(service.endpoint, "benchmark")
-    jobs, killed_at, began = count_busy(database), datetime.now(UTC), time.monotonic()
+    daemon = hosts.first.daemons_with_role(ROLES[role])[0]
     if process == "parent":
+        # The workers end by themselves when they notice that.
         os.kill(daemon.pid, signal.SIGKILL)
         daemon.wait_for_exit()
         daemon.start(wait=False)  # as a service manager does
-    else:
-        os.kill(child_of(daemon.pid), signal.SIGKILL)
-    return {
-        "killed": victim,
-        "jobs_in_progress": jobs,
-        "first_step_s": until(lambda: has_step(database, killed_at), began),
-        "api_answers_s": until(lambda: answers(client), began),
-        "all_resumed_s": until(lambda: nothing_waits(database, killed_at), began),
-    }
+        return set(), daemon.wait_until_started
+    pid, starts = children_of(daemon.pid)[0], daemon.start_count()
+    os.kill(pid, signal.SIGKILL)
+    dead = {before[pid]} if pid in before else set()
+    return dead, lambda: _until_replaced(daemon.start_count, starts)
+
+
+def _until_replaced(count: Callable[[], int], before: int) -> None:
+    until(lambda: count() > before, time.monotonic())
 
 
 def until(condition: Callable[[], bool], began: float) -> float:
@@ -138,13 +223,14 @@ def has_step(database: Database, since: datetime) -> bool:
     return read(database, steps) > 0
 
 
-def nothing_waits(database: Database, killed_at: datetime) -> bool:
-    """Return whether no call is older than the kill, and no poll is overdue."""
+def nothing_waits(database: Database, killed_at: datetime, dead: set[str]) -> bool:
+    """Return whether no job waits for dead workers or their messages, and no poll is overdue."""
     waits = sa.select(sa.func.count()).where(
         sa.or_(
+            resource.c.lease_owner.in_(dead),
             sa.and_(
-                resource.c.job_state.in_([JobState.RUNNING, JobState.POSTED]),
-                resource.c.posted_at < killed_at,
+                resource.c.job_state == JobState.POSTED,
+                resource.c.posted_at < killed_at - timedelta(seconds=OVERDUE_S),
             ),
             resource.c.observe_at < datetime.now(UTC) - timedelta(seconds=OVERDUE_S),
         )
@@ -158,10 +244,10 @@ def read(database: Database, statement: Any) -> int:
         return int(connection.scalar(statement) or 0)
 
 
-def child_of(parent: int) -> int:
-    """Return the first worker process of a daemon."""
+def children_of(parent: int) -> list[int]:
+    """Return the worker processes of a daemon."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return int(children[0])
+    return [int(child) for child in children]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Protocol
 from heat_convergence.clients.clouds import RequestCloud, StackCloudCache
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.keystone import CredentialIssuer, Requester
-from heat_convergence.common import errors
+from heat_convergence.common import errors, time_limit
 
 LOG = logging.getLogger(__name__)
 CREDENTIAL_ORPHAN_AGE = timedelta(hours=1)  # longer than any request takes
@@ -111,13 +111,15 @@ class Delegation:
         return RequestCloud(requester.auth, clouds.settings, requester.region, clouds.breakers)
 
     def revoke_orphaned(self, now: datetime, limit: int) -> int:
-        """Revoke credentials that no stack needs any more.
+        """Revoke credentials that no stack needs any more, until the time limit is over.
 
         Returns:
             The number of revoked credentials.
         """
         done = 0
         for tree_id, credential in self._store.list_orphaned(now - CREDENTIAL_ORPHAN_AGE, limit):
+            if time_limit.is_over():  # Keystone is slow or does not answer: the next run goes on
+                break
             try:
                 self._clouds.users.delete_all(tree_id)
                 self._revoke(tree_id, credential)

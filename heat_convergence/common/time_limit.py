@@ -29,3 +29,9 @@ def remaining_s() -> float | None:
     """Return the seconds that are left, perhaps less than 0; None without a limit."""
     deadline = _DEADLINE.get()
     return None if deadline is None else deadline - time.monotonic()
+
+
+def is_over() -> bool:
+    """Return whether a limit has been reached."""
+    left_s = remaining_s()
+    return left_s is not None and left_s <= 0

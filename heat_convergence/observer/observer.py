@@ -19,7 +19,7 @@ from heat_convergence.common.errors import InternalError, Unavailable
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle import rollback
 from heat_convergence.convergence.lifecycle.context import TraversalContext
-from heat_convergence.convergence.lifecycle.dispatch import batches, send_messages
+from heat_convergence.convergence.lifecycle.dispatch import send_messages
 from heat_convergence.convergence.lifecycle.observations import Observation, job_key
 from heat_convergence.convergence.lifecycle.progress import ProgressResult, process_observations
 from heat_convergence.convergence.lifecycle.sweeps import (
@@ -32,6 +32,7 @@ from heat_convergence.convergence.lifecycle.sweeps import (
 from heat_convergence.convergence.model.job import ObservedState
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.observer.lost_jobs import LostJobs
 from heat_convergence.observer.poll_pool import InlinePollPool, PollPool, PollsInProgress
 from heat_convergence.observer.polling import (
     ObservationBatch,
@@ -97,17 +98,21 @@ class Observer:
         )
         self._errors = services.errors
         self._boundary = StackBoundary(services.errors)
+        self._polls = PollsInProgress(
+            pool or InlinePollPool(), services.settings.observation_limit_s
+        )
         self._snapshot_cleanup = SnapshotCleanup(
             store=services.store,
             registry=services.registry,
             settings=services.settings,
             cloud_of=evaluation.cloud_of,
             write=self._write,
+            polls=self._polls,
+            request_round=request_tick,
+            boundary=self._boundary,
             errors=services.errors,
         )
-        self._polls = PollsInProgress(
-            pool or InlinePollPool(), services.settings.observation_limit_s
-        )
+        self._lost_jobs = LostJobs(services.store, self._bus, services.settings)
         self._results: deque[PollResult] = deque()
         self._next_sweep_at = services.clock()
         self._next_poll_at: datetime | None = None
@@ -159,6 +164,7 @@ class Observer:
     def process_results(self) -> None:
         """Process the observations that have ended."""
         self._boundary.search(self._process_results)
+        self._boundary.search(partial(self._snapshot_cleanup.record_results, self._clock()))
 
     def expect_lost_messages(self) -> None:
         """Make the next tick poll what is due until messages of now would be repeated.
@@ -223,11 +229,11 @@ class Observer:
         limit = self._settings.sweep_limit
         late = now - timedelta(seconds=self._settings.repost_after_s)
         for search in (
-            partial(self._repost_lost_jobs, now, late),
+            partial(self._lost_jobs.post_again, now, late),
             partial(self._end_overdue_stacks, now, limit),
             partial(self._cancel_nested_stacks, limit),
             partial(self._resume_stalled_stacks, late, limit),
-            partial(self._snapshot_cleanup.delete_due, now, self._boundary),
+            partial(self._snapshot_cleanup.delete_due, now),
             partial(self._dispatch_projects, late, limit),
         ):
             self._boundary.search(search)
@@ -251,25 +257,6 @@ class Observer:
     def _dispatch_projects(self, late: datetime, limit: int) -> None:
         for project_id in self._store.sweeps.find_projects_with_schedulable_jobs(late, limit):
             self._run_step(project_id, partial(dispatch_project, project_id=project_id))
-
-    def _repost_lost_jobs(self, now: datetime, posted_before: datetime) -> None:
-        """Post lost jobs again: all, as those that were taken are not lost any more."""
-        while self._repost_some(now, posted_before) == self._settings.sweep_limit:
-            pass
-
-    def _repost_some(self, now: datetime, posted_before: datetime) -> int:
-        """Post at most ``sweep_limit`` lost jobs again; return how many."""
-        jobs = self._store.sweeps.take_lost_jobs(now, posted_before, self._settings.sweep_limit)
-        lost: dict[tuple[str, int], list[str]] = {}
-        for job in jobs:
-            lost.setdefault((job.stack_id, job.version), []).append(job.resource_id)
-        for (stack_id, version), ids in sorted(lost.items()):
-            LOG.info(
-                "lost jobs posted again: stack=%(stack)s version=%(version)s jobs=%(jobs)s",
-                {"stack": stack_id, "version": version, "jobs": len(ids)},
-            )
-            self._post(stack_id, version, ids)
-        return len(jobs)
 
     # -- error boundaries
 
@@ -376,16 +363,12 @@ class Observer:
         self._expect(result.next_poll_at)
         return result
 
-    def _write(self, work: Callable[[Transaction], None]) -> None:
-        def attempt() -> None:
+    def _write(self, work: Callable[[Transaction], bool]) -> bool:
+        def attempt() -> bool:
             with self._store.transaction() as tx:
-                work(tx)
+                return work(tx)
 
-        retry_transaction(attempt, wait=self._wait)
-
-    def _post(self, stack_id: str, version: int, ids: Sequence[str]) -> None:
-        for batch in batches(ids, self._settings.batch_size):
-            self._bus.converge(stack_id, version, batch)
+        return retry_transaction(attempt, wait=self._wait)
 
     def _find_next_poll(self) -> None:
         # Reset before the query: a poll that a message announces meanwhile is kept.

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from heat_convergence.common import time_limit
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.common.errors import Error, ResourceGone
@@ -27,6 +28,7 @@ from heat_convergence.convergence.lifecycle.snapshots.stack_export import (
 )
 from heat_convergence.convergence.model.action import Action
 from heat_convergence.convergence.model.snapshot import Snapshot
+from heat_convergence.resources.protocol.call_groups import CallGroups, call_groups
 from heat_convergence.resources.protocol.resource_context import resource_snapshot_name
 from heat_convergence.resources.protocol.resource_type import ResourceContext, ResourceType
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -94,6 +96,21 @@ def _without(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {**kept, "resource_data": {}}
 
 
+def group_entries(
+    snapshot: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any
+) -> dict[CallGroups, list[SnapshotEntry]]:
+    """Return the entries by the groups that share the places for their calls."""
+    groups_of_type: dict[str, CallGroups] = {}
+    found: dict[CallGroups, list[SnapshotEntry]] = {}
+    for each in entries:
+        resource_type = each.resource_type
+        if resource_type.name not in groups_of_type:
+            context = _view(snapshot, each, now, cloud)
+            groups_of_type[resource_type.name] = call_groups(resource_type, context)
+        found.setdefault(groups_of_type[resource_type.name], []).append(each)
+    return found
+
+
 def delete_entries(
     snapshot: Snapshot, entries: SnapshotEntries, now: datetime, cloud: Any, errors: ErrorLog
 ) -> tuple[list[ResourcePath], Error | None]:
@@ -107,7 +124,8 @@ def delete_entries(
         errors: the log of unexpected errors.
 
     Returns:
-        The paths of the deleted entries, and the error of the first other one.
+        The paths of the deleted entries, and the error of the first other one.  When the time
+        limit has ended the calls after a success, that is no error.
     """
     deleted: list[ResourcePath] = []
     cause: Error | None = None
@@ -123,6 +141,8 @@ def delete_entries(
         elif cause is None:
             error.path = error.path or ".".join(f"resources.{name}" for name in each.path)
             cause = error
+        if deleted and time_limit.is_over():
+            return deleted, None
     return deleted, cause
 
 

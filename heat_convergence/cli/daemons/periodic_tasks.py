@@ -13,11 +13,13 @@ from functools import partial
 from heat_convergence.cli.components.assembly import ProcessComponents
 from heat_convergence.common import errors
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
+from heat_convergence.common.time_limit import time_limit
 from heat_convergence.db.statements import events
 
 LOG = logging.getLogger(__name__)
 MAX_STACKS_PER_RUN = 100  # stacks whose events one run purges
 MAX_CREDENTIALS_PER_RUN = 500  # credentials that one run revokes
+MAX_REVOCATION_S = 60.0  # after which a run begins no further revocation
 
 
 class PeriodicTasks:
@@ -58,7 +60,8 @@ class PeriodicTasks:
         delegation = self._components.delegation
         if delegation is None:
             return 0
-        return delegation.revoke_orphaned(self._components.clock(), MAX_CREDENTIALS_PER_RUN)
+        with time_limit(MAX_REVOCATION_S):
+            return delegation.revoke_orphaned(self._components.clock(), MAX_CREDENTIALS_PER_RUN)
 
     def purge_events(self) -> int:
         """Delete the oldest events of stacks that have too many.

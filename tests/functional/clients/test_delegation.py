@@ -12,6 +12,7 @@ from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE
 from heat_convergence.clients.keystone import Requester
 from heat_convergence.clients.settings import DeferredAuthMethod
 from heat_convergence.common import errors
+from heat_convergence.common.time_limit import time_limit
 from tests.functional.clients.conftest import (
     Build,
     InMemoryCredentialStore,
@@ -149,6 +150,18 @@ def test_credentials_without_a_stack_are_revoked(
     assert delegation.revoke_orphaned(NOW + CREDENTIAL_ORPHAN_AGE + timedelta(seconds=1), 10) == 2
     assert set(store.rows) == {"live", "being stored"}
     assert len(fake.trusts) == 2
+
+
+def test_revocations_end_with_their_time_limit(
+    build: Build, fake: FakeKeystone, store: InMemoryCredentialStore, requester: Requester
+) -> None:
+    """A Keystone that answers slowly does not keep one run for hours."""
+    _clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    store.deleted = {"s"}
+    with time_limit(0.0):
+        assert delegation.revoke_orphaned(NOW, 10) == 0
+    assert delegation.revoke_orphaned(NOW, 10) == 1
 
 
 def test_revoking_a_revoked_trust_is_no_error(

@@ -37,6 +37,9 @@ class HealthyType(ResourceType):
     service = "network"
     schema = TypeSchema()
 
+    def __init__(self) -> None:
+        self.deleted_copies: list[str] = []
+
     def create(self, context: ResourceContext) -> VerbResult:
         return VerbResult(ObservedState.BUSY, context.name, poll_after_s=1.0)
 
@@ -51,6 +54,12 @@ class HealthyType(ResourceType):
     def observe(self, context: ResourceContext) -> VerbResult:
         return VerbResult(ObservedState.READY)
 
+    def snapshot(self, context: ResourceContext) -> VerbResult:
+        return VerbResult(ObservedState.READY, data={"copy": context.name})
+
+    def delete_snapshot(self, context: ResourceContext) -> None:
+        self.deleted_copies.append(context.data["copy"])
+
 
 class HangingType(HealthyType):
     """A type of a service that answers nothing from some verb on, until it is released."""
@@ -59,6 +68,7 @@ class HangingType(HealthyType):
     service = "compute"
 
     def __init__(self) -> None:
+        super().__init__()
         self.hanging_verb = ""
         self.released = threading.Event()
         self.calls: Counter[str] = Counter()
@@ -75,6 +85,10 @@ class HangingType(HealthyType):
     def observe(self, context: ResourceContext) -> VerbResult:
         self._hang("observe")
         return super().observe(context)
+
+    def delete_snapshot(self, context: ResourceContext) -> None:
+        self._hang("delete_snapshot")
+        super().delete_snapshot(context)
 
     def _hang(self, verb: str) -> None:
         if verb == self.hanging_verb and not self.released.is_set():
@@ -131,8 +145,15 @@ def hanging() -> Iterator[HangingType]:
 
 
 @pytest.fixture
-def daemons(tmp_path: Any, hanging: HangingType) -> Iterator[ThreadedDaemons]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(HealthyType(), hanging))
+def healthy() -> HealthyType:
+    return HealthyType()
+
+
+@pytest.fixture
+def daemons(
+    tmp_path: Any, healthy: HealthyType, hanging: HangingType
+) -> Iterator[ThreadedDaemons]:
+    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite", types=(healthy, hanging))
     daemons = ThreadedDaemons(service)
     yield daemons
     hanging.released.set()
@@ -140,12 +161,14 @@ def daemons(tmp_path: Any, hanging: HangingType) -> Iterator[ThreadedDaemons]:
     service.close()
 
 
-def make(service: LocalService, name: str, type_name: str) -> None:
-    resources = {"r": {"type": type_name}}
+def make(service: LocalService, name: str, *type_names: str) -> str:
+    """Create a stack and return its path."""
+    resources = {each.partition("::")[2]: {"type": each} for each in type_names}
     template = {"heat_template_version": "2018-08-31", "resources": resources}
     body = {"stack_name": name, "template": template, "timeout_mins": 600}
     response = service.send("POST", "/stacks", body, leave_pending=True, project=name[:2])
     assert response.status_int == 201, response.text
+    return f"/stacks/{name}/{response.json['stack']['id']}"
 
 
 def complete(service: LocalService, prefix: str) -> int:
@@ -173,3 +196,41 @@ def test_healthy_stacks_end_while_a_service_hangs(
 
     hanging.released.set()
     daemons.run_until(lambda: sum(complete(service, f"s{number}") for number in range(9)) == STUCK)
+
+
+def test_snapshots_are_deleted_while_another_service_hangs(
+    daemons: ThreadedDaemons, healthy: HealthyType, hanging: HangingType
+) -> None:
+    """One has a copy of each service: the copy of the other service is deleted at once."""
+    service = daemons.service
+
+    def send(method: str, path: str) -> Any:
+        body: Json = {} if method == "POST" else None
+        return service.send(method, path, body, leave_pending=True, project="ok")
+
+    paths = [
+        make(service, "ok-both", "Test::Hanging", "Test::Healthy"),
+        make(service, "ok-healthy", "Test::Healthy"),
+    ]
+    daemons.run_until(lambda: complete(service, "ok") == 2)
+    snapshots = [
+        f"{path}/snapshots/{send('POST', f'{path}/snapshots').json['id']}" for path in paths
+    ]
+    daemons.run_until(
+        lambda: all(send("GET", path).json["snapshot"]["data"] for path in snapshots)
+    )
+    daemons.run_until(lambda: complete(service, "ok") == 2)
+    hanging.hanging_verb = "delete_snapshot"
+    for path in snapshots:
+        assert send("DELETE", path).status_int == 204
+    daemons.run_until(hanging.started.is_set)
+    daemons.run_until(lambda: healthy.deleted_copies == ["Healthy"] * 2)
+    daemons.run_until(lambda: send("GET", snapshots[1]).status_int == 404)
+    make(service, "ok-later", "Test::Healthy")
+    daemons.run_until(lambda: complete(service, "ok") == 3)
+
+    assert send("GET", snapshots[0]).status_int == 200
+    assert hanging.calls["delete_snapshot"] == 1
+    hanging.released.set()
+    daemons.run_until(lambda: send("GET", snapshots[0]).status_int == 404)
+    assert hanging.deleted_copies == ["Hanging"]
