@@ -13,6 +13,7 @@ from importlib import import_module
 from oslo_config import cfg
 
 from heat_convergence.cli import concurrency
+from heat_convergence.cli.metrics.process_files import metrics_folder
 from heat_convergence.cli.startup.startup_state import StartupProblem, report_problem
 
 USAGE = """usage: heat-convergence COMMAND [--help]
@@ -72,6 +73,11 @@ def heat_convergence() -> int:
 
 def _daemon(prog: str, module: str, name: str, arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
+    with metrics_folder():
+        return _run_daemon(prog, module, name, arguments)
+
+
+def _run_daemon(prog: str, module: str, name: str, arguments: list[str]) -> int:
     try:
         concurrency.set_up_backend(concurrency.configured_backend(arguments, prog=prog))
         return int(getattr(import_module(f"heat_convergence.cli.{module}"), name)(arguments))

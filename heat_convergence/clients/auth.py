@@ -22,6 +22,7 @@ from heat_convergence.clients.circuit_breaker import CircuitBreakers, Endpoint, 
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS, ClientSettings, DeferredAuthMethod
 from heat_convergence.common import errors
+from heat_convergence.common.call_metrics import timed_call
 
 TRUSTEE_GROUP = "trustee"
 FALLBACK_AUTH_GROUP = "keystone_authtoken"
@@ -113,7 +114,9 @@ class StackAuth(BaseIdentityPlugin):
         """Log in, and return what Keystone granted."""
         with self._breakers.attempt(_IDENTITY) as attempt:
             try:
-                granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
+                with timed_call(_IDENTITY.service, "POST") as call:
+                    granted: AccessInfo = self._inner.get_auth_ref(session, **kwargs)
+                    call.record_status(201)
             except _FAILURES as error:
                 failure = errors.TemporaryFailure(f"identity: no token: {error}")
                 attempt.fail(FailureScope.ENDPOINT, failure)

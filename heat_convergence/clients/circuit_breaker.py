@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
+from heat_convergence.common import metrics
 from heat_convergence.common.errors import CallRefused, TemporaryFailure
 
 LOG = logging.getLogger(__name__)
@@ -182,6 +183,7 @@ class CircuitBreakers:
         with self._lock:
             circuit = self._circuits.pop(endpoint, None)
         if circuit is not None and circuit.open_until_s is not None:
+            metrics.OPEN_CIRCUITS.labels(endpoint.service, endpoint.region).dec()
             open_s = round(self._now_s() - circuit.opened_at_s, 1)
             LOG.info(
                 "circuit closed: service=%(service)s region=%(region)s project=%(project)s"
@@ -204,6 +206,7 @@ class CircuitBreakers:
             self._count(circuit, now_s, error.retry_after_s or 0.0, is_probe)
             opened = circuit.open_until_s is not None and not was_open
         if opened:
+            metrics.OPEN_CIRCUITS.labels(endpoint.service, endpoint.region).inc()
             LOG.warning(
                 "circuit opened: service=%(service)s region=%(region)s project=%(project)s"
                 " failures=%(failures)s pause_s=%(pause_s)s error=%(error)s",

@@ -31,6 +31,7 @@ from heat_convergence.clients.circuit_breaker import (
     FailureScope,
 )
 from heat_convergence.common import time_limit
+from heat_convergence.common.call_metrics import timed_call
 from heat_convergence.common.errors import (
     CallRefused,
     Error,
@@ -215,7 +216,9 @@ class SdkCloudClient:
 
     def _attempt(self, request: CloudRequest, attempt: Attempt) -> CloudResponse:
         try:
-            response = _translate_errors(request.service, lambda: self._send(request))
+            with timed_call(request.service, request.method) as call:
+                response = _translate_errors(request.service, lambda: self._send(request))
+                call.record_status(response.status_code)
         except TemporaryFailure as unreachable:
             attempt.fail(FailureScope.ENDPOINT, unreachable)
             raise

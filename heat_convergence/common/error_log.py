@@ -14,6 +14,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from heat_convergence.common import metrics
 from heat_convergence.common.clock import Clock, utc_now
 
 LOG = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class ErrorLog:
         Returns:
             The id of the error, which is the same for each error of the same place.
         """
+        metrics.UNEXPECTED_ERRORS.labels(str(boundary)).inc()
         frames = "".join(traceback.format_tb(error.__traceback__))
         error_type = type(error).__name__
         error_id = hashlib.sha256(f"{error_type}\n{frames}".encode()).hexdigest()[:12]

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from heat_convergence.common import metrics
 from heat_convergence.common.deferred_evaluation import (
     EvaluationRequired,
     EvaluationResults,
@@ -70,6 +71,7 @@ def _retry(work: Callable[[], Result], wait: Wait, tries: int) -> Result:
             return work()
         except ConcurrentTransaction as error:
             conflicts += 1
+            metrics.TRANSACTION_RETRIES.labels("conflict").inc()
             LOG.info(
                 "transaction retried after a conflict: error=%(error)s", {"error": error.log_text}
             )
@@ -80,6 +82,7 @@ def _retry(work: Callable[[], Result], wait: Wait, tries: int) -> Result:
                 wait(min(_CONFLICT_PAUSE_S * 2**doublings, _MAX_CONFLICT_PAUSE_S))
         except Unavailable as error:
             outages += 1
+            metrics.TRANSACTION_RETRIES.labels("outage").inc()
             LOG.info(
                 "transaction retried after an outage: error=%(error)s", {"error": error.log_text}
             )

@@ -10,7 +10,17 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from heat_convergence.conf import api, clients, drift, engine, limits, observer, rpc, service
+from heat_convergence.conf import (
+    api,
+    clients,
+    drift,
+    engine,
+    limits,
+    metrics,
+    observer,
+    rpc,
+    service,
+)
 
 _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (service.GROUP, service.OPTS),
@@ -21,6 +31,7 @@ _GROUPS: tuple[tuple[str | None, Sequence[cfg.Opt]], ...] = (
     (drift.GROUP, drift.OPTS),
     (api.GROUP, api.OPTS),
     (rpc.GROUP, rpc.OPTS),
+    (metrics.GROUP, metrics.OPTS),
     (limits.REVISION_GROUP, limits.REVISION_OPTS),
     (limits.YAQL_GROUP, limits.YAQL_OPTS),
     (clients.GROUP, clients.OPTS),

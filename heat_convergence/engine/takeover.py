@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 
+from heat_convergence.common import metrics
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, send_messages
 from heat_convergence.convergence.model.job import JobRef
@@ -44,6 +45,7 @@ def take_over_jobs(services: DaemonServices, ended_worker_ids: Collection[str]) 
             taken += len(jobs)
             if len(jobs) < limit:
                 break
+    metrics.TAKEOVERS.inc(taken)
     LOG.info(
         "jobs of ended workers posted again: workers=%(workers)s jobs=%(jobs)s",
         {"workers": ",".join(sorted(ended_worker_ids)), "jobs": taken},

@@ -17,6 +17,7 @@ import oslo_messaging
 from kombu.exceptions import KombuError
 from oslo_messaging import exceptions as messaging_exc
 
+from heat_convergence.common import metrics
 from heat_convergence.rpc import messages
 
 LOG = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class RpcBus:
         # enough to notice that it is back.
         if self._monotonic() < self._paused_until:
             self._count(self.dropped_counts, method)
+            metrics.MESSAGES.labels(method, "dropped").inc()
             return
         payload = messages.encode_hint(stack_id, version, ids)
         try:
@@ -88,6 +90,7 @@ class RpcBus:
         except _SEND_ERRORS as error:
             self._paused_until = self._monotonic() + self._send_pause_s
             self._count(self.dropped_counts, method)
+            metrics.MESSAGES.labels(method, "dropped").inc()
             LOG.warning(
                 "message not sent, the sweep will repeat it:"
                 " method=%(method)s stack=%(stack)s error=%(error)s",
@@ -95,6 +98,7 @@ class RpcBus:
             )
         else:
             self._count(self.sent_counts, method)
+            metrics.MESSAGES.labels(method, "sent").inc()
 
     def _count(self, counter: Counter[str], method: str) -> None:
         with self._lock:

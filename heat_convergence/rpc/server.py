@@ -16,6 +16,7 @@ import oslo_messaging
 from oslo_context.context import RequestContext
 
 from heat_convergence.common import errors as service_errors
+from heat_convergence.common import metrics
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog, ErrorSubject
 from heat_convergence.rpc import messages
@@ -46,6 +47,7 @@ class _Endpoint:
         try:
             hint = messages.decode_hint(message)
         except messages.MalformedMessage as error:
+            metrics.MESSAGES.labels(method, "malformed").inc()
             LOG.warning(
                 "malformed message dropped: method=%(method)s error=%(error)s",
                 {"method": method, "error": error},
@@ -59,6 +61,7 @@ def _process(handler: Handler, method: str, hint: messages.ResourceHint) -> None
     try:
         handler(hint.stack_id, hint.version, hint.resource_ids)
     except service_errors.Error as error:
+        metrics.MESSAGES.labels(method, "failed").inc()
         LOG.warning(
             "message not processed, the sweep will repeat it: method=%(method)s"
             " stack=%(stack)s version=%(version)s error_type=%(error_type)s error=%(error)s",

@@ -9,9 +9,12 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+from heat_convergence.common import metrics
+from heat_convergence.common.clock import utc_now
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.error_log import ErrorLog
-from heat_convergence.convergence.lifecycle.context import Report
+from heat_convergence.convergence.lifecycle.context import RESOURCE_CHANGES, Report
+from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.stack import Stack
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +48,8 @@ class EventLog:
 
 
 def log_report(report: Report) -> None:
-    """Log a report: INFO, or DEBUG for what happens to every resource."""
+    """Count and log a report: at INFO, or at DEBUG for what happens to every resource."""
+    _count(report)
     level = logging.DEBUG if report.is_routine else logging.INFO
     if not LOG.isEnabledFor(level):
         return
@@ -70,3 +74,13 @@ def log_report(report: Report) -> None:
         "version": subject.job.version,
     }
     LOG.log(level, f"{report.change}: {_RESOURCE_FIELDS}", fields)
+
+
+def _count(report: Report) -> None:
+    metrics.CHANGES.labels(report.change, str(report.action)).inc()
+    if report.change != RESOURCE_CHANGES[Status.IN_PROGRESS] or isinstance(report.subject, Stack):
+        return
+    posted_at = report.subject.job.posted_at
+    if posted_at is not None:
+        wait_s = (utc_now() - posted_at).total_seconds()
+        metrics.JOB_WAIT_SECONDS.observe(max(wait_s, 0.0))

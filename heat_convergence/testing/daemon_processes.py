@@ -197,6 +197,7 @@ class ServiceDeployment:
                     "auth_encryption_key": secrets.token_urlsafe(32),
                 },
                 "database": {"connection": database_url},
+                "metrics": {"api_port": 0, "engine_port": 0, "observer_port": 0},
                 "heat_api": {
                     "auth_strategy": "noauth",
                     "bind_host": "127.0.0.1",

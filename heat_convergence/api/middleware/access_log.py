@@ -47,15 +47,15 @@ class AccessLog:
             duration_ms = round((self._timer() - started_s) * 1000)
             LOG.info(_MESSAGE, _fields(environ, status, duration_ms, project[0]))
 
-        return _LoggedBody(self._application(environ, start), log)
+        return BodyWithEnd(self._application(environ, start), log)
 
 
-class _LoggedBody:
-    """A response's body that logs once: when it is sent, or closed before its end."""
+class BodyWithEnd:
+    """A response's body that calls a function once: when it is sent, or closed before its end."""
 
-    def __init__(self, body: Iterable[bytes], log: Callable[[], None]) -> None:
+    def __init__(self, body: Iterable[bytes], on_end: Callable[[], None]) -> None:
         self._body = body
-        self._log = log
+        self._on_end = on_end
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -63,7 +63,7 @@ class _LoggedBody:
         self._end()
 
     def close(self) -> None:
-        """Close the body and log the request."""
+        """Close the body, and call the function."""
         try:
             close = getattr(self._body, "close", None)
             if close is not None:
@@ -74,7 +74,7 @@ class _LoggedBody:
     def _end(self) -> None:
         if not self._ended:
             self._ended = True
-            self._log()
+            self._on_end()
 
 
 def log_project_of_caller(environ: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from heat_convergence.cli.daemons.threaded_server import (
     create_listener,
     is_loopback,
 )
+from heat_convergence.cli.metrics.exposition import MetricsEndpoint, open_metrics_socket
 from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.required_modules import API_MODULES, DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import EXIT_REFUSED, StartupProblem, StartupState
@@ -118,7 +119,12 @@ def run_api(arguments: Sequence[str]) -> int:
     register_token_options(conf)
     check_configuration(conf, (*DAEMON_MODULES, *API_MODULES))
     listener = listen(options.bind_host, options.bind_port, backlog=options.backlog)
-    return run_daemon(conf, options.workers, lambda components: ApiWorker(components, listener))
+    return run_daemon(
+        conf,
+        options.workers,
+        lambda components: ApiWorker(components, listener),
+        metrics=MetricsEndpoint(open_metrics_socket(conf, "api")),
+    )
 
 
 def listen(host: str, port: int, *, backlog: int) -> socket.socket:

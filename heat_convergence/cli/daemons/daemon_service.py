@@ -22,6 +22,8 @@ from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
 from heat_convergence.cli.concurrency import set_up_database_driver
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
+from heat_convergence.cli.metrics.database_metrics import DatabaseCollector
+from heat_convergence.cli.metrics.exposition import MetricsEndpoint, open_metrics_socket
 from heat_convergence.cli.startup.checks import check_configuration
 from heat_convergence.cli.startup.required_modules import DAEMON_MODULES
 from heat_convergence.cli.startup.startup_state import StartupProblem, StartupState
@@ -56,8 +58,10 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         startup: StartupState,
         *,
         transport_url: str | None = None,
+        metrics: MetricsEndpoint,
     ) -> None:
         self._conf = conf
+        self._metrics = metrics
         self._startup = startup
         self._transport_url = transport_url
         self._worker_factory = worker_factory
@@ -84,6 +88,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         self._components = assemble_components(self._conf, transport_url=self._transport_url)
         self._worker = self._worker_factory(self._components)
         self._worker.start(self._startup)
+        self._metrics.serve(self._components)
 
     def stop(self, graceful: bool = True) -> None:
         """Drain the worker and close its connections."""
@@ -92,6 +97,7 @@ class DaemonService(ServiceBase):  # type: ignore[misc]  # untyped library
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop(timeout_s=self._conf.graceful_shutdown_timeout or 3600)
+        self._metrics.stop()
         components, self._components = self._components, None
         if components is not None:
             components.close()
@@ -110,14 +116,19 @@ def run_engine(arguments: Sequence[str]) -> int:
     """Run the engine daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-engine")
     check_configuration(conf, DAEMON_MODULES)
-    return run_daemon(conf, conf.num_engine_workers, EngineWorker)
+    endpoint = MetricsEndpoint(open_metrics_socket(conf, "engine"))
+    return run_daemon(conf, conf.num_engine_workers, EngineWorker, metrics=endpoint)
 
 
 def run_observer(arguments: Sequence[str]) -> int:
     """Run the observer daemon with the arguments of its command line."""
     conf = config.load_config(arguments, prog="heat-convergence-observer")
     check_configuration(conf, DAEMON_MODULES)
-    return run_daemon(conf, conf.observer.workers, ObserverWorker)
+    endpoint = MetricsEndpoint(
+        open_metrics_socket(conf, "observer"),
+        [lambda components: DatabaseCollector(components.database, components.clock)],
+    )
+    return run_daemon(conf, conf.observer.workers, ObserverWorker, metrics=endpoint)
 
 
 def _as_problem(error: Exception) -> StartupProblem:
@@ -136,6 +147,7 @@ def run_daemon(
     worker_factory: Callable[[ProcessComponents], DaemonWorker],
     *,
     transport_url: str | None = None,
+    metrics: MetricsEndpoint | None = None,
 ) -> int:
     """Run worker processes until a signal stops them, and replace those that die.
 
@@ -144,6 +156,7 @@ def run_daemon(
         workers: Number of processes; None for the number of processors.
         worker_factory: Function that builds the worker of a process.
         transport_url: URL instead of the option of that name.
+        metrics: Endpoint of the metrics; None for none.
 
     Returns:
         Exit code: 0 after a signal, else that of the problem of a worker's start.
@@ -153,7 +166,13 @@ def run_daemon(
     yaql.preload_grammar()  # once for all workers, which are forks of this process
     signal.signal(signal.SIGTERM, startup.end_with_exit_code)
     launcher = service.ProcessLauncher(conf, restart_method="reload")
-    daemon = DaemonService(conf, worker_factory, startup, transport_url=transport_url)
+    daemon = DaemonService(
+        conf,
+        worker_factory,
+        startup,
+        transport_url=transport_url,
+        metrics=metrics or MetricsEndpoint(),
+    )
     launcher.launch_service(daemon, workers=workers or os.cpu_count() or 1)
     try:
         launcher.wait()

@@ -28,7 +28,7 @@ from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
-from heat_convergence.common import errors
+from heat_convergence.common import errors, metrics
 from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.engine.engine import Engine
@@ -56,14 +56,20 @@ class ContextExecutor(ThreadPoolExecutor):
     Without it, log lines of calls to other services would not carry the request id.
     """
 
+    def __init__(self, threads: int, pool_name: str) -> None:
+        super().__init__(threads, pool_name)
+        self._pool_name = pool_name
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a thread, with the current request context."""
-        return super().submit(_run_in_context, get_current(), partial(fn, *args, **kwargs))
+        call = partial(fn, *args, **kwargs)
+        return super().submit(_run_in_context, self._pool_name, get_current(), call)
 
 
-def _run_in_context(context: RequestContext | None, function: Callable[[], T]) -> T:
+def _run_in_context(pool: str, context: RequestContext | None, function: Callable[[], T]) -> T:
     (RequestContext() if context is None else context).update_store()
-    return function()
+    with metrics.BUSY_THREADS.labels(pool).track_inprogress():
+        return function()
 
 
 class MessageWorker(ABC):

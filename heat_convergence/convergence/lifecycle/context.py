@@ -21,7 +21,7 @@ from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.convergence.ports.store import Transaction
 
 STACK_TYPE = "OS::Heat::Stack"
-_RESOURCE_CHANGES = {
+RESOURCE_CHANGES = {
     Status.IN_PROGRESS: "resource action started",
     Status.COMPLETE: "resource action completed",
     Status.FAILED: "resource action failed",
@@ -94,7 +94,7 @@ class TraversalContext:
             reason: the status reason.
             properties: set when the action starts; they hold for later events, too.
         """
-        change = _RESOURCE_CHANGES[status]
+        change = RESOURCE_CHANGES[status]
         routine = status is not Status.FAILED
         self.report(Report(row, change, action, reason, is_routine=routine))
         return Event(

@@ -23,7 +23,7 @@ from sqlalchemy import exc as sa_exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from heat_convergence.common import errors
+from heat_convergence.common import errors, metrics
 from heat_convergence.common.evaluation_guard import holding_locks
 from heat_convergence.db.connection.driver_errors import translate_driver_errors
 from heat_convergence.db.connection.galera import detect_galera, is_on_galera
@@ -123,11 +123,24 @@ def create_engine(conf: cfg.ConfigOpts) -> Engine:
         raise cfg.RequiredOptError("connection", group=cfg.OptGroup("database"))
     try:
         url = make_url(options.connection)
-        if url.get_backend_name() == "sqlite":
-            return _sqlite_engine(url)
-        return _server_engine(url, options)
+        is_sqlite = url.get_backend_name() == "sqlite"
+        engine = _sqlite_engine(url) if is_sqlite else _server_engine(url, options)
     except (sa_exc.ArgumentError, ValueError) as error:  # neither contains the password
         raise errors.Invalid(f"[database] connection cannot be used: {error}") from error
+    _count_connections(engine)
+    return engine
+
+
+def _count_connections(engine: Engine) -> None:
+    @event.listens_for(engine, "checkout")
+    def check_out(connection: Any, record: Any, proxy: Any) -> None:
+        """Count a connection that a transaction takes."""
+        metrics.DATABASE_CONNECTIONS.inc()
+
+    @event.listens_for(engine, "checkin")
+    def check_in(connection: Any, record: Any) -> None:
+        """Count a connection that a transaction gives back."""
+        metrics.DATABASE_CONNECTIONS.dec()
 
 
 def database_from_url(url: str) -> Database:

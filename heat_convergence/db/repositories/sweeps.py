@@ -7,11 +7,12 @@ transaction has locked, are locked by key.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from heat_convergence.common import metrics
 from heat_convergence.convergence.model.action import Status
 from heat_convergence.convergence.model.job import IN_FLIGHT, JobRef, JobState, ObservedState
 from heat_convergence.convergence.model.job_transitions import postpone_observation, repost
@@ -28,6 +29,8 @@ from heat_convergence.db.tables import resource, snapshot, stack
 _POSTED_OR_RUNNING = sorted({JobState.POSTED, JobState.RUNNING})
 _NEXT_OBSERVATION = sa.select(sa.func.min(resource.c.observe_at))
 _BUSY = sorted(IN_FLIGHT | {JobState.AT_BREAKPOINT})
+
+T = TypeVar("T")
 
 
 class SqlSweepRepository(SweepRepository):
@@ -49,7 +52,7 @@ class SqlSweepRepository(SweepRepository):
             oldest = _oldest(connection, lost, resource.c.posted_at, limit)
             rows = lock_matching(connection, oldest, lost)
             update_rows(connection, [row.id for row in rows], repost(now).values)
-        return [JobRef(row.stack_id, row.version, row.id) for row in rows]
+        return _counted("lost jobs", [JobRef(row.stack_id, row.version, row.id) for row in rows])
 
     def take_due_observations(self, now: datetime, until: datetime, limit: int) -> list[Resource]:
         """Take resources whose ``observe_at`` has come, and postpone it to ``until``."""
@@ -81,7 +84,7 @@ class SqlSweepRepository(SweepRepository):
             .order_by(stack.c.deadline_at)
             .limit(limit)
         )
-        return self._select_ids(statement)
+        return _counted("overdue stacks", self._select_ids(statement))
 
     def find_cancelled_nested_stacks(self, limit: int) -> list[str]:
         """Return ids of IN_PROGRESS nested stacks that their parents have cancelled."""
@@ -97,7 +100,7 @@ class SqlSweepRepository(SweepRepository):
             .order_by(stack.c.id)
             .limit(limit)
         )
-        return self._select_ids(statement)
+        return _counted("cancelled nested stacks", self._select_ids(statement))
 
     def find_stalled_stacks(self, before: datetime, limit: int) -> list[tuple[str, int]]:
         """Return (id, version) of IN_PROGRESS stacks without a job in flight."""
@@ -110,7 +113,8 @@ class SqlSweepRepository(SweepRepository):
             .limit(limit)
         )
         with self._database.read() as connection:
-            return [(row.id, row.version) for row in connection.execute(statement)]
+            found = [(row.id, row.version) for row in connection.execute(statement)]
+        return _counted("stalled stacks", found)
 
     def find_projects_with_schedulable_jobs(self, before: datetime, limit: int) -> list[str]:
         """Return ids of projects with stacks in progress and jobs SCHEDULABLE too long."""
@@ -131,6 +135,12 @@ class SqlSweepRepository(SweepRepository):
     def _select_ids(self, statement: sa.Select[tuple[str]]) -> list[str]:
         with self._database.read() as connection:
             return list(connection.scalars(statement))
+
+
+def _counted(search: str, found: list[T]) -> list[T]:
+    """Count what a search found, for the metrics, and return it."""
+    metrics.SWEPT.labels(search).inc(len(found))
+    return found
 
 
 def _oldest(connection: Connection, condition: Any, by: sa.Column[Any], limit: int) -> list[str]:

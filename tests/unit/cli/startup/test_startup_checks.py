@@ -98,7 +98,7 @@ def test_unknown_option_is_named_with_the_nearest_one(
 
 
 def test_sources_of_options_are_those_of_the_sample() -> None:
-    sample = Path(__file__).parents[3] / "etc" / "config-generator.conf"
+    sample = Path(__file__).parents[4] / "etc" / "config-generator.conf"
     lines = sample.read_text().splitlines()
     named = [line.split("=")[1].strip() for line in lines if line.startswith("namespace")]
     assert set(named) == set(OPTION_SOURCES)
