@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from heat_convergence.convergence.model.event import Event
 from heat_convergence.convergence.ports.events import EventRepository
+from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.repositories.base import SqlRepository
-from heat_convergence.db.statements import events as statements
+from heat_convergence.db.statements import value_dedup
+from heat_convergence.db.tables import event as event_table
+
+_FIELDS = Event.__slots__
 
 
 class SqlEventRepository(SqlRepository, EventRepository):
@@ -21,6 +26,19 @@ class SqlEventRepository(SqlRepository, EventRepository):
         self.stack_events: list[Event] = []
 
     def insert(self, events: Sequence[Event]) -> None:
-        """Insert events; those of stacks are announced once the transaction is committed."""
+        """Insert events; those of stacks are announced once the transaction is committed.
+
+        Long values become contents, sensitive ones are encrypted.
+        """
+        if not events:
+            return
         self.stack_events += [event for event in events if event.physical_id == event.stack_id]
-        statements.insert(self._connection, events)
+        rows = [{name: getattr(event, name) for name in _FIELDS} for event in events]
+        value_dedup.store_shared(self._connection, rows)
+        self._connection.execute(event_table.insert(), [_with_encryption(row) for row in rows])
+
+
+def _with_encryption(columns: dict[str, Any]) -> dict[str, Any]:
+    if columns["sensitive"] and columns["properties"] is not None:
+        columns["properties"] = SensitiveValue(columns["properties"])
+    return columns

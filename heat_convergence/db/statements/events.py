@@ -1,28 +1,12 @@
-"""Statements about events: insertion, and deletion of the oldest."""
+"""Statements that find and delete the oldest events."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model.event import Event
-from heat_convergence.db.encryption.column_encryption import SensitiveValue
 from heat_convergence.db.index_hints import safe_delete
-from heat_convergence.db.statements import value_dedup
 from heat_convergence.db.tables import event
-
-_FIELDS = Event.__slots__
-
-
-def insert(connection: Connection, new: Sequence[Event]) -> None:
-    """Insert events; long values become contents, sensitive ones are encrypted."""
-    if new:
-        rows = [{name: getattr(row, name) for name in _FIELDS} for row in new]
-        value_dedup.store_shared(connection, rows)
-        connection.execute(event.insert(), [_with_encryption(row) for row in rows])
 
 
 def find_stacks_over_limit(connection: Connection, max_events: int, limit: int) -> list[str]:
@@ -46,9 +30,3 @@ def delete_oldest(connection: Connection, stack_id: str, keep: int, batch: int) 
     ids = list(connection.scalars(oldest))
     connection.execute(safe_delete(event).where(event.c.id.in_(ids)))
     return len(ids)
-
-
-def _with_encryption(columns: dict[str, Any]) -> dict[str, Any]:
-    if columns["sensitive"] and columns["properties"] is not None:
-        columns["properties"] = SensitiveValue(columns["properties"])
-    return columns

@@ -19,7 +19,7 @@ from openstackclient import shell
 from heat_convergence.testing.daemon_processes import wait_until
 from tests import openstack_commands
 from tests.cloud.testbed import CloudTestbed, DeployedService
-from tests.openstack_commands import TEMPLATE, OpenStackShell, TemplateDirectory
+from tests.openstack_shell import TEMPLATE, OpenStackShell, TemplateDirectory, all_commands
 
 Json = Any
 # The commands that have run on a service, by its region.
@@ -135,7 +135,7 @@ def test_stack_hidden_from_other_projects(run: OpenStackShell, tmp_path: Path) -
 def test_every_command_was_executed(deployed_service: DeployedService) -> None:
     """Runs last, and checks what the tests above have executed."""
     executed = EXECUTED_COMMANDS[deployed_service.region]
-    assert openstack_commands.all_commands() - executed == set()
+    assert all_commands() - executed == set()
 
 
 class TestOpenstackSdk:

@@ -23,13 +23,6 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 Send = Callable[[bytes], tuple[int, Any]]
 
 
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
-
-
 @pytest.fixture(params=[NATIVE, GREEN])
 def served(service: LocalService, request: pytest.FixtureRequest) -> Iterator[ServedApplication]:
     served = ServedApplication(request.param, service.app, HttpLimits(threads=2))

@@ -10,7 +10,7 @@ from openstackclient import shell
 
 from tests import openstack_commands
 from tests.functional.conftest import LiveServer
-from tests.openstack_commands import OpenStackShell, TemplateDirectory
+from tests.openstack_shell import OpenStackShell, TemplateDirectory, all_commands
 
 RUN_COMMANDS: set[str] = set()
 
@@ -64,11 +64,9 @@ def test_every_command_is_run() -> None:
     """This test runs last: it checks the commands that the tests above ran."""
     if not {"software config create", "stack failures list"} <= RUN_COMMANDS:
         pytest.skip("not all conversations were run")
-    assert openstack_commands.all_commands() - RUN_COMMANDS == set()
+    assert all_commands() - RUN_COMMANDS == set()
 
 
 def test_documentation_lists_every_command() -> None:
     text = (Path(__file__).parents[3] / "docs" / "clients.rst").read_text()
-    assert {
-        name for name in openstack_commands.all_commands() if f"``{name}``" not in text
-    } == set()
+    assert {name for name in all_commands() if f"``{name}``" not in text} == set()

@@ -7,27 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from heat_convergence.api.services import ApiOptions
-from tests.conftest import MARIADB, POSTGRESQL, fresh_database
 from tests.functional.api.list_samples import A, ask, fill, names, uid
 from tests.functional.harness import LocalService
 
 
-@pytest.fixture(scope="module", params=["sqlite", "mariadb", "postgresql"])
-def service(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalService]:
-    if request.param == "sqlite":
-        urls: Iterator[str] = iter([f"sqlite:///{tmp_path_factory.mktemp('db')}/hc.sqlite"])
-    elif request.param == "mariadb":
-        urls = fresh_database(MARIADB, "MariaDB")
-    else:
-        urls = fresh_database(POSTGRESQL, "PostgreSQL")
-    for url in urls:
-        options = ApiOptions(hidden_stack_tags=("hide",), max_resources_per_stack=-1)
-        service = LocalService(url, options)
-        fill(service)
-        yield service
-        service.close()
+@pytest.fixture(scope="module")
+def service(any_database_url: str) -> Iterator[LocalService]:
+    options = ApiOptions(hidden_stack_tags=("hide",), max_resources_per_stack=-1)
+    service = LocalService(any_database_url, options)
+    fill(service)
+    yield service
+    service.close()
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,6 @@ class FailingStore:
             raise self._error
 
 
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
-
-
 def create(service: LocalService) -> Response:
     request = Request.blank("/v1/p/stacks", method="POST")
     request.json = {"stack_name": "a", "template": TEMPLATE}

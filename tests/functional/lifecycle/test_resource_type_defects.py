@@ -6,7 +6,6 @@ validation is a validation error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from tests.functional.harness import LocalService
 
 BROKEN_RESOURCE = "OS::Heat::TestResource"
 RESOURCES = {name: {"type": BROKEN_RESOURCE, "properties": {"value": name}} for name in "abc"}
-
-
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 def test_exception_in_validate_is_a_validation_error(

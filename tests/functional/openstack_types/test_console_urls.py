@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,7 +13,6 @@ from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,
     create_stack,
-    emulation_service,
     port,
     server,
     template,
@@ -22,18 +20,6 @@ from tests.functional.openstack_types.emulated_service import (
 
 Json = Any
 USE_REQUEST_CLOUD = "heat_convergence.api.trust_delegation.use_request_cloud"
-
-
-@pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
-@pytest.fixture
-def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
 
 
 def test_readers_of_outputs_and_attributes_get_console_urls(

@@ -7,7 +7,6 @@ the emulated cloud.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (
     ClockedEmulation,
     create_stack,
-    emulation_service,
     server,
     stack_state,
     template,
@@ -91,18 +89,6 @@ def _actions(service: LocalService, path: str, name: str) -> list[str]:
     """Return the statuses of a resource's events, the oldest first."""
     events = service.send("GET", f"{path}/resources/{name}/events").json["events"]
     return [each["resource_status"] for each in sorted(events, key=lambda each: each["id"])]
-
-
-@pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
-@pytest.fixture
-def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
 
 
 @pytest.mark.parametrize("resource_type", _types_with_status(), ids=lambda each: each.name)

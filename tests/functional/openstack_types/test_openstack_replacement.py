@@ -6,7 +6,6 @@ and back by a rollback.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.functional.openstack_types.emulated_service import (
     ADDRESS,
     ClockedEmulation,
     create_stack,
-    emulation_service,
     physical_id,
     port,
     server,
@@ -25,18 +23,6 @@ from tests.functional.openstack_types.emulated_service import (
 )
 
 Json = Any
-
-
-@pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
-@pytest.fixture
-def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
 
 
 def dependent_of(name: str, **extra: Json) -> Json:

@@ -32,11 +32,6 @@ Json = Any
 LONG_NAME = "my-stack-with-a-name-that-nobody-would-like-to-read-aloud"
 
 
-@pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
 def registry_with_options(**values: Json) -> ResourceTypeRegistry:
     """Return the types with these options, written as ``group__name``."""
     conf = cfg.ConfigOpts()

@@ -25,13 +25,6 @@ def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
-
-
 @contextmanager
 def serving(backend: str, app: Any, **limits: Any) -> Iterator[ServedApplication]:
     served = ServedApplication(backend, app, HttpLimits(**{"threads": THREADS, **limits}))

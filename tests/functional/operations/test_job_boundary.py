@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,13 +19,6 @@ from tests.functional.harness import LocalService
 TEST_RESOURCE = "OS::Heat::TestResource"
 SECRET = "a text that may be a secret"  # pragma: allowlist secret
 NESTED = "heat_template_version: 2018-08-31\nresources: {x: {type: OS::Heat::TestResource}}"
-
-
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 def fail_when(matches: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,13 +17,6 @@ TEMPLATE = {
     "resources": {"r": {"type": "OS::Heat::TestResource"}},
 }
 SECRET = "a text that may be a secret"
-
-
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,13 +30,6 @@ FAILURES = [
     errors.ResourceFailure(DETAIL),
     RuntimeError(DETAIL),
 ]
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 def read(service: LocalService) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -39,13 +38,6 @@ def emulation() -> Emulation:
     found = create_emulation()
     found.availability_zones = ["west", "east"]
     return found
-
-
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -50,13 +49,6 @@ def emulation(contents: dict[str, Json]) -> Emulation:
 
     emulation.add_handler("object_store", "GET", "/{name}/{object}", read)
     return emulation
-
-
-@pytest.fixture
-def service(tmp_path: Any) -> Iterator[LocalService]:
-    service = LocalService(f"sqlite:///{tmp_path}/hc.sqlite")
-    yield service
-    service.close()
 
 
 def send(

@@ -18,7 +18,7 @@ from heat_convergence.common.clock import utc_now
 from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.time_limit import remaining_s
 from heat_convergence.db.connection.database import Database, database_from_url
-from heat_convergence.db.statements import events
+from heat_convergence.db.repositories.events import SqlEventRepository
 from heat_convergence.db.tables import event, metadata
 from heat_convergence.testing.sample_rows import event_row
 
@@ -41,7 +41,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database = database_from_url(f"sqlite:///{tmp_path}/hc.sqlite")
     metadata.create_all(database.engine)
     with database.write() as conn:
-        events.insert(conn, [event_row(f"e{n:02}", stack_id="s") for n in range(20)])
+        rows = [event_row(f"e{n:02}", stack_id="s") for n in range(20)]
+        SqlEventRepository(conn).insert(rows)
     yield database
     database.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -29,18 +28,6 @@ from tests.functional.openstack_types.emulated_service import (
 from tests.functional.project_client import ProjectClient
 
 Json = Any
-
-
-@pytest.fixture
-def emulated_cloud() -> ClockedEmulation:
-    return ClockedEmulation()
-
-
-@pytest.fixture
-def service(tmp_path: Any, emulated_cloud: ClockedEmulation) -> Iterator[LocalService]:
-    service = emulation_service(emulated_cloud, tmp_path)
-    yield service
-    service.close()
 
 
 def delete_object(emulated_cloud: ClockedEmulation, noun: str, object_id: str) -> None:
