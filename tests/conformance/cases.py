@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.conformance import (
     cinder_glance_cases,
+    designate_cases,
     emulation_only_cases,
     keystone_cases,
     neutron_cases,
@@ -16,6 +17,7 @@ CASES = [
     *neutron_extension_cases.CASES,
     *cinder_glance_cases.CASES,
     *keystone_cases.CASES,
+    *designate_cases.CASES,
     *nova_cases.CASES,
     *emulation_only_cases.CASES,
 ]

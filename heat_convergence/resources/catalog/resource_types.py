@@ -12,6 +12,7 @@ from heat_convergence.clients.rest_client import RequestLimiter
 from heat_convergence.clients.settings import MAX_OPEN_REQUESTS
 from heat_convergence.resources.catalog import (
     cinder,
+    designate,
     glance,
     keystone,
     neutron,
@@ -33,6 +34,7 @@ from heat_convergence.resources.openstack.cinder.associations import (
 from heat_convergence.resources.openstack.cinder.qos_specs import QosSpecs
 from heat_convergence.resources.openstack.cinder.volume_attachments import VolumeAttachment
 from heat_convergence.resources.openstack.cinder.volumes import Volume
+from heat_convergence.resources.openstack.designate.zones import RecordSet, Zone
 from heat_convergence.resources.openstack.glance.images import WebImage
 from heat_convergence.resources.openstack.hidden_types import load_hidden_types
 from heat_convergence.resources.openstack.keystone.regions import KeystoneRegion
@@ -63,6 +65,7 @@ from heat_convergence.resources.protocol.resource_type import ResourceType
 
 TYPE_SPECS: tuple[TypeSpec, ...] = (
     *cinder.TYPE_SPECS,
+    *designate.TYPE_SPECS,
     *glance.TYPE_SPECS,
     *keystone.TYPE_SPECS,
     *neutron.TYPE_SPECS,
@@ -78,6 +81,8 @@ IMPLEMENTATIONS: Mapping[str, type[DeclarativeType]] = {
     "OS::Cinder::Quota": Quota,
     "OS::Cinder::Volume": Volume,
     "OS::Cinder::VolumeAttachment": VolumeAttachment,
+    "OS::Designate::RecordSet": RecordSet,
+    "OS::Designate::Zone": Zone,
     "OS::Glance::WebImage": WebImage,
     "OS::Keystone::GroupRoleAssignment": GroupRoleAssignment,
     "OS::Keystone::Region": KeystoneRegion,

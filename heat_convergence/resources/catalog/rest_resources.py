@@ -61,7 +61,7 @@ from openstack.network.v2 import (
     vpn_service,
 )
 
-from heat_convergence.resources.catalog import octavia, swift
+from heat_convergence.resources.catalog import designate, octavia, swift
 from heat_convergence.resources.catalog.missing_sdk_resources import (
     Firewall,
     L2Gateway,
@@ -276,5 +276,10 @@ _ALL = (
 
 REST_RESOURCES: Mapping[str, RestResource] = {
     rest_resource.entity: rest_resource
-    for rest_resource in (*_ALL, *octavia.REST_RESOURCES, swift.CONTAINER)
+    for rest_resource in (
+        *_ALL,
+        *designate.REST_RESOURCES,
+        *octavia.REST_RESOURCES,
+        swift.CONTAINER,
+    )
 }

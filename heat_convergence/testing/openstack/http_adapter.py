@@ -39,6 +39,7 @@ SERVICE_ENDPOINTS: Mapping[str, tuple[str, str, str]] = {
     "block_storage": ("block-storage", "/volume/v3", "3.71"),
     "image": ("image", "/image/v2", ""),
     "load_balancer": ("load-balancer", "/load-balancer/v2.0", ""),
+    "dns": ("dns", "/dns/v2", ""),
     "object_store": ("object-store", f"/swift/v1/AUTH_{PROJECT_ID}", ""),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from heat_convergence.testing.openstack import (
     cinder_api,
+    designate_api,
     glance_api,
     keystone_api,
     neutron_api,
@@ -31,6 +32,7 @@ SERVICES = (
     keystone_api,
     octavia_api,
     swift_api,
+    designate_api,
 )
 
 

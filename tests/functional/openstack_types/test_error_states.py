@@ -81,7 +81,7 @@ def _error_state(resource_type: DeclarativeType, times: int, after_s: float = 0.
         {key: word, "fault": FAULT, "OS-EXT-STS:task_state": None},
         times,
         after_s,
-        {key: "BUILD"},
+        {key: min(status.busy, default="build").upper()},
     )
 
 

@@ -1,0 +1,57 @@
+"""Entities and specs of Designate's resource types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openstack.dns.v2 import recordset, zone
+
+from heat_convergence.resources.driver.rest_resources import OwnershipMarkField, RestResource
+from heat_convergence.resources.driver.type_spec import (
+    StatusMapping,
+    TypeSpec,
+    omit_arguments,
+    rename_arguments,
+)
+
+REST_RESOURCES = (
+    RestResource(
+        entity="designate.zone",
+        service="dns",
+        sdk_class=zone.Zone,
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
+    RestResource(
+        entity="designate.recordset",
+        service="dns",
+        sdk_class=recordset.Recordset,
+        ownership_mark_field=OwnershipMarkField.DESCRIPTION,
+    ),
+)
+_ZONE, _RECORD_SET = REST_RESOURCES
+
+
+def _spec(name: str, rest_resource: RestResource, **fields: Any) -> TypeSpec:
+    """Return the spec of a type whose name is not the physical name as it is."""
+    return TypeSpec(
+        name=f"OS::Designate::{name}",
+        schema_file="designate",
+        service="designate",
+        rest_resource=rest_resource,
+        status_mapping=StatusMapping(busy=frozenset({"pending"})),
+        deletes_asynchronously=True,
+        has_name=False,
+        **fields,
+    )
+
+
+TYPE_SPECS = (
+    _spec("Zone", _ZONE, arguments=rename_arguments(primaries="masters")),
+    _spec(
+        "RecordSet",
+        _RECORD_SET,
+        arguments=omit_arguments("zone"),
+        path_properties={"zone_id": "zone"},
+        path_entities={"zone_id": "designate.zone"},
+    ),
+)

@@ -1,0 +1,1 @@
+"""Designate's types with behavior of their own."""
