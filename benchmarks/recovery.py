@@ -5,7 +5,7 @@ whose resources are in progress for a long time in a cloud of files; some calls 
 Then kills one process after the other, and reads from the database when the first new step follows
 and when nothing is left that waits for the process. Prints one JSON line per kill.
 
-    python benchmarks/recovery.py --stacks 50 --resources 200
+    python benchmarks/recovery.py --stacks 50 --resources 260
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from heat_convergence.testing.daemon_processes import API, ENGINE, OBSERVER, Ser
 
 TIMEOUT_S = 600
 OVERDUE_S = 1.0
-CHAIN = 2  # resources that follow each other
+IN_FLIGHT = 200  # of one stack, the default of [engine] jobs_in_flight; the others follow
 SLOW_SHARE = 20  # one resource of so many has slow calls
 HOST = "host"  # its engine and its observer; it shares no folder of locks with the other
 ROLES = {"api": API, "engine": ENGINE, "observer": OBSERVER}
@@ -73,7 +73,7 @@ def main() -> None:
         database = database_from_url(url)
         stack.callback(database.close)
         create_stacks(hosts.first, arguments)
-        expected = 0.95 * arguments.stacks * arguments.resources
+        expected = 0.95 * arguments.stacks * min(arguments.resources, IN_FLIGHT)
         until(lambda: count_busy(database) >= expected, time.monotonic())
         until(lambda: nothing_waits(database, datetime.now(UTC), set()), time.monotonic())
         for victim in arguments.victims:
@@ -85,8 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--database", default="mariadb")
     parser.add_argument("--broker", default=DEFAULT_BROKER_URL)
     parser.add_argument("--stacks", type=int, default=50, help="each in a project of its own")
-    parser.add_argument("--resources", type=int, default=200, help="busy resources of a stack")
-    parser.add_argument("--busy", type=float, default=300, help="seconds of the first to end")
+    parser.add_argument("--resources", type=int, default=260, help="resources of a stack")
+    parser.add_argument("--shortest", type=float, default=60, help="seconds of the first build")
+    parser.add_argument("--longest", type=float, default=1500, help="seconds of the last build")
     parser.add_argument("--call", type=float, default=20, help="seconds of a slow call")
     parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=VICTIMS)
     return parser
@@ -123,17 +124,16 @@ def start_second_host(hosts: HostPair) -> None:
 
 
 def create_stacks(service: ServiceDeployment, arguments: argparse.Namespace) -> None:
-    """Create stacks of short chains, of which one resource is in progress at any time."""
+    """Create stacks whose resources end one after the other, during the measurement."""
     resources = {}
-    for chain in range(arguments.resources):
-        build_s = arguments.busy * (1 + 2 * chain / arguments.resources)
-        for link in range(CHAIN):
-            slow = (chain + link) % SLOW_SHARE == 0
-            resources[f"r{chain}-{link}"] = {
-                "type": file_cloud.FILE_TYPE,
-                "properties": {"build_s": build_s, "latency_s": arguments.call if slow else 0},
-                **({"depends_on": f"r{chain}-{link - 1}"} if link else {}),
-            }
+    for number in range(arguments.resources):
+        share = number / arguments.resources
+        build_s = arguments.shortest + share * (arguments.longest - arguments.shortest)
+        latency_s = arguments.call if number % SLOW_SHARE == 0 else 0
+        resources[f"r{number}"] = {
+            "type": file_cloud.FILE_TYPE,
+            "properties": {"build_s": build_s, "latency_s": latency_s},
+        }
     template = {"heat_template_version": "2021-04-16", "resources": resources}
     for number in range(arguments.stacks):
         StackClient(service.endpoint, f"project-{number}").create("stack", template)

@@ -167,7 +167,7 @@ class Observer:
         self._boundary.search(partial(self._snapshot_cleanup.record_results, self._clock()))
 
     def expect_lost_messages(self) -> None:
-        """Make the next tick poll what is due until messages of now would be repeated.
+        """Make the next ticks poll what is due until messages of now would be repeated.
 
         Called when another observer has ended, with messages that it had taken off the bus.
         """
@@ -178,9 +178,11 @@ class Observer:
         if ahead is None and (self._next_poll_at is None or now < self._next_poll_at):
             return
         until = now + timedelta(seconds=self._settings.lease_s)
-        rows = self._store.sweeps.take_due_observations(
-            ahead or now, until, self._settings.sweep_limit
-        )
+        limit = self._settings.sweep_limit
+        rows = self._store.sweeps.take_due_observations(ahead or now, until, limit)
+        if ahead is not None and len(rows) == limit:
+            self._poll_ahead_until = ahead
+            self._request_tick()
         self._find_next_poll()
         by_stack: dict[str, list[Resource]] = {}
         for row in rows:

@@ -20,7 +20,7 @@ from oslo_service.backend.base import ServiceBase
 
 from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
-from heat_convergence.cli.concurrency import set_up_database_driver
+from heat_convergence.cli.concurrency import EVENTLET, set_up_database_driver
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
 from heat_convergence.cli.metrics.database_metrics import DatabaseCollector
 from heat_convergence.cli.metrics.exposition import MetricsEndpoint, open_metrics_socket
@@ -32,6 +32,7 @@ from heat_convergence.resources.registry import IncompleteInstallation
 from heat_convergence.template.functions import yaql
 
 LOG = logging.getLogger(__name__)
+_WAIT_FOR_WORKERS_S = 0.2  # pause of a parent process between two looks at its workers
 
 
 class DaemonWorker(Protocol):
@@ -165,7 +166,9 @@ def run_daemon(
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process
     signal.signal(signal.SIGTERM, startup.end_with_exit_code)
-    launcher = service.ProcessLauncher(conf, restart_method="reload")
+    # The launcher of native threads waits for its workers instead of asking for them.
+    pause = {"wait_interval": _WAIT_FOR_WORKERS_S} if conf.concurrency == EVENTLET else {}
+    launcher = service.ProcessLauncher(conf, restart_method="reload", **pause)
     daemon = DaemonService(
         conf,
         worker_factory,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from heat_convergence.convergence.model.job import JobState, ObservedState
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
 from heat_convergence.observer.observer import Observer
@@ -52,21 +54,23 @@ def test_one_sweep_finds_all_lost_jobs() -> None:
     assert len(set(bus.ids)) == len(bus.ids) == 230
 
 
-def test_outcomes_that_an_ended_observer_may_have_read_are_polled_at_once() -> None:
+@pytest.mark.parametrize("count", [3, 2 * SETTINGS.sweep_limit + 1])
+def test_outcomes_that_an_ended_observer_may_have_read_are_polled_at_once(count: int) -> None:
     ready = {
         "job_state": JobState.AWAITING_OBSERVATION,
         "observed": ObservedState.READY,
         "observe_at": time_at(100 + SETTINGS.repost_after_s - 1),
     }
-    observer, store, _bus = build(3, **ready)
+    observer, store, _bus = build(count, **ready)
     observer.tick()
 
     def unfinished() -> int:
         with store.transaction() as tx:
-            rows = tx.resources.get([f"r{number:05}" for number in range(3)])
+            rows = tx.resources.get([f"r{number:05}" for number in range(count)])
         return sum(row.job.verb is not None for row in rows)
 
-    assert unfinished() == 3
+    assert unfinished() == count
     observer.expect_lost_messages()
-    observer.tick()
+    for _ in range(1 + count // SETTINGS.sweep_limit):
+        observer.tick()
     assert unfinished() == 0
