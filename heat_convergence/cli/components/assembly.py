@@ -141,7 +141,7 @@ def assemble_components(
     attach_keyring(database.engine, Keyring(conf.auth_encryption_key))
     transport = create_transport(conf, url=transport_url)
     error_log = ErrorLog()
-    clouds, delegation = _create_keystone_clients(conf, database)
+    clouds, delegation = create_keystone_clients(conf, database)
     sandbox = ExpressionSandbox(settings.sandbox_settings(conf))
     limits = settings.template_limits(conf, sandbox)
     return ProcessComponents(
@@ -193,7 +193,7 @@ def notified_stack_finder(database: Database) -> notifications.FindNotifiedStack
     return find_stack
 
 
-def _create_keystone_clients(
+def create_keystone_clients(
     conf: cfg.ConfigOpts, database: Database
 ) -> tuple[StackCloudCache | None, Delegation | None]:
     """Build the clients of Keystone, without a request to it; None without Keystone."""

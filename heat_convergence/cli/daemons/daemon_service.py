@@ -22,6 +22,7 @@ from heat_convergence.cli import config
 from heat_convergence.cli.components.assembly import ProcessComponents, assemble_components
 from heat_convergence.cli.concurrency import EVENTLET, set_up_database_driver
 from heat_convergence.cli.daemons.workers import EngineWorker, ObserverWorker
+from heat_convergence.cli.guru_meditation import set_up_reports
 from heat_convergence.cli.metrics.database_metrics import DatabaseCollector
 from heat_convergence.cli.metrics.exposition import MetricsEndpoint, open_metrics_socket
 from heat_convergence.cli.startup.checks import check_configuration
@@ -163,6 +164,7 @@ def run_daemon(
         Exit code: 0 after a signal, else that of the problem of a worker's start.
     """
     startup = StartupState()
+    set_up_reports(conf)
     set_up_database_driver(conf.concurrency, conf.database.connection)
     yaql.preload_grammar()  # once for all workers, which are forks of this process
     signal.signal(signal.SIGTERM, startup.end_with_exit_code)

@@ -14,7 +14,13 @@ from oslo_config import cfg
 
 from heat_convergence.cli import config
 from heat_convergence.cli.command_lines import add_completion
-from heat_convergence.cli.manage import doctor_commands, service_commands, stack_commands
+from heat_convergence.cli.manage import (
+    credential_commands,
+    doctor_commands,
+    job_commands,
+    service_commands,
+    stack_commands,
+)
 from heat_convergence.cli.startup.startup_state import StartupProblem
 from heat_convergence.common import errors
 from heat_convergence.db.connection.database import Database, create_database
@@ -37,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         conf = _load_config(parsed)
         if parsed.noun in doctor_commands.NOUNS:
             return int(parsed.run(conf, parsed))
+        parsed.conf = conf
         database = _database(conf)
     except (cfg.Error, errors.Error, StartupProblem) as error:
         print(error, file=sys.stderr)
@@ -144,6 +151,8 @@ def create_parser() -> argparse.ArgumentParser:
             verb.add_argument("revision", nargs="?", default="head")
     stack_commands.add_commands(nouns)
     service_commands.add_commands(nouns)
+    job_commands.add_commands(nouns)
+    credential_commands.add_commands(nouns)
     doctor_commands.add_commands(nouns)
     return parser
 

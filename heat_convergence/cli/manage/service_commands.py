@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from datetime import datetime
 
+from heat_convergence.cli.manage.table import format_table
 from heat_convergence.common.clock import utc_now
 from heat_convergence.convergence.model.service_record import ServiceRecord
 from heat_convergence.db.connection.database import Database
@@ -33,10 +34,8 @@ def list_services(database: Database, parsed: argparse.Namespace) -> int:
     with database.read() as conn:
         found = services.list_services(conn)
         dead = set(purge.find_dead_services(conn, now))
-    rows = [_COLUMNS, *(_row(each, dead) for each in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)))
+    for line in format_table(_COLUMNS, [_row(each, dead) for each in found]):
+        print(line)
     return OK
 
 

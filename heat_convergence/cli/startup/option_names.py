@@ -24,6 +24,7 @@ OPTION_SOURCES = {
     "oslo.db": None,
     "oslo.log": None,
     "oslo.messaging": None,
+    "oslo.reports": None,
     "oslo.service.service": None,
     "oslo.policy": "oslo_policy.policy",
     "keystonemiddleware.auth_token": "keystonemiddleware.auth_token",  # nosec B105  # a module

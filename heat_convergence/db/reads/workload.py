@@ -6,15 +6,16 @@ state of jobs, never the rows of idle resources.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from heat_convergence.convergence.model.job import JobState
-from heat_convergence.db.tables import resource, stack
+from heat_convergence.convergence.model.job import JobState, Verb
+from heat_convergence.db.tables import resource, service, stack
 
 READY_STATES = (JobState.SCHEDULABLE, JobState.POSTED)
 
@@ -57,4 +58,75 @@ def summarize(connection: Connection) -> WorkloadSummary:
             for action, status, count in connection.execute(stacks)
         },
         oldest_ready_at=connection.scalar(oldest),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as operators see it.
+
+    Attributes:
+        since: Time of the claim of a RUNNING job, else that at which the job was posted.
+        worker_id: The worker that has the lease; None if there is none.
+        worker_host: Its host; None if it is not in the list of services any more.
+        observe_at: Time of the next observation.
+    """
+
+    resource_id: str
+    stack_id: str
+    name: str
+    resource_type: str
+    verb: Verb | None
+    state: JobState
+    since: datetime | None
+    hook: str | None
+    worker_id: str | None
+    worker_host: str | None
+    lease_expires_at: datetime | None
+    observe_at: datetime | None
+
+
+def list_jobs(
+    connection: Connection, states: Sequence[JobState], stack_id: str | None, limit: int
+) -> list[ListedJob]:
+    """Return jobs in these states, those posted first first, in one statement.
+
+    Args:
+        connection: the transaction's.
+        states: the states.
+        stack_id: the only stack whose jobs are returned; None for all.
+        limit: the largest number.
+    """
+    c = resource.c
+    statement = (
+        sa.select(
+            *(c.id, c.stack_id, c.name, c.type, c.job, c.job_state, c.posted_at, c.hook),
+            *(c.action_started_at, c.lease_owner, c.lease_expires_at, c.observe_at),
+            service.c.hostname,
+        )
+        .outerjoin(service, service.c.id == c.lease_owner)
+        .where(c.job_state.in_(states))
+        .order_by(c.posted_at, c.id)
+        .limit(limit)
+    )
+    if stack_id is not None:
+        statement = statement.where(c.stack_id == stack_id)
+    return [_listed_job(row) for row in connection.execute(statement)]
+
+
+def _listed_job(row: Any) -> ListedJob:
+    runs = row.job_state is JobState.RUNNING
+    return ListedJob(
+        resource_id=row.id,
+        stack_id=row.stack_id,
+        name=row.name,
+        resource_type=row.type,
+        verb=row.job,
+        state=row.job_state,
+        since=row.action_started_at if runs else row.posted_at,
+        hook=row.hook,
+        worker_id=row.lease_owner,
+        worker_host=row.hostname,
+        lease_expires_at=row.lease_expires_at,
+        observe_at=row.observe_at,
     )

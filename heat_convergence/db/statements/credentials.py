@@ -7,6 +7,7 @@ stored before its stack and remains after it until it is revoked.  Always encryp
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -36,6 +37,33 @@ def upsert(connection: Connection, stack_id: str, body: Mapping[str, Any], now: 
 def delete(connection: Connection, stack_id: str) -> None:
     """Delete the credential of the tree of that root."""
     connection.execute(t.delete().where(t.c.stack_id == stack_id))
+
+
+@dataclass(frozen=True, slots=True)
+class DelegatingStack:
+    """A stack for whose user the service acts."""
+
+    id: str
+    name: str
+    project_id: str
+
+
+def list_delegating(connection: Connection, after: str, limit: int) -> list[DelegatingStack]:
+    """Return stacks that are not deleted and have a credential, in the order of their ids.
+
+    Args:
+        connection: the transaction's.
+        after: the id after which they begin.
+        limit: the largest number.
+    """
+    statement = (
+        sa.select(stack.c.id, stack.c.name, stack.c.project_id)
+        .join(t, t.c.stack_id == stack.c.id)
+        .where(stack.c.deleted_at.is_(None), stack.c.id > after)
+        .order_by(stack.c.id)
+        .limit(limit)
+    )
+    return [DelegatingStack(*row) for row in connection.execute(statement)]
 
 
 def list_orphaned(

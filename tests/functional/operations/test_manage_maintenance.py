@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from heat_convergence.cli.manage import main
+from heat_convergence.cli.manage import credential_commands, job_commands, main
+from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
+from heat_convergence.convergence.model.job import JobState
 from heat_convergence.db.connection.database import database_from_url
 from heat_convergence.db.encryption.column_encryption import Keyring, attach_keyring
 from heat_convergence.db.repositories.workers import SqlWorkerRepository
+from heat_convergence.db.statements import credentials
 from heat_convergence.db.store import SqlStore
 from heat_convergence.db.tables import goal, stack
 from heat_convergence.testing.sample_rows import goal_row, resource_row, service_row, stack_row
@@ -205,3 +210,101 @@ def test_inconsistencies_are_printed_with_the_remedy(
     assert "stack b" not in capsys.readouterr().out
     assert managed("stack", "check", "nobody") == 1
     assert "the stack does not exist" in capsys.readouterr().out
+
+
+def jobs_of(managed: ManageCommand) -> None:
+    managed.stack("s")
+    with SqlStore(managed.database).transaction() as tx:
+        tx.resources.insert(
+            [
+                resource_row("blocked", stack_id="s", job_state=JobState.BLOCKED),
+                resource_row("posted", stack_id="s", job_state=JobState.POSTED),
+                resource_row("held", stack_id="s", job_state=JobState.AT_BREAKPOINT),
+                resource_row(
+                    "running",
+                    stack_id="s",
+                    job_state=JobState.RUNNING,
+                    lease_owner="worker-1",
+                    lease_expires_at=utc_now(),
+                ),
+            ]
+        )
+    SqlWorkerRepository(managed.database).record_heartbeat(service_row("worker-1"), utc_now())
+
+
+def test_jobs_are_listed_with_their_worker_and_what_they_wait_for(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs_of(managed)
+    assert managed("jobs", "list", "--json") == 0
+    jobs = {each["resource_id"]: each for each in json.loads(capsys.readouterr().out)}
+    assert set(jobs) == {"posted", "held", "running"}
+    assert jobs["running"]["worker_host"] == "host-1"
+    assert jobs["running"]["lease_expires_at"] is not None
+    assert jobs["posted"]["waits_for"] == "an engine that takes its message"
+    assert managed("jobs", "list", "--state", "BLOCKED", "--stack", "s") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Stack")
+    assert "resources that it needs" in lines[1]
+    assert managed("jobs", "list", "--limit", "1") == 0
+    assert "Only the first 1 jobs are printed" in capsys.readouterr().out
+    assert managed("jobs", "list", "--stack", "another") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_every_state_of_a_job_has_a_text() -> None:
+    assert set(job_commands.REASONS) | {JobState.AT_BREAKPOINT} == set(JobState)
+
+
+class FakeClouds:
+    def __init__(self, unusable: set[str], error: type[errors.Error]) -> None:
+        self.unusable = unusable
+        self.error = error
+
+    def get(self, tree_id: str) -> Any:
+        def reauthenticate() -> None:
+            if tree_id in self.unusable:
+                raise self.error("the trust was revoked")
+
+        return SimpleNamespace(reauthenticate=reauthenticate)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "printed"),
+    [
+        (errors.AuthorizationFailure, 1, ", project project-1: the trust was revoked"),
+        (errors.TemporaryFailure, 2, "Keystone does not answer: the trust was revoked"),
+    ],
+)
+def test_stacks_without_usable_credential_are_printed(
+    error: type[errors.Error],
+    code: int,
+    printed: str,
+    managed: ManageCommand,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("alive", "dead", "deleted"):
+        deleted = {"deleted_at": utc_now()} if name == "deleted" else {}
+        managed.stack(name, project_id="project-1", **deleted)
+        with managed.database.write() as conn:
+            credentials.upsert(conn, name, {"trust_id": name}, utc_now())
+    clouds = FakeClouds({"dead", "deleted"}, error)
+    monkeypatch.setattr(
+        credential_commands, "create_keystone_clients", lambda conf, database: (clouds, None)
+    )
+    assert managed("credentials", "check") == code
+    out = capsys.readouterr().out
+    assert printed in out
+    if code == 1:
+        assert "stack dead (" in out
+        assert "2 stacks checked, 1 without a usable credential" in out
+
+
+def test_without_keystone_there_are_no_credentials(
+    managed: ManageCommand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with managed.config.open("a") as file:
+        file.write("\n[heat_api]\nauth_strategy = noauth\n")
+    assert managed("credentials", "check") == 0
+    assert "Stacks have no credentials" in capsys.readouterr().out
