@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from heat_convergence.cli.components.assembly import ProcessComponents
+from heat_convergence.cli.daemons import periodic_tasks
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
 from heat_convergence.common import errors
 from heat_convergence.common.clock import utc_now
@@ -19,8 +20,10 @@ from heat_convergence.common.error_log import ErrorLog
 from heat_convergence.common.time_limit import remaining_s
 from heat_convergence.db.connection.database import Database, database_from_url
 from heat_convergence.db.repositories.events import SqlEventRepository
-from heat_convergence.db.tables import event, metadata
-from heat_convergence.testing.sample_rows import event_row
+from heat_convergence.db.repositories.workers import SqlWorkerRepository
+from heat_convergence.db.store import SqlStore
+from heat_convergence.db.tables import content, event, metadata, service, stack
+from heat_convergence.testing.sample_rows import event_row, goal_row, service_row, stack_row
 
 
 class FakeDelegation:
@@ -53,12 +56,17 @@ def create_tasks(
     delegation: FakeDelegation | None = None,
     limit: int = 5,
     is_stopping: Callable[[], bool] = lambda: False,
+    monotonic: Callable[[], float] = lambda: 0.0,
+    days: int = 90,
 ) -> PeriodicTasks:
-    conf = SimpleNamespace(max_events_per_stack=limit, event_purge_batch_size=4)
+    housekeeping = SimpleNamespace(deleted_stacks_days=days, ended_workers_hours=24)
+    conf = SimpleNamespace(
+        max_events_per_stack=limit, event_purge_batch_size=4, housekeeping=housekeeping
+    )
     components = SimpleNamespace(
         database=database, conf=conf, delegation=delegation, clock=utc_now, errors=ErrorLog()
     )
-    return PeriodicTasks(cast("ProcessComponents", components), is_stopping)
+    return PeriodicTasks(cast("ProcessComponents", components), is_stopping, monotonic)
 
 
 def count(database: Database) -> int:
@@ -84,3 +92,63 @@ def test_stopping_process_starts_no_task(database: Database) -> None:
     delegation = FakeDelegation()
     create_tasks(database, delegation=delegation, is_stopping=lambda: True).run_all()
     assert (delegation.revocations, count(database)) == (0, 20)
+
+
+def store_deleted(database: Database, name: str, days: float) -> None:
+    """Store a deleted stack whose template is a content of its own."""
+    with SqlStore(database).transaction() as tx:
+        template_hash = f"{name:t<64}"
+        tx.stacks.insert(stack_row(name))
+        tx.goals.insert(goal_row(f"goal-{name}", stack_id=name, template_hash=template_hash))
+        tx.contents.put({template_hash: name})
+        tx.stacks.update(name, deleted_at=utc_now() - timedelta(days=days))
+
+
+def ids_in(database: Database, column: sa.Column[str]) -> list[str]:
+    with database.read() as conn:
+        return sorted(conn.scalars(sa.select(column)))
+
+
+def test_stacks_deleted_long_ago_are_purged_with_their_contents(database: Database) -> None:
+    for number in range(25):
+        store_deleted(database, f"old-{number:02}", 91)
+    store_deleted(database, "young", 89)
+    create_tasks(database).run_all()
+    assert ids_in(database, stack.c.id) == ["young"]
+    assert ids_in(database, content.c.hash) == [f"{'young':t<64}"]
+
+
+def test_contents_are_purged_once_a_day(database: Database) -> None:
+    now_s = 0.0
+    tasks = create_tasks(database, monotonic=lambda: now_s)
+    for hours, left in ((0, 0), (23, 1), (24, 0)):
+        now_s = hours * 3600.0
+        store_deleted(database, f"old-{hours}", 91)
+        tasks.run_all()
+        assert ids_in(database, stack.c.id) == []
+        assert len(ids_in(database, content.c.hash)) == left
+
+
+def test_zero_days_keep_deleted_stacks(database: Database) -> None:
+    store_deleted(database, "old", 1000)
+    create_tasks(database, days=0).run_all()
+    assert ids_in(database, stack.c.id) == ["old"]
+
+
+def test_run_purges_a_limited_number_of_stacks(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(periodic_tasks, "MAX_DELETED_STACKS_PER_RUN", 20)
+    for number in range(25):
+        store_deleted(database, f"old-{number:02}", 91)
+    tasks = create_tasks(database)
+    assert [tasks.purge_deleted_stacks() for _ in range(3)] == [20, 5, 0]
+
+
+def test_workers_that_ended_long_ago_are_removed(database: Database) -> None:
+    workers = SqlWorkerRepository(database)
+    for name, hours in (("long-ago", 25), ("lately", 23)):
+        reported_at = utc_now() - timedelta(hours=hours)
+        workers.record_heartbeat(service_row(name, report_interval_s=60), reported_at)
+    create_tasks(database).run_all()
+    assert ids_in(database, service.c.id) == ["lately"]
