@@ -175,9 +175,12 @@ class StackCloud:
 
         Raises:
             AuthorizationFailure: Keystone refused.
+            TemporaryFailure: Keystone did not answer.
         """
-        self.session.invalidate()
-        self.session.get_token()
+        session = self.session
+        session.invalidate()
+        with translate_sdk_errors():
+            session.get_token()
 
 
 class StackCloudCache:

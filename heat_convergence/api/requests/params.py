@@ -48,16 +48,16 @@ def parse_non_negative_int(name: str, value: Any) -> int:
 
 
 def parse_tags(value: Any) -> tuple[str, ...]:
-    """Return the tags of a comma-separated string."""
+    """Return the tags of a comma-separated string; a tag between two commas is empty."""
     if value is None or value == "":
         return ()
     if not isinstance(value, str):
         raise InvalidRequestType('"tags" must be a string with commas between the tags.')
     tags = tuple(tag.strip() for tag in value.split(","))
     for tag in tags:
-        if not 0 < len(tag) <= MAX_TAG_LENGTH:
+        if len(tag) > MAX_TAG_LENGTH:
             raise errors.HTTPBadRequest(
-                f'Invalid tag "{tag}": a tag has 1 to {MAX_TAG_LENGTH} characters.'
+                f'Invalid tag "{tag}": a tag has at most {MAX_TAG_LENGTH} characters.'
             )
     return tags
 

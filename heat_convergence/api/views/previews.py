@@ -26,8 +26,13 @@ def format_preview_resource(
     required_by: Sequence[str],
     parent_resource: str | None = None,
 ) -> dict[str, Json]:
-    """Return a resource with separate action and status, and identities as maps."""
+    """Return a resource with separate action and status, and identities as maps.
+
+    One that is to be replaced is shown as the new resource.
+    """
     row, definition = change.current, change.definition
+    if change.change_kind is ChangeKind.REPLACED and definition is not None:
+        row = None
     name = change.name
     created_at = None if row is None else row.identity.created_at
     updated_at = None if row is None else row.state.updated_at
@@ -40,7 +45,6 @@ def format_preview_resource(
     return {
         **({} if parent_resource is None else {"parent_resource": parent_resource}),
         "resource_name": name,
-        "logical_resource_id": name,
         "physical_resource_id": (row.physical.id if row else None) or "",
         "resource_type": definition.type if definition else row.identity.type if row else "",
         "resource_action": row.state.action if row else Action.INIT,
@@ -52,7 +56,6 @@ def format_preview_resource(
         "stack_identity": _identity(stack),
         "stack_name": stack.name,
         "description": definition.description if definition else "",
-        "properties": _properties(change),
         "attributes": attributes,
         "metadata": metadata,
         "required_by": list(required_by),
@@ -76,7 +79,8 @@ def format_stack_preview(
         nested = nested_by_resource.get(each.name)
         if nested is None:
             required_by = required_by_name[each.name]
-            found.append(format_preview_resource(each, stack, required_by, parent_resource))
+            entry = format_preview_resource(each, stack, required_by, parent_resource)
+            found.append({**entry, "properties": _properties(each)})
         else:
             found.append(
                 format_stack_preview(
@@ -90,18 +94,34 @@ def format_resource_changes(
     stack: Stack,
     changes: Sequence[ResourceChange],
     nested_changes: Sequence[NestedStackChange],
+    known_stacks: Mapping[str, Stack],
     parent_resource: str | None = None,
 ) -> dict[str, list[Json]]:
-    """Return the five lists; a nested stack's resources follow their parent's."""
+    """Return the five lists; a nested stack's resources follow their parent's.
+
+    Args:
+        stack: the stack.
+        changes: those of its resources.
+        nested_changes: those in its nested stacks.
+        known_stacks: the nested stacks as they are, by id.
+        parent_resource: the resource whose nested stack it is; None for a root stack.
+    """
     found: dict[str, list[Json]] = {str(change_kind): [] for change_kind in ChangeKind}
     required_by_name = required_by_names(changes)
     for each in changes:
-        found[each.change_kind].append(
-            format_preview_resource(each, stack, required_by_name[each.name], parent_resource)
-        )
+        required_by = required_by_name[each.name]
+        entry = format_preview_resource(each, stack, required_by, parent_resource)
+        nested_stack = known_stacks.get(entry["physical_resource_id"])
+        if nested_stack is not None:
+            entry["nested_stack_id"] = _identity(nested_stack)
+        found[each.change_kind].append(entry)
     for nested in nested_changes:
         inner = format_resource_changes(
-            nested.stack, nested.changes, nested.nested_changes, nested.parent_resource
+            nested.stack,
+            nested.changes,
+            nested.nested_changes,
+            known_stacks,
+            nested.parent_resource,
         )
         for change_kind, entries in inner.items():
             found[change_kind].extend(entries)

@@ -18,7 +18,7 @@ from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_context import RowInputs
 from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader, live_read_limit
 from heat_convergence.stacks.services import StackServices
-from heat_convergence.template.evaluation.evaluation import resolve_value
+from heat_convergence.template.evaluation.evaluation import ResourceValues, resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.functions.function import Function
@@ -27,6 +27,36 @@ from heat_convergence.template.parsing.document_loader import load_document
 from heat_convergence.template.text_redaction import MASK
 
 Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class OutputInputs(RowInputs):
+    """The values that outputs read; a reference to a resource that does not exist is an error."""
+
+    def reference_id(self, resource: str) -> Json:
+        """Return the reference id of a resource.
+
+        Raises:
+            InvalidTemplateReference: the template has no resource of that name.
+        """
+        if resource not in self.rows:
+            raise errors.InvalidTemplateReference(resource, "unknown")
+        return RowInputs.reference_id(self, resource)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewResources:
+    """The values of resources that do not exist yet: a reference is the name."""
+
+    names: frozenset[str]
+
+    def reference_id(self, resource: str) -> Json:
+        if resource not in self.names:
+            raise errors.InvalidTemplateReference(resource, "unknown")
+        return resource
+
+    def attribute(self, resource: str, name: str | None, path: tuple[Json, ...]) -> Json:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +73,25 @@ class OutputResolver:
         Attributes of a COMPLETE stack's resources are read anew if others change them.
         """
         services = self.services
-        inputs = RowInputs(self.rows, self.stack, services.registry, services.clock())
+        inputs: RowInputs = OutputInputs(
+            self.rows, self.stack, services.registry, services.clock()
+        )
         if self.stack.status is Status.COMPLETE:
             inputs = replace(inputs, refresh=LiveAttributeReader(self.stack, services).refresh)
         with live_read_limit():
             return [self._resolve(output, inputs) for output in outputs]
 
-    def _resolve(self, output: OutputDefinition, inputs: RowInputs) -> dict[str, Json]:
+    def resolve_before_creation(self, goal: Goal, names: Collection[str]) -> list[dict[str, Json]]:
+        """Return the outputs of a stack that does not exist yet; attributes have no values.
+
+        Args:
+            goal: the goal of the stack.
+            names: the names of its resources.
+        """
+        inputs = _NewResources(frozenset(names))
+        return [self._resolve(output, inputs) for output in output_definitions(goal)]
+
+    def _resolve(self, output: OutputDefinition, inputs: ResourceValues) -> dict[str, Json]:
         shown: dict[str, Json] = {
             "output_key": output.name,
             "description": output.description,
@@ -60,10 +102,10 @@ class OutputResolver:
         try:
             shown["output_value"] = self._value(output, inputs)
         except errors.Error as error:
-            shown["output_error"] = str(error)
+            shown["output_error"] = _output_error(error, output)
         return shown
 
-    def _value(self, output: OutputDefinition, inputs: RowInputs) -> Json:
+    def _value(self, output: OutputDefinition, inputs: ResourceValues) -> Json:
         services = self.services
         where = f"outputs.{output.name}.value"
         return resolve_value(
@@ -73,6 +115,12 @@ class OutputResolver:
             functions=services.functions,
             location=where,
         )
+
+
+def _output_error(error: errors.Error, output: OutputDefinition) -> str:
+    """Return the text that clients match, and after it the place inside the output's value."""
+    inside = error.path.removeprefix(f"outputs.{output.name}.value").lstrip(".")
+    return f"{error.message} (at {inside})" if inside else error.message
 
 
 def output_definitions(goal: Goal) -> Iterator[OutputDefinition]:

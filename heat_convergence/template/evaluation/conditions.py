@@ -28,6 +28,7 @@ from heat_convergence.template.parsing.template_versions import TemplateVersion
 Json = Any
 
 _CONNECTIVES = frozenset({"and", "or", "not", "Fn::And", "Fn::Or", "Fn::Not"})
+_DEFINITION_PATH_LENGTH = 2  # section and name
 _ALL = frozenset({"and", "Fn::And"})
 _ANY = frozenset({"or", "Fn::Or"})
 
@@ -134,11 +135,7 @@ class Conditions:
         self._scope.budget.charge(1)
         if not isinstance(node, dict) or len(node) != 1 or next(iter(node)) not in self._calls:
             self._reject_other_functions(node, path)
-            raise self._report(
-                "A condition must be true, false or a condition function"
-                f" ({', '.join(sorted(self._calls))})",
-                path,
-            )
+            raise self._report_definition(node, path)
         result = self._call(node, path)
         if not isinstance(result, bool):
             raise self._report(f"The condition gives {result!r}, not true or false", path)
@@ -202,7 +199,24 @@ class Conditions:
         if isinstance(node, dict) and len(node) == 1:
             name = next(iter(node))
             if name in self._version.functions or name in self._version.removed_functions:
-                raise self._report(f'"{name}" cannot be used in conditions', (*path, name))
+                raise self._report(
+                    f'The function "{name}" is invalid in this context', (*path, name)
+                )
+
+    def _report_definition(self, node: Json, path: SourcePath) -> _Undecided:
+        """Report what is neither a truth value nor a call."""
+        calls = ", ".join(sorted(self._calls))
+        needed = f"it must be true, false or a condition function ({calls})"
+        if len(path) != _DEFINITION_PATH_LENGTH:
+            return self._report(f"The condition {node!r} is invalid: {needed}", path)
+        self._diagnostics.add(
+            ValidationPhase.CONDITIONS,
+            f'The definition of condition "{path[1]}" is invalid: {node}; {needed}',
+            path,
+            prefix="Condition validation error",
+            shows_path=False,
+        )
+        return _Undecided()
 
     def _report(self, message: str, path: SourcePath) -> _Undecided:
         self._diagnostics.add(ValidationPhase.CONDITIONS, message, path)

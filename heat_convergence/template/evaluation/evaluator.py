@@ -185,13 +185,16 @@ class TemplateEvaluator:
         if "/" in name:
             self._report('Resource name may not contain "/"', path)
         if not isinstance(raw, dict):
-            self._report("A resource must be a map", path)
+            text = f'"{dialect.resources}" must contain a map of resource maps.'
+            self._report(f"{text} Found a [{type(raw)}] instead", path)
             return None
         self._check_keys(raw, path)
         type_name = raw.get(dialect.type)
         if not isinstance(type_name, str) or not type_name:
             message = f"Each resource must contain a {dialect.type} key."
-            if type_name is not None and type_name != "":
+            if type_name == "":
+                message = "Each Resource must contain a Type key."
+            elif type_name is not None:
                 message = f"Resource {name} {dialect.type} type must be string"
             self._report(message, (*path, dialect.type))
             return None
@@ -219,8 +222,7 @@ class TemplateEvaluator:
             self._diagnostics.add(
                 ValidationPhase.DEFINITIONS,
                 InvalidExternalResourceDependency(
-                    f"Invalid dependency with external resource {name}:"
-                    f" {dialect.depends_on} is given."
+                    f"Invalid dependency with external {type_name} resource: {external_id}"
                 ),
                 path,
             )

@@ -203,10 +203,13 @@ class PartialEvaluator:
         if not is_literal and not self._is_reference(error):
             self._report_evaluation_error(error)
             return
-        located = self._with_location(error.error)
+        located, function = self._with_location(error.error), self._path[-1]
+        in_output = self._site.phase is ValidationPhase.OUTPUTS
         if type(located) is StackValidationFailed:
             self._diagnostics.add(ValidationPhase.FUNCTIONS, error.message, tuple(self._path))
-        elif self._site.defer_errors and self._path[-1] not in ("get_resource", "Ref"):
+        elif in_output and function == "get_resource":
+            return  # whoever reads the output is shown the error
+        elif in_output and function != "Ref":
             self._diagnostics.add(self._site.phase, located.message, tuple(self._path))
         else:
             self._diagnostics.add(ValidationPhase.DEPENDENCIES, located, tuple(self._path))

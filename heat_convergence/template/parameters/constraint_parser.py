@@ -44,6 +44,10 @@ class InvalidDeclaration(Exception):
     """A declaration is invalid; the text says why."""
 
 
+class InvalidConstraintKey(InvalidDeclaration):
+    """A constraint has a key that is not known."""
+
+
 def parse_hot_constraints(
     declared: Json, type_name: str, allowed: Collection[str]
 ) -> tuple[Constraint, ...]:
@@ -61,7 +65,7 @@ def _hot_constraint(entry: Json, type_name: str, allowed: Collection[str]) -> Co
     keys = [key for key in entry if key != "description"]
     for key in keys:
         if key not in allowed:
-            raise InvalidDeclaration(
+            raise InvalidConstraintKey(
                 f"Invalid key '{key}' for parameter constraints{did_you_mean(key, allowed)}"
             )
     if len(keys) != 1:

@@ -53,7 +53,14 @@ def _check_group(
     diagnostics: Diagnostics,
 ) -> None:
     def report(message: str, *where: str | int) -> None:
-        diagnostics.add(ValidationPhase.PARAMETER_GROUPS, message, (*path, *where))
+        shown = (path[0], str(group.get("label", ""))) if isinstance(group, dict) else path
+        diagnostics.add(
+            ValidationPhase.PARAMETER_GROUPS,
+            message,
+            shown,
+            prefix="Parameter Groups error",
+            source_path=(*path, *where),
+        )
 
     if not isinstance(group, dict):
         report("A parameter group must be a map")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from heat_convergence.common.errors import InvalidSchemaError, StackValidationFailed
+from heat_convergence.common.errors import InvalidSchemaError
 from heat_convergence.common.strict_json import check_number, parse_json
 from heat_convergence.template.diagnostics import Diagnostics, ValidationPhase, did_you_mean
 from heat_convergence.template.evaluation_budget import current_budget
@@ -208,7 +208,7 @@ def parse_parameter_schemas(
         budget.location = (where, name)
         try:
             schemas[name] = parse_parameter_schema(name, declared, version)
-        except (InvalidSchemaError, StackValidationFailed) as error:
+        except InvalidSchemaError as error:
             diagnostics.add(ValidationPhase.PARAMETERS, error, (where, name))
     return schemas
 
@@ -218,7 +218,6 @@ def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) 
 
     Raises:
         InvalidSchemaError: The declaration is wrong.
-        StackValidationFailed: The default has another type.
     """
 
     def invalid(message: str) -> InvalidSchemaError:
@@ -236,6 +235,8 @@ def parse_parameter_schema(name: str, declared: Json, version: TemplateVersion) 
         else:
             schema = _cfn_schema(name, declared, version)
         _check_default(schema)
+    except constraint_parser.InvalidConstraintKey as error:
+        raise InvalidSchemaError(f"{error} (of parameter {name})") from error
     except (constraint_parser.InvalidDeclaration, InvalidParameterValue) as error:
         raise invalid(str(error)) from error
     return schema
@@ -290,8 +291,8 @@ def _check_default(schema: ParameterSchema) -> None:
         return
     try:
         default = schema.convert(schema.default)
-    except InvalidParameterValue as error:
-        raise StackValidationFailed(f"Parameter '{schema.name}' is invalid: {error}") from error
+    except InvalidParameterValue:
+        return  # reported where it is the parameter's value
     try:
         schema.validate_default(default)
     except InvalidParameterValue as error:

@@ -35,10 +35,11 @@ CFN_REGION = "ap-southeast-1"
 
 
 class MissingParameters(Enum):
-    """The treatment of required parameters that have no value."""
+    """The treatment of required parameters that have no value, or an invalid one."""
 
     REJECT = "reject"
-    ALLOW = "allow"  # POST /validate: expressions that read it stay unevaluated
+    # POST /validate: expressions that read it stay unevaluated; so do those with invalid values
+    ALLOW = "allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,9 @@ def resolve_parameters(
                 error = UserParameterMissing(f"The Parameter ({name}) was not provided.")
                 diagnostics.add(ValidationPhase.PARAMETERS, error, (checks.section, name))
         except InvalidParameterValue as invalid:
+            if checks.missing_parameters is MissingParameters.ALLOW:
+                values[name] = replace(values[name], assigned=assigned)
+                continue
             secret = schema.hidden and not invalid.is_author_message
             reason = "the hidden value is not allowed" if secret else invalid
             message = f"Parameter '{name}' is invalid: {reason}"

@@ -16,7 +16,7 @@ _MAC = re.compile(r"\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b")
 _ALLOCATED_ADDRESS = re.compile(r"\b10\.\d+\.0\.(?!0/|1\b|[29]\b|254\b)\d+\b")
 _BOUNDARY = re.compile(r"={15}[0-9a-f]+==")
 _SHORTEST_ID = 8
-_UNORDERED = frozenset({"required_by", "subnets"})
+_UNORDERED = frozenset({"required_by", "subnets", "template_functions"})
 
 
 class Normaliser:
@@ -59,7 +59,7 @@ class Normaliser:
         if isinstance(value, dict):
             return {
                 self.text(str(key)): self.apply(
-                    sorted(inner, key=str) if _is_set(key, inner) else inner
+                    sorted(inner, key=_set_order) if _is_set(key, inner) else inner
                 )
                 for key, inner in value.items()
             }
@@ -85,6 +85,11 @@ class Normaliser:
 def _is_set(key: object, value: Json) -> bool:
     """Return whether a value is a list without an order."""
     return key in _UNORDERED and isinstance(value, list)
+
+
+def _set_order(item: Json) -> str:
+    """Return what orders an item: its name among functions, else its text."""
+    return str(item.get("functions", item)) if isinstance(item, dict) else str(item)
 
 
 def _maps(value: Json) -> Mapping[str, Json]:

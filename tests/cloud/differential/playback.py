@@ -17,7 +17,7 @@ from tests.cloud.differential.views import StackViews
 
 Json = Any
 STEP_LIMIT_S = 150.0
-_START_LIMIT_S = 4.0
+_START_LIMIT_S = 8.0
 _DELETE_LIMIT_S = 30.0
 _READS = frozenset({"preview", "preview update", "preview patch", "validate", "list", "export"})
 _ACTIONS = frozenset({"suspend", "resume", "check", "cancel_update", "cancel_without_rollback"})

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 import pytest
+from keystoneauth1.exceptions import ConnectTimeout
 
 from heat_convergence.clients.credentials import Credential
 from heat_convergence.clients.delegation import CREDENTIAL_ORPHAN_AGE
@@ -304,6 +305,26 @@ def test_renewal_that_keystone_refuses_changes_nothing(
     poor = requester_of(fake, "reader")
     with pytest.raises(errors.MissingCredentialError):
         delegation.renew_if_revoked("s", poor, NOW)
+    assert store.get("s") == before
+
+
+def test_renewal_without_an_answer_of_keystone_is_a_temporary_failure(
+    build: Build,
+    fake: FakeKeystone,
+    store: InMemoryCredentialStore,
+    requester: Requester,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clouds, delegation = build()
+    delegation.grant("s", requester, NOW)
+    before = store.get("s")
+
+    def time_out() -> NoReturn:
+        raise ConnectTimeout("no answer")
+
+    monkeypatch.setattr(clouds.get("s").session, "get_token", time_out)
+    with pytest.raises(errors.TemporaryFailure):
+        delegation.renew_if_revoked("s", requester, NOW)
     assert store.get("s") == before
 
 

@@ -155,3 +155,35 @@ def test_statements_do_not_increase_with_the_size_of_the_tree(heat: ProjectClien
         return count_of.total
 
     assert counted(2) == counted(7)
+
+
+def test_entries_of_an_update_preview_have_the_fields_that_clients_know(
+    heat: ProjectClient,
+) -> None:
+    string = {"type": "OS::Heat::RandomString", "properties": {"length": 8}}
+    heat.create("s", hot_template({"n": nested("x"), "r": string}), files=files())
+    after = hot_template({"n": nested("y"), "r": {**string, "properties": {"length": 9}}})
+    for query in ("", "?show_nested=true"):
+        body = {"template": after, "files": files()}
+        shown = heat.send("PUT", f"{heat.path('s')}/preview{query}", body).json["resource_changes"]
+        changed = next(each for each in shown["updated"] if each["resource_name"] == "n")
+        inner = heat.nested_stack("s", "n")
+        assert changed["nested_stack_id"] == {
+            "tenant": "p", "stack_name": inner["stack_name"], "stack_id": inner["id"], "path": "",
+        }  # fmt: skip
+        assert not {"properties", "logical_resource_id"} & changed.keys()
+        (replaced,) = shown["replaced"]  # shown as the new resource
+        assert (replaced["physical_resource_id"], replaced["creation_time"]) == ("", None)
+        assert (replaced["resource_action"], replaced["attributes"]) == ("INIT", {"value": None})
+
+
+def test_preview_of_a_create_shows_outputs(heat: ProjectClient) -> None:
+    template = hot_template(
+        {"a": resource_definition(value="x")},
+        outputs={"r": {"get_resource": "a"}, "o": {"get_attr": ["a", "output"]}, "c": "const"},
+    )
+    body = {"stack_name": "s", "template": template}
+    shown = heat.send("POST", "/stacks/preview", body).json["stack"]
+    found = {each["output_key"]: each["output_value"] for each in shown["outputs"]}
+    assert found == {"r": "a", "o": None, "c": "const"}
+    assert "properties" in shown["resources"][0]

@@ -188,9 +188,7 @@ def test_validate_judges_no_values(service: LocalService) -> None:
     assert shown["Environment"]["resource_registry"] == {"n.yaml": "n.yaml", "resources": {}}
     outer["resources"]["long"]["properties"] = {"lengt": 1}
     error = send(service, "POST", "/validate", body).json["error"]["message"]
-    assert error.startswith(
-        "Property error: : resources.long.properties: : Unknown Property lengt"
-    )
+    assert error.startswith("Property error: resources.long.properties: Unknown Property lengt")
     assert "n.yaml" not in error
 
 

@@ -69,12 +69,15 @@ def test_update_refuses(service: LocalService, stack: str, row: Json, suffix: st
     assert (response["stack_status"], response["updated_time"]) == ("CREATE_COMPLETE", None)
 
 
-@pytest.mark.parametrize("path", ["/stacks/preview", "/validate"])
-def test_resources_as_a_list_are_an_attribute_error_in_preview_and_validate(
-    service: LocalService, path: str
+@pytest.mark.parametrize(
+    ("path", "error_type"),
+    [("/stacks/preview", "AttributeError"), ("/validate", "HTTPBadRequest")],
+)
+def test_resources_as_a_list_are_refused_in_preview_and_validate(
+    service: LocalService, path: str, error_type: str
 ) -> None:
     body = {"stack_name": "x", "template": table.hot_template(resources=[])}
-    assert_refused(service.send("POST", path, body), 400, "AttributeError")
+    assert_refused(service.send("POST", path, body), 400, error_type)
 
 
 def test_converge_is_accepted_only_in_updates(service: LocalService, stack: str) -> None:
@@ -187,7 +190,7 @@ def test_validate_checks_nested_templates(service: LocalService) -> None:
     body["files"]["c.yaml"] = json.dumps(
         table.template_with_resource({"type": "OS::Heat::Nothing"})
     )
-    assert_refused(service.send("POST", "/validate", body), 400, SVF)
+    assert_refused(service.send("POST", "/validate", body), 400, "HTTPBadRequest")
 
 
 # -- paths of errors -------------------------------------------------------------------

@@ -5,6 +5,9 @@ Called by the root controller.  Must not write anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import webob
 
 from heat_convergence.api.controllers.base import Controller
@@ -24,8 +27,24 @@ from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.source.template_source import reject_resource_list
 from heat_convergence.template import template_views
+from heat_convergence.template.diagnostics import ERROR_SEPARATOR
 
 _STACK_NAME = "validated"  # the name that a template sees where there is no stack
+
+
+@contextmanager
+def _errors_of_validation() -> Iterator[None]:
+    """Raise mistakes of a template as errors of the request, in the form that clients match."""
+    try:
+        yield
+    except (errors.StackValidationFailed, errors.InvalidRequestType) as error:
+        found = errors.HTTPBadRequest(_with_single_colons(str(error)))
+        found.summary = _with_single_colons(error.summary)
+        raise found from error
+
+
+def _with_single_colons(text: str) -> str:
+    return text.replace(ERROR_SEPARATOR, ": ")
 
 
 class TemplatesController(Controller):
@@ -42,12 +61,13 @@ class TemplatesController(Controller):
         show_nested = query.boolean("show_nested")
         body = parse_stack_body(request.json_object, BodyPurpose.VALIDATE)
         source = self._builder.sources.from_request(body, section_error=errors.HTTPBadRequest)
-        reject_resource_list(source)
-        evaluated, result = self._builder.validate_template(
-            source,
-            self._unstored_stack(request),
-            allow_absent_services=RESOURCE_TYPE_UNAVAILABLE in ignored,
-        )
+        with _errors_of_validation():
+            reject_resource_list(source)
+            evaluated, result = self._builder.validate_template(
+                source,
+                self._unstored_stack(request),
+                allow_absent_services=RESOURCE_TYPE_UNAVAILABLE in ignored,
+            )
         view = template_views.validation_view(evaluated, source.environment)
         if show_nested:
             # Templates that nest one another many times would make an endless answer.

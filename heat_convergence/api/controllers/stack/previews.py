@@ -30,7 +30,7 @@ from heat_convergence.common.errors import InvalidRequestValue
 from heat_convergence.convergence.model.resource import Resource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.convergence.planning.job_steps import ChangeKind
-from heat_convergence.db.reads import resources
+from heat_convergence.db.reads import resources, stacks
 from heat_convergence.stacks import quotas
 from heat_convergence.stacks.goal.stack_builder import StackBuilder
 from heat_convergence.stacks.nested_preview import (
@@ -44,6 +44,7 @@ from heat_convergence.stacks.preview import (
     ResourceChange,
     preview_changes,
 )
+from heat_convergence.stacks.reads.goal_view import OutputResolver
 from heat_convergence.stacks.source.template_source import reject_resource_list
 
 Json = Any
@@ -82,6 +83,10 @@ class PreviewsController(Controller):
             description=prepared.goal.description,
             parameters=prepared.goal.parameters,
         )
+        outputs = OutputResolver(stack, {}, self.services)
+        shown["outputs"] = outputs.resolve_before_creation(
+            prepared.goal, prepared.desired_resources
+        )
         shown["resources"] = view.format_stack_preview(stack, changes, nested_changes)
         return json_response({"stack": shown} | _plan(changes, detailed))
 
@@ -104,6 +109,9 @@ class PreviewsController(Controller):
             replaced_goal = load_replaced_goal(self._builder, conn, stack, purpose)
             rows = resources.list_full(conn, stack.id)
             tree = read_stack_tree(conn, stack, max_depth) if nested else StackTree()
+            known = tree.stacks or {
+                each.id: each for each in stacks.list_children(conn, [stack.id]).values()
+            }
         quotas.check_updatable(stack)
         source = source_of_update(self._builder.sources, body, purpose, replaced_goal)
         forbidden = self._enforcer.type_forbidden_for(request)
@@ -111,7 +119,7 @@ class PreviewsController(Controller):
         context = self._context(stack, rows)
         changes = preview_changes(context, prepared.evaluated, prepared.desired_resources)
         nested_changes = preview_nested_changes(context, prepared, changes, tree) if nested else ()
-        shown = view.format_resource_changes(stack, changes, nested_changes)
+        shown = view.format_resource_changes(stack, changes, nested_changes, known)
         return json_response({"resource_changes": shown} | _plan(changes, detailed))
 
     def _context(self, stack: Stack, rows: Sequence[Resource]) -> PreviewContext:
