@@ -16,7 +16,7 @@ from heat_convergence.convergence.model.goal import Goal
 from heat_convergence.convergence.model.resource import InputResource
 from heat_convergence.convergence.model.stack import Stack
 from heat_convergence.resources.protocol.resource_context import RowInputs
-from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader, live_read_limit
+from heat_convergence.stacks.reads.resource_attributes import LiveAttributeReader, live_read_limit
 from heat_convergence.stacks.services import StackServices
 from heat_convergence.template.evaluation.evaluation import ResourceValues, resolve_value
 from heat_convergence.template.evaluation.output_definition import OutputDefinition

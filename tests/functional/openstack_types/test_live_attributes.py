@@ -13,7 +13,7 @@ from heat_convergence.common.errors import TemporaryFailure
 from heat_convergence.resources.driver.request_cloud import use_request_cloud
 from heat_convergence.resources.protocol.live_attributes import LiveAttributes
 from heat_convergence.resources.registry import ResourceTypeRegistry
-from heat_convergence.stacks.reads.live_attributes import MAX_LIVE_READS
+from heat_convergence.stacks.reads.resource_attributes import MAX_LIVE_READS
 from tests.functional.fake_server import get_outputs
 from tests.functional.harness import LocalService
 from tests.functional.openstack_types.emulated_service import (

@@ -41,9 +41,13 @@ from heat_convergence.resources.reference_scope import (
     require_own_resource,
 )
 from heat_convergence.stacks.reads.breakpoint_status import with_resource_breakpoint_reasons
-from heat_convergence.stacks.reads.live_attributes import LiveAttributeReader, live_read_limit
 from heat_convergence.stacks.reads.nested_attributes import read_nested_attributes
-from heat_convergence.stacks.reads.resource_attributes import AttributeReader, input_from_row
+from heat_convergence.stacks.reads.resource_attributes import (
+    AttributeReader,
+    LiveAttributeReader,
+    input_from_row,
+    live_read_limit,
+)
 from heat_convergence.template.evaluation.evaluation import resolve_value
 from heat_convergence.template.evaluation.references import referenced_resources
 from heat_convergence.template.evaluation.resource_definition import (
