@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from heat_convergence.api.requests.actions import ACTIONS
 from heat_convergence.convergence.drift.observation import DriftStatus
 
 Schema = Mapping[str, Any]
@@ -174,9 +175,7 @@ BODIES: Mapping[str, Schema] = {
         "type": "object",
         "minProperties": 1,
         "maxProperties": 1,
-        "propertyNames": {
-            "enum": ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"]
-        },
+        "propertyNames": {"enum": list(ACTIONS)},
     },
     "signal": _MAP,
     "snapshot": _object({"name": _MAYBE}),

@@ -63,16 +63,24 @@ def _observe_and_repair(
 ) -> VerbResult:
     """Observe the resource, and repair properties that others have changed."""
     result = resource_type.observe(context)
+    if result.observed is ObservedState.ABSENT and resource_type.restored_in_place:
+        _reject_restricted_repair(job, "have deleted it")
+        _require_lease(lease_held)
+        return resource_type.create(replace(context, properties=job.desired_properties))
     if result.observed is not ObservedState.READY:
         return result
     drifted = resource_type.drifted_properties(context, result)
     if not drifted:
         return result
-    if "update" in job.row.desired.hooks_and_restrictions:
-        names = ", ".join(sorted(drifted))
-        raise ResourceFailure(f"others have changed {names}; the environment restricts update")
+    _reject_restricted_repair(job, f"have changed {', '.join(sorted(drifted))}")
     _require_lease(lease_held)
     return resource_type.update(context, job.desired_properties, drifted)
+
+
+def _reject_restricted_repair(job: Job, change: str) -> None:
+    """Raise ``ResourceFailure`` if the environment restricts updates; others made ``change``."""
+    if "update" in job.row.desired.hooks_and_restrictions:
+        raise ResourceFailure(f"others {change}; the environment restricts update")
 
 
 def _no_change(

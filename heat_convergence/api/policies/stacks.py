@@ -35,6 +35,9 @@ _RULES = (
         "actions:check", READER, method="POST", path="/stacks/{stack_name}/{stack_id}/actions"
     ),
     PolicyRule(
+        "actions:repair", MEMBER, method="POST", path="/stacks/{stack_name}/{stack_id}/actions"
+    ),
+    PolicyRule(
         "actions:cancel_update",
         MEMBER,
         method="POST",

@@ -13,7 +13,7 @@ from heat_convergence.api.requests.params import parse_boolean
 from heat_convergence.common import errors
 
 Json = Any
-ACTIONS = ("suspend", "resume", "check", "cancel_update", "cancel_without_rollback")
+ACTIONS = ("suspend", "resume", "check", "repair", "cancel_update", "cancel_without_rollback")
 _MAX_NAME = 255
 _HEALTH_KEYS = frozenset({"mark_unhealthy", "resource_status_reason"})
 
@@ -38,6 +38,27 @@ def parse_action_name(body: Mapping[str, Json]) -> str:
             f"Invalid action {name} specified; it is one of {', '.join(ACTIONS)}"
         )
     return name
+
+
+def parse_repair(value: Json) -> tuple[str, ...] | None:
+    """Return the names of the resources to repair; None for all that have drifted.
+
+    Raises:
+        HTTPBadRequest: The value of ``repair`` is neither null nor a map with names.
+    """
+    if value is None or value == {}:
+        return None
+    if not isinstance(value, Mapping):
+        raise errors.HTTPBadRequest('"repair" must be null or a map with "resources".')
+    unknown = sorted(set(value) - {"resources"})
+    if unknown:
+        raise errors.HTTPBadRequest(f'"repair" has an unknown key: "{unknown[0]}".')
+    names = value["resources"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise errors.HTTPBadRequest('"repair.resources" must be a list of resource names.')
+    if not names:
+        raise errors.HTTPBadRequest('"repair.resources" must name at least one resource.')
+    return tuple(names)
 
 
 def parse_snapshot_name(body: Mapping[str, Json]) -> str | None:

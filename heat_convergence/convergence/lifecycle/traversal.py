@@ -79,6 +79,7 @@ class TraversalRequest:
         stack_values: further columns of the stack.
         initiator: whose request it is.
         state_source: OBSERVED observes everything before it is left as it is.
+        observed_names: with OBSERVED, the names of the resources that are observed; None for all.
     """
 
     stack_id: str
@@ -88,6 +89,7 @@ class TraversalRequest:
     stack_values: Mapping[str, Any] = field(default_factory=dict)
     initiator: Initiator = Initiator.USER
     state_source: StateSource = StateSource.RECORDED
+    observed_names: frozenset[str] | None = None
 
 
 def create_stack(
@@ -175,7 +177,9 @@ def _plan(
     unattempted = _find_unattempted(tx, stack, rows)
     if request.action in _VERBS:
         return plan_action(rows, _VERBS[request.action], plan_context, unattempted)
-    plan_context = replace(plan_context, state_source=request.state_source)
+    plan_context = replace(
+        plan_context, state_source=request.state_source, observed_names=request.observed_names
+    )
     return plan_goal(rows, request.desired_resources, plan_context, unattempted)
 
 

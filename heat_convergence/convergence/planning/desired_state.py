@@ -155,3 +155,9 @@ class PlanContext:
     root_id: str = ""
     action: Action = Action.CREATE
     state_source: StateSource = StateSource.RECORDED
+    observed_names: frozenset[str] | None = None  # with OBSERVED, these alone; None: all
+
+    def observes(self, name: str) -> bool:
+        """Return whether the traversal observes the resource before it is left as it is."""
+        chosen = self.observed_names is None or name in self.observed_names
+        return chosen and self.state_source is StateSource.OBSERVED

@@ -25,7 +25,6 @@ from heat_convergence.convergence.planning.desired_state import (
     UPDATE_REPAIRS_FAILURE,
     DesiredResource,
     PlanContext,
-    StateSource,
     has_update_hook,
 )
 from heat_convergence.graph.graph import Graph
@@ -218,7 +217,7 @@ def _always_runs(desired: DesiredResource, plan_context: PlanContext) -> bool:
     """Return whether the traversal has a job for it, changed or not."""
     updating = plan_context.action is Action.UPDATE
     stops = updating and has_update_hook(desired.hooks_and_restrictions)
-    return stops or plan_context.state_source is StateSource.OBSERVED
+    return stops or plan_context.observes(desired.name)
 
 
 def _new_row(
@@ -270,7 +269,7 @@ def _continued(
     planned = with_job(
         row, definition, plan_context, verb=Verb.CONVERGE, must_run=own_change or must_run
     )
-    observing = plan_context.state_source is StateSource.OBSERVED
+    observing = plan_context.observes(desired.name)
     return replace(
         planned,
         # Another name of the same implementation is no other resource.

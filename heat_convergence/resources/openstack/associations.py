@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from heat_convergence.common.errors import (
     Error,
@@ -29,6 +29,9 @@ class Association(DeclarativeType):
 
     ``resolve_arguments`` returns what is associated, as ids; all other methods take its result.
     """
+
+    # The deletion of a replaced association would remove the one that replaces it.
+    restored_in_place: ClassVar[bool] = True
 
     @property
     def is_watched(self) -> bool:

@@ -165,6 +165,7 @@ class ResourceType(ABC):
     replace_when_check_failed: ClassVar[bool] = True
     replace_on_update: ClassVar[bool] = False  # True: every update replaces it, changed or not
     update_repairs_failure: ClassVar[bool] = False  # True: an update may repair a failed one
+    restored_in_place: ClassVar[bool] = False  # True: create restores a missing one, same id
     releases_identity: ClassVar[bool] = False  # True: reads ``ResourceContext.predecessors``
     no_signal_actions: ClassVar[frozenset[Action]] = frozenset({Action.SUSPEND, Action.DELETE})
     secret_data: ClassVar[frozenset[str]] = frozenset()  # keys of data that are never shown

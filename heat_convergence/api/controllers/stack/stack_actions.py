@@ -1,4 +1,4 @@
-"""Actions on a stack: suspend, resume, check, and the two ways to cancel.
+"""Actions on a stack: suspend, resume, check, repair, and the two ways to cancel.
 
 Called by the root controller.  Decides in which states an action is refused or
 already done; ``convergence.lifecycle`` decides what it does.
@@ -13,9 +13,10 @@ from heat_convergence.api.controllers.base import (
     get_undeleted_stack,
     run_in_transaction,
 )
+from heat_convergence.api.controllers.stack import repair
 from heat_convergence.api.http import ApiRequest, json_response
 from heat_convergence.api.policies.enforcer import PolicyEnforcer
-from heat_convergence.api.requests.actions import parse_action_name
+from heat_convergence.api.requests.actions import parse_action_name, parse_repair
 from heat_convergence.api.services import ApiServices
 from heat_convergence.api.trust_delegation import renew_delegation
 from heat_convergence.convergence.lifecycle import stack_actions, traversal
@@ -39,17 +40,41 @@ class StackActionsController(Controller):
         self._builder = StackBuilder(services)
 
     def action(self, request: ApiRequest, stack_name: str, stack_id: str) -> webob.Response:
-        """Suspend, resume or check a stack, or cancel its update."""
-        name = parse_action_name(request.require_json_object())
+        """Suspend, resume, check or repair a stack, or cancel its update."""
+        body = request.require_json_object()
+        name = parse_action_name(body)
         self._enforcer.enforce(request, f"actions:{name}")
         with self.database.read() as conn:
             stack = get_undeleted_stack(conn, request, stack_name, stack_id)
+        if name == "repair":
+            self._repair(request, stack, parse_repair(body[name]))
+            return json_response(None)
         renew_delegation(self.services, request, stack)
         if name in _VERBS:
             self._verb(stack, _VERBS[name])
         else:
             self._cancel(stack, name)
         return json_response(None)
+
+    def _repair(
+        self, request: ApiRequest, stack: Stack, requested: tuple[str, ...] | None
+    ) -> None:
+        """Repair the named resources, or all that have drifted; nothing if there are none."""
+        with self.database.read() as conn:
+            found = repair.load_repair(conn, self.services, self._builder, stack, requested)
+        if not found.names:
+            return
+        renew_delegation(self.services, request, stack)
+        self._send(
+            repair.start_repair(
+                request,
+                self.services,
+                self._builder,
+                self._enforcer,
+                found,
+                self.traversal_context(),
+            )
+        )
 
     def _cancel(self, stack: Stack, name: str) -> None:
         context = self.traversal_context()

@@ -1,0 +1,129 @@
+"""The repair of drift at a user's request: an update to the stack's own goal.
+
+Called by ``stack_actions``.  Decides which resources the update observes; what it changes, and in
+which order, is decided as for every update with ``converge``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heat_convergence.api.controllers.base import run_in_transaction
+from heat_convergence.api.http import ApiRequest
+from heat_convergence.api.policies.enforcer import PolicyEnforcer
+from heat_convergence.api.requests.stack_body import StackBody
+from heat_convergence.api.services import ApiServices
+from heat_convergence.common import errors
+from heat_convergence.convergence.drift.observation import DRIFTED
+from heat_convergence.convergence.lifecycle import traversal
+from heat_convergence.convergence.lifecycle.context import TraversalContext
+from heat_convergence.convergence.lifecycle.plan_storage import StartedTraversal
+from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.stack import Stack
+from heat_convergence.convergence.planning.desired_state import StateSource
+from heat_convergence.convergence.ports.store import Transaction
+from heat_convergence.db.drift import reads as drift_reads
+from heat_convergence.db.reads import resources, stacks
+from heat_convergence.stacks import quotas
+from heat_convergence.stacks.goal.stack_builder import PreparedStack, StackBuilder
+from heat_convergence.stacks.source.template_source import StoredGoal
+
+
+@dataclass(frozen=True, slots=True)
+class StackRepair:
+    """A repair of one stack: the goal that it has, and the resources to observe."""
+
+    stack: Stack
+    goal: StoredGoal | None
+    names: frozenset[str]
+
+
+def load_repair(
+    conn: Any,
+    services: ApiServices,
+    builder: StackBuilder,
+    stack: Stack,
+    requested: tuple[str, ...] | None,
+) -> StackRepair:
+    """Read what a repair needs.
+
+    Args:
+        conn: the connection.
+        services: the services of the API.
+        builder: reads the stack's goal.
+        stack: the stack.
+        requested: names of its resources; None for all that have drifted.
+
+    Raises:
+        ResourceNotFound: a name is not one of the stack's.
+        NotSupported: the stack is suspended or deleted.
+    """
+    quotas.check_updatable(stack)
+    if requested is None:
+        names = _drifted_names(conn, stack, services.options.max_nested_stack_depth)
+    else:
+        names = frozenset(requested)
+        known = {row.name for row in resources.list_by_stacks(conn, [stack.id])}
+        for name in sorted(names - known):
+            raise errors.ResourceNotFound(name, stack.name)
+    goal = builder.load_goal(conn, stack) if names else None
+    return StackRepair(stack, goal, names)
+
+
+def start_repair(
+    request: ApiRequest,
+    services: ApiServices,
+    builder: StackBuilder,
+    enforcer: PolicyEnforcer,
+    repair: StackRepair,
+    context: TraversalContext,
+) -> StartedTraversal:
+    """Start the update that observes the resources and restores what has drifted."""
+    source = builder.sources.from_patch_request(StackBody(), _goal_of(repair))
+    stack = repair.stack
+    prepared = builder.prepare_update(
+        source,
+        replace(stack, goal_id=services.ids()),
+        enforcer.type_forbidden_for(request),
+        repair.goal,
+    )
+    return run_in_transaction(services, lambda tx: _start(tx, repair, prepared, context))
+
+
+def _start(
+    tx: Transaction, repair: StackRepair, prepared: PreparedStack, context: TraversalContext
+) -> StartedTraversal:
+    tx.contents.put(prepared.contents)
+    request = traversal.TraversalRequest(
+        stack_id=repair.stack.id,
+        action=Action.UPDATE,
+        goal=prepared.goal,
+        desired_resources=prepared.desired_resources,
+        state_source=StateSource.OBSERVED,
+        observed_names=repair.names,
+    )
+    return traversal.start_traversal(tx, request, context)
+
+
+def _goal_of(repair: StackRepair) -> StoredGoal:
+    if repair.goal is None:
+        raise errors.RowsContradict(f"Stack {repair.stack.id} has no goal to repair it to")
+    return repair.goal
+
+
+def _drifted_names(conn: Any, stack: Stack, max_depth: int) -> frozenset[str]:
+    """Return the stack's resources that have drifted, or whose nested stacks have."""
+    parents = {
+        each.id: (each.owner_id, each.parent_resource or "")
+        for each, _depth in stacks.get_tree(conn, stack.id, max_depth)
+    }
+    names = set()
+    for entry in drift_reads.list_by_tree(conn, stack, DRIFTED):
+        stack_id, name = entry.observation.stack_id, entry.resource_name
+        while stack_id != stack.id and stack_id in parents:
+            owner_id, name = parents[stack_id]
+            stack_id = owner_id or stack.id
+        if stack_id == stack.id:
+            names.add(name)
+    return frozenset(names)

@@ -1,0 +1,96 @@
+"""Repair of drift at the request of a user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.functional.drift.drift_cases import (
+    CHANGES,
+    drift,
+    ours,
+    template_with_everything,
+    watch,
+)
+from tests.functional.harness import LocalService
+from tests.functional.openstack_types.emulated_service import (
+    create_stack,
+    physical_id,
+    port,
+    stack_state,
+    template,
+)
+
+Json = Any
+
+
+def repair(service: LocalService, path: str, value: Json = None) -> str:
+    answer = service.send("POST", f"{path}/actions", {"repair": value})
+    assert answer.status_int == 200, answer.text
+    return stack_state(service, path)
+
+
+@pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"server stopped"}))
+def test_repair_restores_what_others_have_changed(service, emulated_cloud, change):
+    name, make, _status, properties = CHANGES[change]
+    if properties == ["size"]:
+        pytest.skip("a volume cannot shrink")
+    path = create_stack(service, template_with_everything())
+    watch(service)
+    make(emulated_cloud, physical_id(service, path, name))
+    watch(service, 60)
+    emulated_cloud.emulation.request_counts.clear()
+    assert repair(service, path) == "UPDATE_COMPLETE"
+    if name != "volume":
+        assert not [each for each in emulated_cloud.emulation.request_counts if "volume" in each]
+    watch(service)
+    found = drift(service, path)
+    assert found["resources"] == []
+    assert found["drift_status"] == "IN_SYNC"
+
+
+def test_repair_of_named_resources_leaves_the_others(service, emulated_cloud):
+    path = create_stack(service, template(port=port(name="one")))
+    front = ours(emulated_cloud, "neutron.port", physical_id(service, path, "port"))
+    net = ours(emulated_cloud, "neutron.network", physical_id(service, path, "net"))
+    front["name"], net["admin_state_up"] = "two", False
+    assert repair(service, path, {"resources": ["port"]}) == "UPDATE_COMPLETE"
+    assert (front["name"], net["admin_state_up"]) == ("one", False)
+    assert repair(service, path, {"resources": ["net"]}) == "UPDATE_COMPLETE"
+    assert net["admin_state_up"] is True
+
+
+def test_repair_without_drift_starts_nothing(service, emulated_cloud):
+    path = create_stack(service, template())
+    watch(service)
+    assert repair(service, path) == "CREATE_COMPLETE"
+
+
+def test_repair_reaches_nested_stacks(service, emulated_cloud):
+    member = {"type": "OS::Neutron::Net", "properties": {"name": "net-%index%"}}
+    group = {"type": "OS::Heat::ResourceGroup", "properties": {"count": 2, "resource_def": member}}
+    body = {"heat_template_version": "2016-10-14", "resources": {"group": group}}
+    path = create_stack(service, body)
+    (changed,) = [e for e in emulated_cloud.bodies("neutron.network") if e["name"] == "net-1"]
+    changed["name"] = "other"
+    watch(service)
+    assert repair(service, path) == "UPDATE_COMPLETE"
+    assert changed["name"] == "net-1"
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "text"),
+    [
+        ("all", 400, "must be null or a map"),
+        ({"resources": "port"}, 400, "repair.resources"),
+        ({"resources": []}, 400, "at least one"),
+        ({"names": ["port"]}, 400, "unknown key"),
+        ({"resources": ["nobody"]}, 404, "nobody"),
+    ],
+)
+def test_bad_repair_is_refused(service, value, status, text):
+    path = create_stack(service, template())
+    answer = service.send("POST", f"{path}/actions", {"repair": value})
+    assert answer.status_int == status
+    assert text in answer.text
