@@ -7,6 +7,9 @@ after each, and evaluates generated YAQL expressions. Prints each response that 
 (5xx but 503, invalid JSON), each case that takes more than two seconds of processor time,
 and the command that replays it. The exit code is 1 if there are any, or if an expression was
 evaluated while the database was locked.
+
+With ``--remote-requests`` the service is a process of its own, and another one sends ordinary
+requests of another tenant to it: their times are printed, with and without the fuzzed ones.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 import logging
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,10 +26,13 @@ from heat_convergence.common import evaluation_guard
 from heat_convergence.sandbox.expression_sandbox import ExpressionSandbox, SandboxSettings
 from tests.fuzz.campaign import REQUESTS_PER_BLOCK, Findings, fuzz_expressions, fuzz_requests
 from tests.fuzz.fuzzed_service import FuzzedService
+from tests.fuzz.other_tenant import OtherTenant, describe
 from tests.fuzz.process_usage import resident_mib
+from tests.fuzz.remote_service import RemoteFuzzedService
 
 _REPORT_BLOCKS = 100
 _EXPRESSION_SECONDS = 1.0
+_UNDISTURBED_S = 10.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if evaluation_guard.violations:
             print(f"evaluations under locks: {evaluation_guard.violations}")
             code = 1
+    if parsed.remote_requests:
+        code |= _fuzz_beside_another_tenant(parsed.seed, parsed.remote_requests)
     if parsed.expressions:
         sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
         findings = fuzz_expressions(
@@ -70,9 +79,36 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--requests", type=int, default=0, help="number of requests")
     parser.add_argument("--blocks", type=int, default=0, help="number of blocks instead")
     parser.add_argument("--first-block", type=int, default=0)
+    parser.add_argument(
+        "--remote-requests",
+        type=int,
+        default=0,
+        help="number of requests by HTTP, with those of another tenant beside them",
+    )
     parser.add_argument("--expressions", type=int, default=0, help="number of expressions")
     parser.add_argument("--first-expression", type=int, default=0)
     return parser
+
+
+def _fuzz_beside_another_tenant(seed: int, count: int) -> int:
+    """Send requests to a service in a process of its own, beside those of another tenant."""
+    with tempfile.TemporaryDirectory() as folder:
+        fuzzed = RemoteFuzzedService(Path(folder))
+        try:
+            undisturbed = OtherTenant(fuzzed.port)
+            time.sleep(_UNDISTURBED_S)
+            print(f"another tenant alone: {describe(undisturbed.stop())}", flush=True)
+            before_mib = resident_mib(fuzzed.process_id)
+            tenant = OtherTenant(fuzzed.port)
+            findings = fuzz_requests(fuzzed, seed=seed, blocks=-(-count // REQUESTS_PER_BLOCK))
+            print(f"another tenant beside them: {describe(tenant.stop())}")
+            after_mib = resident_mib(fuzzed.process_id)
+            print(f"memory of the service: {before_mib:.0f} MiB before, {after_mib:.0f} MiB after")
+        finally:
+            fuzzed.close()
+    for text in findings.failures:
+        print(text)
+    return _report("remote requests", findings)
 
 
 class _Progress:

@@ -14,7 +14,8 @@ import os
 import signal
 import threading
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from oslo_context.context import get_current
 
@@ -29,6 +30,7 @@ LOG = logging.getLogger(__name__)
 _STARVATION_FACTOR = 10.0  # wall-clock time for a second of processor time on a busy machine
 _ANSWER_ALLOWANCE_S = 0.25  # for an answer that was under way when its time ended
 _MAX_ANSWER_BYTES = 1 << 27
+_CALL_FIELDS = tuple(each.name for each in fields(YaqlCall))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,16 @@ def _with_wall_limit(call: YaqlCall, waited_s: float) -> YaqlCall:
 def _ask(worker: ExpressionProcess, call: YaqlCall) -> YaqlResult:
     """Return the answer; raises ``OSError``, ``EOFError`` or ``ValueError`` without one."""
     worker.connection.settimeout((call.max_wall_seconds or 0) + _ANSWER_ALLOWANCE_S)
-    send_frame(worker.connection, json.dumps(asdict(call)).encode())
+    send_frame(worker.connection, json.dumps(_fields(call)).encode())
     frame = receive_frame(worker.connection, _MAX_ANSWER_BYTES)
     if frame is None:
         raise EOFError
     return YaqlResult(**json.loads(frame))
+
+
+def _fields(call: YaqlCall) -> dict[str, Any]:
+    """Return the fields of a call; ``asdict`` would copy the data."""
+    return {name: getattr(call, name) for name in _CALL_FIELDS}
 
 
 def _current_project() -> str | None:

@@ -83,10 +83,12 @@ class FuzzedService:
         processor_seconds: Processor time of the last request, with expressions.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, service: Any = None) -> None:
         self._sandbox = ExpressionSandbox(SandboxSettings(max_children=1))
-        limits = TemplateLimits(yaql_runner=self._sandbox, yaql_max_seconds=1.0)
-        self.service = BoundedService(f"sqlite:///{folder}/fuzz.sqlite", _OPTIONS, limits=limits)
+        limits = TemplateLimits(yaql_runner=self._sandbox)
+        self.service = service or BoundedService(
+            f"sqlite:///{folder}/fuzz.sqlite", _OPTIONS, limits=limits
+        )
         self.existing: dict[str, str] = {}
         self.project = ""
         self.seconds = self.processor_seconds = 0.0

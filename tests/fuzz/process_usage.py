@@ -15,9 +15,9 @@ def processor_seconds() -> float:
     return time.process_time() + sum(_seconds_of(pid) for pid in _descendants())
 
 
-def resident_mib() -> float:
-    """Return the memory of this process in MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_mib(process_id: int | str = "self") -> float:
+    """Return the memory of a process in MiB."""
+    pages = int(Path(f"/proc/{process_id}/statm").read_text().split()[1])
     return pages * _PAGE_BYTES / 2**20
 
 
