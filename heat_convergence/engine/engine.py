@@ -38,7 +38,8 @@ from heat_convergence.engine.nested_executor import (
     is_nested_stack_job,
 )
 from heat_convergence.engine.pool import JobPool
-from heat_convergence.engine.prepared_jobs import lock_prepared
+from heat_convergence.engine.preparation_journal import PreparationJournal
+from heat_convergence.engine.prepared_jobs import lock_prepared, reject_poisoned
 from heat_convergence.stacks.contained_bus import ContainedBus
 from heat_convergence.stacks.daemon_services import (
     DEFAULT_EVALUATION,
@@ -64,6 +65,7 @@ class Engine:
         pool: JobPool,
         worker_id: str,
         nested_executor: NestedStackExecutor | None = None,
+        journal: PreparationJournal | None = None,
     ) -> None:
         self._store = services.store
         self._bus = ContainedBus(services.bus, services.errors)
@@ -92,6 +94,7 @@ class Engine:
             limits=NestedTreeLimits(),
         )
         self._leases = LeaseTracker()
+        self._journal = journal or PreparationJournal(lambda _text: None)
 
     def converge(self, stack_id: str, version: int, resource_ids: Sequence[str]) -> None:
         """Do the jobs of the resources that are still to be done.
@@ -157,7 +160,8 @@ class Engine:
             The claimed jobs, and messages to send after the commit.
         """
         jobs: list[Job] = []
-        prepared = self._prepare(stack_id, version, resource_ids, error)
+        with self._journal.preparing(version, resource_ids):
+            prepared = self._prepare(stack_id, version, resource_ids, error)
         log = EventLog(self._errors)
         context = self._context(self._clock(), log)
         with self._store.transaction() as tx:
@@ -194,12 +198,15 @@ class Engine:
         now = self._clock()
         with self._store.read() as tx:
             # RULE 2: a job starts when everything that it needs is ready.
-            stack, unblocked = tx.leases.get_unblocked(stack_id, version, resource_ids)
+            stack, unblocked, takeovers = tx.leases.get_unblocked(stack_id, version, resource_ids)
             rows = [row for row in unblocked if _is_claimable(row, version, now)]
             if stack is None or stack.version != version or not rows:
                 return []
             if error is not None:
                 return [reject_job(row, error) for row in rows]
+            rejected = reject_poisoned(rows, takeovers, self._settings.max_job_takeovers)
+            poisoned = {job.row.id for job in rejected}
+            rows = [row for row in rows if row.id not in poisoned]
             names = {name for row in rows for name in row.desired.referenced_names}
             definitions = [row.desired.definition for row in rows]
             keys = {key for each in definitions for key in collect_definition_hashes(each)}
@@ -215,7 +222,7 @@ class Engine:
             functions=self._functions,
             limits=self._limits,
         )
-        return [
+        return rejected + [
             self._boundary.create(row, partial(create_job, row, claim_context)) for row in rows
         ]
 

@@ -19,7 +19,7 @@ from heat_convergence.common.errors import (
     StackValidationFailed,
     TemplateOutputError,
 )
-from heat_convergence.convergence.model.action import Action
+from heat_convergence.convergence.model.action import Action, Status
 from heat_convergence.convergence.model.job import DesiredState, Verb
 from heat_convergence.convergence.model.resource import InputResource, Resource
 from heat_convergence.convergence.model.stack import Stack
@@ -177,6 +177,8 @@ def reject_job(row: Resource, error: Error) -> Job:
         action = Action.DELETE
     elif action is Action.INIT:
         action = Action.CREATE
+    elif row.job.verb is Verb.CONVERGE and row.state.status is not Status.IN_PROGRESS:
+        action = Action.CREATE if row.physical.id is None else Action.UPDATE
     before = row.physical.properties or {}
     return Job(row, JobStep.REJECT, action, None, None, before, frozenset(), error)
 

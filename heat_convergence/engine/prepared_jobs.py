@@ -6,7 +6,7 @@ before is still so; must not evaluate anything, since it holds locks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from heat_convergence.common.errors import ConcurrentTransaction
@@ -54,6 +54,17 @@ def _differs(locked: Resource, before: Resource) -> bool:
     """
     posted_at = locked.job.posted_at
     return locked != with_values(narrow(before), {"posted_at": posted_at})
+
+
+def reject_poisoned(
+    rows: Sequence[Resource], takeovers: Mapping[str, int], max_takeovers: int
+) -> list[Job]:
+    """Return failed jobs for the rows whose workers have ended too often."""
+    return [
+        reject_poisoned_job(row, takeovers[row.id], max_takeovers)
+        for row in rows
+        if takeovers.get(row.id, 0) > max_takeovers
+    ]
 
 
 def _without_poisoned(tx: Transaction, jobs: Sequence[Job], max_takeovers: int) -> list[Job]:

@@ -15,16 +15,26 @@ from heat_convergence.common import metrics
 from heat_convergence.common.transactions import retry_transaction
 from heat_convergence.convergence.lifecycle.dispatch import OutgoingMessage, send_messages
 from heat_convergence.convergence.model.job import JobRef
+from heat_convergence.engine.preparation_journal import PreparedJobs
 from heat_convergence.stacks.daemon_services import DaemonServices
 
 LOG = logging.getLogger(__name__)
 
 
-def take_over_jobs(services: DaemonServices, ended_worker_ids: Collection[str]) -> int:
+def take_over_jobs(
+    services: DaemonServices,
+    ended_worker_ids: Collection[str],
+    prepared: Sequence[PreparedJobs] = (),
+) -> int:
     """Post the jobs of ended workers again, some at a time.
 
     These are the jobs that the workers had claimed, and those of messages that they had taken
     off the bus; since nobody knows which, every posted job is sent once more.
+
+    Args:
+        services: The services of this daemon.
+        ended_worker_ids: The workers.
+        prepared: The jobs without a lease that they prepared when they ended.
 
     Returns:
         The number of jobs.
@@ -37,6 +47,8 @@ def take_over_jobs(services: DaemonServices, ended_worker_ids: Collection[str]) 
     def take_posted(now: datetime) -> list[JobRef]:
         return services.store.sweeps.take_lost_jobs(now, began, limit)
 
+    if prepared:
+        retry_transaction(partial(_count_takeovers, services, prepared), wait=services.wait)
     began = services.clock()
     for take in (take_leased, take_posted):
         while True:
@@ -51,6 +63,13 @@ def take_over_jobs(services: DaemonServices, ended_worker_ids: Collection[str]) 
         {"workers": ",".join(sorted(ended_worker_ids)), "jobs": taken},
     )
     return taken
+
+
+def _count_takeovers(services: DaemonServices, prepared: Sequence[PreparedJobs]) -> None:
+    """Count that a worker has ended over the jobs; those with a lease are counted later."""
+    with services.store.transaction() as tx:
+        for version, ids in sorted(prepared):
+            tx.graph.count_takeovers(version, ids)
 
 
 def _post(services: DaemonServices, jobs: Sequence[JobRef]) -> None:

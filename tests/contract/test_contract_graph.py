@@ -85,8 +85,8 @@ def test_clearing_graph_deletes_all_versions_of_one_stack(graph):
 def test_readiness_queries(graph):
     with graph.store.transaction() as tx:
         assert unblocked(tx, 1, "abcde") == ["a", "b", "e"]
-        assert tx.leases.get_unblocked("stack-1", 1, []) == (None, [])
-        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == (None, [])
+        assert tx.leases.get_unblocked("stack-1", 1, []) == (None, [], {})
+        assert tx.leases.get_unblocked("stack-2", 1, ["a"]) == (None, [], {})
         assert tx.readiness.find_unready(1, ["a", "e", "nobody"]) == {"a", "e"}
         assert tx.readiness.find_unready(1, []) == frozenset()
         tx.readiness.mark_ready(1, ["a", "e"])
@@ -160,3 +160,4 @@ def test_takeovers_are_counted_per_resource_and_version(graph):
         assert tx.graph.count_takeovers(1, ["a"]) == {"a": 2}
         assert tx.graph.count_takeovers(2, ["e"]) == {}
         assert tx.graph.get_retry_counts(1, ["a"]) == {"a": 0}
+        assert tx.leases.get_unblocked("stack-1", 1, ["a", "e", "d"])[2] == {"a": 2, "e": 1}

@@ -90,7 +90,7 @@ def test_narrow_reads_omit_wide_columns(seeder):
 def test_full_reads_include_wide_columns(seeder):
     seeder.resources(FULL)
     with seeder.store.transaction() as tx:
-        stack, rows = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
+        stack, rows, _takeovers = tx.leases.get_unblocked("stack-1", 1, ["full", "nobody"])
         assert (stack, rows) == (tx.stacks.get("stack-1"), [FULL])
         assert tx.resources.get_by_stack("stack-1") == [FULL]
 

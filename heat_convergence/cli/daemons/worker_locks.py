@@ -14,6 +14,7 @@ import logging
 import os
 import stat
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -27,6 +28,14 @@ def locks_folder(base: str, database_url: str) -> Path:
     url = make_url(database_url).render_as_string(hide_password=True)
     digest = hashlib.sha256(url.encode()).hexdigest()[:16]
     return Path(base) / f"heat-convergence-{os.geteuid()}-{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndedWorker:
+    """A worker that has ended: its daemon, and the text that it had kept."""
+
+    binary: str
+    text: str
 
 
 class WorkerLocks:
@@ -55,6 +64,15 @@ class WorkerLocks:
         except OSError as error:
             LOG.info("worker locks not used: error=%(error)s", {"error": error})
 
+    def write(self, text: str) -> None:
+        """Keep a text in the file of this worker, for whoever notices its end."""
+        if self._file is None:
+            return
+        content = text.encode()
+        with contextlib.suppress(OSError):  # of a full disk
+            os.pwrite(self._file, content, 0)
+            os.ftruncate(self._file, len(content))
+
     def release(self) -> None:
         """Remove the file of this worker, and the folder of the last one."""
         if self._file is None:
@@ -66,20 +84,23 @@ class WorkerLocks:
         self._file = None
 
     @contextlib.contextmanager
-    def ended_workers(self, binaries: Collection[str]) -> Iterator[dict[str, str]]:
+    def ended_workers(self, binaries: Collection[str]) -> Iterator[dict[str, EndedWorker]]:
         """Yield the workers of these daemons that have ended, each to one caller at a time.
 
         They are forgotten at the end of the block unless it raises.
 
         Returns:
-            The daemon of each worker id.
+            The workers by their ids.
         """
         held: dict[str, int] = {}
         try:
             if self._file is not None:
                 held = self._lock_others(binaries)
             parts = (name.partition(".") for name in held)
-            yield {worker_id: binary for binary, _, worker_id in parts}
+            yield {
+                worker_id: EndedWorker(binary, _read(held[f"{binary}.{worker_id}"]))
+                for binary, _, worker_id in parts
+            }
             for name in held:
                 (self._folder / name).unlink(missing_ok=True)
         finally:
@@ -103,6 +124,10 @@ class WorkerLocks:
             os.close(file)
             return None
         return file
+
+
+def _read(file: int) -> str:
+    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
 
 def _check_owner(folder: Path) -> None:

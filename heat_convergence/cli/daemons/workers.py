@@ -25,7 +25,7 @@ from heat_convergence.cli.components.assembly import (
 from heat_convergence.cli.components.settings import convergence_settings
 from heat_convergence.cli.daemons.heartbeat import Heartbeat
 from heat_convergence.cli.daemons.periodic_tasks import PeriodicTasks
-from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
+from heat_convergence.cli.daemons.worker_locks import EndedWorker, WorkerLocks, locks_folder
 from heat_convergence.cli.startup.startup_state import StartupState
 from heat_convergence.cli.startup.waiting import start_listening, wait_for_database
 from heat_convergence.common import errors, metrics
@@ -33,6 +33,7 @@ from heat_convergence.common.error_boundary import BoundaryName, ErrorBoundary
 from heat_convergence.common.fair_executor import FairExecutor
 from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.pool import ConcurrentJobPool
+from heat_convergence.engine.preparation_journal import PreparationJournal, parse_journal
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.drift_watch import DriftWatch
 from heat_convergence.observer.observer import Observer
@@ -228,11 +229,12 @@ class MessageWorker(ABC):
     def on_drained(self) -> None:
         """Release resources after the last message."""
 
-    def take_over(self, ended: Mapping[str, str]) -> None:
-        """Let the work of ended workers go on, whose daemons are given by their ids."""
-        engines = [worker for worker, binary in ended.items() if binary == EngineWorker.binary]
+    def take_over(self, ended: Mapping[str, EndedWorker]) -> None:
+        """Let the work of ended workers go on."""
+        engines = {key: each for key, each in ended.items() if each.binary == EngineWorker.binary}
         if engines:
-            take_over_jobs(self.create_daemon_services(), engines)
+            prepared = [job for each in engines.values() for job in parse_journal(each.text)]
+            take_over_jobs(self.create_daemon_services(), list(engines), prepared)
 
     def create_daemon_services(self) -> DaemonServices:
         """Return the services of this worker's engine or observer."""
@@ -275,6 +277,7 @@ class EngineWorker(MessageWorker):
             pool=ConcurrentJobPool(self._executor, self.thread_count),
             worker_id=self.worker_id,
             nested_executor=create_nested_executor(components),
+            journal=PreparationJournal(self._locks.write),
         )
 
     @property
@@ -363,10 +366,10 @@ class ObserverWorker(MessageWorker):
         """Stop the threads of observations."""
         self._executor.shutdown()
 
-    def take_over(self, ended: Mapping[str, str]) -> None:
+    def take_over(self, ended: Mapping[str, EndedWorker]) -> None:
         """Let the work of ended workers go on; poll early what an ended observer may have read."""
         super().take_over(ended)
-        if self.binary in ended.values():
+        if any(each.binary == self.binary for each in ended.values()):
             self.observer.expect_lost_messages()
             self.request_round()
 

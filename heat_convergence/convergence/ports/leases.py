@@ -14,7 +14,7 @@ class LeaseRepository(Protocol):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
+    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
         """Return the stack and whole rows of it that need nothing unready, without locks.
 
         Args:
@@ -23,7 +23,8 @@ class LeaseRepository(Protocol):
             ids: The rows' ids.
 
         Returns:
-            The stack, None where no row is left, and the rows by id.
+            The stack, None where no row is left; the rows by id; and how many workers have
+            ended over the job of each, where any has.
         """
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:

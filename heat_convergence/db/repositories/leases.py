@@ -25,8 +25,13 @@ from heat_convergence.db.statements.resource_rows import (
 from heat_convergence.db.tables import resource, resource_graph
 from heat_convergence.db.tables import stack as stack_table
 
+_TAKEOVER_COUNT = (
+    sa.select(sa.func.max(resource_graph.c.takeover_count))
+    .where(resource_graph.c.resource_id == resource.c.id, resource_graph.c.version == VERSION)
+    .scalar_subquery()
+)
 _GET_UNBLOCKED = (
-    select_by_ids([*COLUMNS, *stack_rows.COLUMNS])
+    select_by_ids([*COLUMNS, *stack_rows.COLUMNS, _TAKEOVER_COUNT])
     .join(stack_table, stack_table.c.id == resource.c.stack_id)
     .where(
         stack_table.c.id == sa.bindparam("stack"),
@@ -46,15 +51,20 @@ class SqlLeaseRepository(SqlRepository, LeaseRepository):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
+    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
         """Return the stack and whole rows of it that need nothing unready, without locks."""
         parameters = {**edge_parameters(version, ids), "stack": stack_id}
         found = self._connection.execute(_GET_UNBLOCKED, parameters).all() if ids else []
         if not found:
-            return None, []
+            return None, [], {}
         width = len(COLUMNS)
-        stack = stack_rows.from_row(found[0][width:])
-        return stack, from_rows(self._connection, [row[:width] for row in found])
+        stack = stack_rows.from_row(found[0][width:-1])
+        rows = from_rows(self._connection, [row[:width] for row in found])
+        return (
+            stack,
+            rows,
+            {row.id: each[-1] for row, each in zip(rows, found, strict=True) if each[-1]},
+        )
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Lock and return narrow rows, skipping those locked by another transaction."""

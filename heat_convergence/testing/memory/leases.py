@@ -16,7 +16,7 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
+    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
         """Return the stack and whole rows of it that need nothing unready."""
         blocked = self._tables.find_blocked(version)
         rows = [
@@ -24,7 +24,12 @@ class MemoryLeaseRepository(MemoryRepository, LeaseRepository):
             for row in self._tables.resources_by_id(ids)
             if row.stack_id == stack_id and row.id not in blocked
         ]
-        return (self._tables.stacks[stack_id] if rows else None), rows
+        counts = {
+            edge.resource_id: edge.takeover_count
+            for edge in self._tables.edges(version)
+            if edge.takeover_count and any(edge.resource_id == row.id for row in rows)
+        }
+        return (self._tables.stacks[stack_id] if rows else None), rows, counts
 
     def lock_claimable(self, ids: Collection[str]) -> list[Resource]:
         """Return those of the rows that exist, narrow, by id."""

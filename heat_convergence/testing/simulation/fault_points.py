@@ -53,7 +53,7 @@ class FaultInjectingLeases(LeaseRepository):
 
     def get_unblocked(
         self, stack_id: str, version: int, ids: Collection[str]
-    ) -> tuple[Stack | None, list[Resource]]:
+    ) -> tuple[Stack | None, list[Resource], Mapping[str, int]]:
         """Read rows as the store does."""
         return self._inner.get_unblocked(stack_id, version, ids)
 

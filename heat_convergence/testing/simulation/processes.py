@@ -19,6 +19,11 @@ from heat_convergence.engine.engine import Engine
 from heat_convergence.engine.execution import Outcome
 from heat_convergence.engine.jobs import Job
 from heat_convergence.engine.pool import LateCalls
+from heat_convergence.engine.preparation_journal import (
+    PreparationJournal,
+    PreparedJobs,
+    parse_journal,
+)
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.observer.observer import Observer
 from heat_convergence.resources.registry import ResourceTypeRegistry
@@ -136,25 +141,32 @@ class SimulatedEngine(ServiceProcess):
     """An engine process: the engine and the timer that renews its leases."""
 
     worker_id = ""
+    journal_text = "[]"  # in a file, so that it outlives the process
 
     def start_daemon(self) -> None:
         """Build the engine and schedule the renewal of its leases."""
         simulation, incarnation = self.simulation, self.incarnation
-        ended = self.worker_id
+        ended, prepared = self.worker_id, parse_journal(self.journal_text)
+        self._keep_journal("[]")
         self.worker_id = simulation.ids()
         self.engine = Engine(
             self.daemon_services(),
             pool=SequentialPool(simulation.group_size),
             worker_id=self.worker_id,
+            journal=PreparationJournal(self._keep_journal),
         )
         simulation.event_queue.schedule_after(
             simulation.settings.lease_s / 3, lambda: self._renew(incarnation)
         )
         if self.notices_end():
-            self.run_task("takeover", lambda: self._take_over(ended))
+            self.run_task("takeover", lambda: self._take_over(ended, prepared))
 
-    def _take_over(self, ended: str) -> None:
-        take_over_jobs(self.daemon_services(), [ended])
+    def _keep_journal(self, text: str) -> None:
+        if not self.crashed:  # what ends the process ends its tasks without clearing it
+            self.journal_text = text
+
+    def _take_over(self, ended: str, prepared: list[PreparedJobs]) -> None:
+        take_over_jobs(self.daemon_services(), [ended], prepared)
 
     def handle_message(self, message: SimulatedMessage) -> None:
         """Start a task that performs the jobs of the message."""

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from heat_convergence.cli.daemons.worker_locks import WorkerLocks, locks_folder
+from heat_convergence.cli.daemons.worker_locks import EndedWorker, WorkerLocks, locks_folder
 
 ENGINE, OBSERVER = "heat-convergence-engine", "heat-convergence-observer"
 OTHER_PROCESS = """
 import sys, time
 from pathlib import Path
 from heat_convergence.cli.daemons.worker_locks import WorkerLocks
-WorkerLocks(Path(sys.argv[1]), "heat-convergence-engine", "other").acquire()
+locks = WorkerLocks(Path(sys.argv[1]), "heat-convergence-engine", "other")
+locks.acquire()
+for text in sys.argv[2:]:
+    locks.write(text)
 print("locked", flush=True)
 time.sleep(60)
 """
@@ -26,8 +29,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "locks"
 
 
-def start_other(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", OTHER_PROCESS, str(folder)]
+def start_other(folder: Path, *texts: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", OTHER_PROCESS, str(folder), *texts]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "locked\n"
@@ -42,7 +45,7 @@ def acquired(folder: Path, binary: str = ENGINE, worker_id: str = "own") -> Work
 
 def ended(locks: WorkerLocks, *binaries: str) -> dict[str, str]:
     with locks.ended_workers(binaries or (ENGINE, OBSERVER)) as found:
-        return dict(found)
+        return {worker_id: each.binary for worker_id, each in found.items()}
 
 
 def test_killed_process_is_noticed_once(folder: Path) -> None:
@@ -78,7 +81,7 @@ def test_two_workers_do_not_take_over_from_the_same_one(folder: Path) -> None:
     other.kill()
     other.wait()
     with one.ended_workers((ENGINE,)) as found:
-        assert found == {"other": ENGINE}
+        assert found == {"other": EndedWorker(ENGINE, "")}
         assert ended(two) == {}
 
 
@@ -107,3 +110,12 @@ def test_folder_depends_on_the_database_and_not_on_its_password() -> None:
         for password, name in (("a", "heat"), ("b", "heat"), ("a", "other"))
     )
     assert one == two != three
+
+
+def test_text_of_a_killed_process_is_read(folder: Path) -> None:
+    locks = acquired(folder)
+    other = start_other(folder, "a longer text", "short")
+    other.kill()
+    other.wait()
+    with locks.ended_workers((ENGINE,)) as found:
+        assert found == {"other": EndedWorker(ENGINE, "short")}

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from heat_convergence.common.errors import ConcurrentTransaction
+from heat_convergence.common.errors import ConcurrentTransaction, JobTakeoversExceeded
+from heat_convergence.convergence.model.graph_edge import Edge
 from heat_convergence.convergence.model.job import JobState
 from heat_convergence.convergence.ports.settings import ConvergenceSettings
+from heat_convergence.engine.prepared_jobs import reject_poisoned
 from heat_convergence.engine.takeover import take_over_jobs
 from heat_convergence.resources.registry import ResourceTypeRegistry
 from heat_convergence.stacks.daemon_services import DaemonServices
@@ -98,3 +100,18 @@ def test_aborted_transaction_is_repeated(
         type(services.store.workers), "take_jobs_of_ended", lambda _, *a: abort_once(*a)
     )
     assert take_over_jobs(services, ["ended"]) == 2
+
+
+def test_ends_of_workers_that_prepared_a_job_reject_it(services: DaemonServices) -> None:
+    """A job without a lease that ends its worker is not evaluated again and again."""
+    insert(services, 1, job_state=JobState.POSTED, posted_at=time_at(9.5))
+    with services.store.transaction() as tx:
+        tx.graph.add_edges("stack-1", 1, [Edge("r00000", None)])
+    for _ in range(SETTINGS.max_job_takeovers + 1):
+        take_over_jobs(services, ["ended"], [(1, ("r00000", "of-another-stack"))])
+    with services.store.read() as tx:
+        _stack, rows, takeovers = tx.leases.get_unblocked("stack-1", 1, ["r00000"])
+    (job,) = reject_poisoned(rows, takeovers, SETTINGS.max_job_takeovers)
+    assert isinstance(job.error, JobTakeoversExceeded)
+    assert "4 workers ended while they ran the job" in str(job.error)
+    assert reject_poisoned(rows, {"r00000": 3}, SETTINGS.max_job_takeovers) == []
