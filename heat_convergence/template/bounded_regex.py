@@ -14,7 +14,11 @@ from typing import Any, TypeVar
 
 import regex
 
-from heat_convergence.template.evaluation_budget import STEPS_PER_SECOND, current_budget
+from heat_convergence.template.evaluation_budget import (
+    STEPS_PER_SECOND,
+    charge_if_bounded,
+    current_budget,
+)
 
 PatternError = regex.error
 _FIRST_TIMEOUTS_S = (0.0002, 0.005)
@@ -23,6 +27,8 @@ _FIRST_TIMEOUTS_S = (0.0002, 0.005)
 _MAX_PATTERN_CHARS = 4_096
 _MAX_EXPANDED_SIZE = 20_000
 _GROUP_SIZE = 20
+_STEPS_PER_CHAR = 2
+_MAX_CACHED_SIZE = 500  # an item takes 400 bytes
 # An escape, a repeat count, the beginning of a group, or any other character; and the rest of a
 # character set.  Whatever else a "(?" begins, such as verbose patterns, comments and recursion,
 # would make the estimate of the size wrong, and is refused.
@@ -41,20 +47,34 @@ class PatternTimeout(Exception):
     """The match took longer than allowed."""
 
 
-@functools.lru_cache(maxsize=512)
 def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
     """Return the compiled pattern.
 
     Raises:
         PatternError: The pattern is malformed, too long, or uses what is not supported, or its
             nested repeats expand to too many items.
+        RequestLimitExceeded: The evaluation or the request has no time left for it.
     """
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise PatternError(f"it has more than {_MAX_PATTERN_CHARS} characters")
+    size = _expanded_size(pattern)
+    if size > _MAX_EXPANDED_SIZE:
+        raise PatternError("it repeats too much")
+    charge_if_bounded(size + len(pattern) * _STEPS_PER_CHAR)
+    if size > _MAX_CACHED_SIZE:
+        return _compile(pattern, flags)
+    return _compile_cached(pattern, flags)
+
+
+@functools.lru_cache(maxsize=256)
+def _compile_cached(pattern: str, flags: int) -> regex.Pattern[str]:
+    return _compile(pattern, flags)
+
+
+def _compile(pattern: str, flags: int) -> regex.Pattern[str]:
     try:
-        if _expanded_size(pattern) > _MAX_EXPANDED_SIZE:
-            raise PatternError("it repeats too much")
-        return regex.compile(pattern, flags)
+        # The library has a cache of its own, which would keep megabytes of large patterns.
+        return regex.compile(pattern, flags, cache_pattern=False)
     except (RecursionError, OverflowError, ValueError) as error:
         raise PatternError(str(error) or "too complex") from error
 

@@ -199,6 +199,13 @@ def evaluation_budget(limits: TemplateLimits) -> Iterator[EvaluationBudget]:
         _BUDGET.reset(token)
 
 
+def charge_if_bounded(steps: int) -> None:
+    """Account for work that is also done outside of evaluations and requests."""
+    budget = _BUDGET.get() or _REQUEST.get()
+    if budget is not None:
+        budget.charge(steps)
+
+
 def current_budget() -> EvaluationBudget:
     """Return the budget of the evaluation in progress; outside of one, a new budget."""
     check_no_locks_held("evaluation")

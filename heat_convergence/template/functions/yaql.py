@@ -82,8 +82,19 @@ def _engine(limit_iterators: int, memory_quota_bytes: int) -> Any:
     )
 
 
-@functools.lru_cache(maxsize=2048)
 def _parsed(expression: str) -> Any:
+    # A long expression takes megabytes as a tree, which a cache would keep.
+    if len(expression) > _MAX_PARSED_HERE:
+        return _parse(expression)
+    return _parse_cached(expression)
+
+
+@functools.lru_cache(maxsize=256)
+def _parse_cached(expression: str) -> Any:
+    return _parse(expression)
+
+
+def _parse(expression: str) -> Any:
     engine = _grammar()
     # The engine's parser holds state: parse with a copy, because other threads may be
     # parsing at the same time.

@@ -179,7 +179,7 @@ def test_only_a_few_patterns_of_a_template_may_be_slow() -> None:
                   "constraints": [{"allowed_pattern": f"(?:x{{{n}}}|(a|a)+)$"}]}
         for n in range(300)
     }  # fmt: skip
-    bounded_regex.compile_pattern.cache_clear()
+    bounded_regex._compile_cached.cache_clear()
     calls = []
 
     def matcher(pattern: Any) -> Any:
